@@ -162,12 +162,23 @@ struct weft_sq_ctl {
 	__u32 kernel_pad[14];
 };
 
-/* Receive queue control, @cons written by the kernel as it takes entries. */
+/*
+ * Receive queue control, @cons written by the kernel as it takes entries. A
+ * failed QP has nobody who looks at @prod: its @state turns to FLUSHING, and
+ * from then on the application kicks after publishing, with the same fences as
+ * on the send queue, so that late receives are flushed too.
+ */
+enum weft_rq_state {
+	WEFT_RQ_OPEN		= 0,
+	WEFT_RQ_FLUSHING	= 1,
+};
+
 struct weft_rq_ctl {
 	__u32 prod;
 	__u32 user_pad[15];
 	__u32 cons;
-	__u32 kernel_pad[15];
+	__u32 state;
+	__u32 kernel_pad[14];
 };
 
 /*
