@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A stream: everything a QP does once it may talk, and the states it goes
+ * through. Verbs creates and destroys it, cm gives it a connected socket, and
+ * both hear from it through ops structs only.
+ */
+#ifndef WEFT_ENGINE_STREAM_H
+#define WEFT_ENGINE_STREAM_H
+
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+#include "proto/fault.h"
+#include "proto/qp_fsm.h"
+
+struct weft_counters;
+struct weft_cq;
+struct weft_mpa_result;
+struct weft_recvq;
+struct weft_sendq;
+struct weft_sock;
+struct weft_stag_table;
+struct weft_stream;
+
+/* All streams of a device by QP number; read under RCU. */
+struct weft_stream_index {
+	struct xarray xa;
+	u32 next;
+};
+
+enum weft_stream_event {
+	WEFT_STREAM_FATAL,	/* local catastrophic error */
+	WEFT_STREAM_REQ_ERR,	/* the peer broke the protocol */
+	WEFT_STREAM_ACCESS_ERR,	/* the peer asked for what it has no right to */
+	WEFT_STREAM_LAST_WQE,	/* in error, and no receive of the SRQ is held */
+};
+
+/**
+ * struct weft_stream_qp_events - what verbs hears
+ * @async: process context, no weft lock held, at most once per kind
+ */
+struct weft_stream_qp_events {
+	void (*async)(void *owner, enum weft_stream_event event);
+};
+
+/**
+ * struct weft_stream_cm_events - what the connection hears
+ * @ready: responder only: the initiator's first FPDU (or the RTR) is in; softirq
+ * @closing: the connection is going down, from either end
+ * @closed: the socket is gone; the last call, exactly once per started stream
+ *
+ * @closing and @closed: process context, no weft lock held, in this order,
+ * @closing is never left out. @error is 0 for an orderly close, else -errno.
+ */
+struct weft_stream_cm_events {
+	void (*ready)(void *owner);
+	void (*closing)(void *owner, int error);
+	void (*closed)(void *owner);
+};
+
+/**
+ * struct weft_stream_config - what a stream works on; all of it outlives it
+ * @rq: its own or a shared receive queue
+ * @shared_rq: @rq belongs to an SRQ: it is not flushed
+ * @signal_all: every send completes
+ */
+struct weft_stream_config {
+	u32 pd;
+	bool kernel;
+	bool signal_all;
+	bool shared_rq;
+	struct weft_sendq *sq;
+	struct weft_recvq *rq;
+	struct weft_cq *send_cq;
+	struct weft_cq *recv_cq;
+	struct weft_stag_table *stags;
+	struct weft_counters *counters;
+	const struct weft_stream_qp_events *events;
+	void *owner;
+};
+
+/* A snapshot for query_qp and resource tracking. */
+struct weft_stream_info {
+	enum weft_qp_state state;
+	u32 ird;
+	u32 ord;
+	u32 mulpdu;
+	bool crc;
+	bool markers_tx;
+	bool markers_rx;
+	bool sq_drained;
+};
+
+int weft_stream_workqueue_init(void);
+void weft_stream_workqueue_exit(void);
+
+void weft_stream_index_init(struct weft_stream_index *index);
+void weft_stream_index_destroy(struct weft_stream_index *index);
+
+struct weft_stream *weft_stream_create(struct weft_stream_index *index,
+				       const struct weft_stream_config *cfg);
+void weft_stream_destroy(struct weft_stream *st);
+
+struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn);
+void weft_stream_put(struct weft_stream *st);
+
+u32 weft_stream_qpn(const struct weft_stream *st);
+void *weft_stream_owner(const struct weft_stream *st);
+
+int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
+		      const struct weft_mpa_result *mpa, bool initiator,
+		      const struct weft_stream_cm_events *events, void *cm);
+void weft_stream_close(struct weft_stream *st);
+void weft_stream_abort(struct weft_stream *st);
+
+void weft_stream_kick(struct weft_stream *st);
+void weft_stream_kick_atomic(struct weft_stream *st);
+void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * One access to registered memory: find the STag, pin it, apply the rules, give
+ * an iterator, unpin. Rights are checked anew for every segment, so that an
+ * invalidation takes effect at the next one.
+ */
+#ifndef WEFT_MEM_ACCESS_H
+#define WEFT_MEM_ACCESS_H
+
+#include <linux/types.h>
+#include <linux/uio.h>
+
+#include "proto/fault.h"
+
+struct weft_mem_region;
+struct weft_sge;
+struct weft_stag_table;
+
+/**
+ * struct weft_mem_user - on whose behalf memory is touched
+ * @table: STags of the device
+ * @pd: protection domain of the QP
+ * @qpn: number of the QP
+ * @kernel: a kernel consumer: lkey 0 names kernel memory by address
+ */
+struct weft_mem_user {
+	struct weft_stag_table *table;
+	u32 pd;
+	u32 qpn;
+	bool kernel;
+};
+
+enum weft_mem_right {
+	WEFT_MEM_LOCAL_READ,
+	WEFT_MEM_LOCAL_WRITE,
+	WEFT_MEM_REMOTE_READ,
+	WEFT_MEM_REMOTE_WRITE,
+	WEFT_MEM_REMOTE_ATOMIC,
+};
+
+/**
+ * struct weft_mem_ref - a granted access
+ * @mr: pinned region; NULL for kernel memory by address
+ * @offset: of the first octet within the region, or the kernel address
+ * @len: octets granted
+ *
+ * Held for one copy only, never over a wait or a send.
+ */
+struct weft_mem_ref {
+	struct weft_mem_region *mr;
+	u64 offset;
+	u32 len;
+};
+
+enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+			     enum weft_mem_right right, struct weft_mem_ref *ref);
+void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out);
+void weft_mem_put(struct weft_mem_ref *ref);
+
+/**
+ * typedef weft_mem_copy_fn - move one contiguous piece
+ * @arg: the caller's
+ * @done: octets of the request before this piece
+ * @iter: the memory, exactly the piece's length
+ *
+ * Return: 0, or a fault that ends the walk.
+ */
+typedef enum weft_fault (*weft_mem_copy_fn)(void *arg, u32 done, struct iov_iter *iter);
+
+enum weft_fault weft_mem_walk(const struct weft_mem_user *user, const struct weft_sge *sge,
+			      u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
+			      weft_mem_copy_fn fn, void *arg);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A kernel TCP socket with one owner: creation, options, callbacks.
+ */
+#ifndef WEFT_NET_SOCK_H
+#define WEFT_NET_SOCK_H
+
+#include <linux/types.h>
+
+struct net;
+struct sock;
+struct sockaddr_storage;
+struct socket;
+
+/**
+ * struct weft_sock_events - what a socket tells its owner
+ * @readable: octets or a FIN arrived
+ * @writable: a full socket has room again
+ * @changed: connected, closed by the peer, reset
+ *
+ * Called with the socket lock held (softirq, or a process that processes its
+ * backlog), so they must not sleep and must not take the socket lock.
+ */
+struct weft_sock_events {
+	void (*readable)(void *owner);
+	void (*writable)(void *owner);
+	void (*changed)(void *owner);
+};
+
+/**
+ * struct weft_sock - a socket and who listens to it
+ *
+ * One owner at a time: the connection until it hands the socket to the stream,
+ * then the stream. Released by the owner in process context.
+ */
+struct weft_sock {
+	struct socket *sock;
+	const struct weft_sock_events *events;
+	void *owner;
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+};
+
+/* How a TCP connection stands, from the owner's point of view. */
+enum weft_sock_state {
+	WEFT_SOCK_CONNECTING,
+	WEFT_SOCK_UP,
+	WEFT_SOCK_PEER_CLOSED,	/* FIN received, we may still send */
+	WEFT_SOCK_LOST,		/* reset, timed out, or fully closed */
+};
+
+int weft_sock_create(struct net *net, int family, struct weft_sock **out);
+int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse);
+int weft_sock_listen(struct weft_sock *s, int backlog);
+int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out);
+int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr);
+int weft_sock_error(const struct weft_sock *s);
+enum weft_sock_state weft_sock_state(const struct weft_sock *s);
+int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out);
+int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
+void weft_sock_set_tos(struct weft_sock *s, u8 tos);
+void weft_sock_set_device(struct weft_sock *s, int ifindex);
+
+void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);
+void weft_sock_detach(struct weft_sock *s);
+
+int weft_sock_recv(struct weft_sock *s, void *buf, size_t len);
+int weft_sock_send(struct weft_sock *s, const void *buf, size_t len);
+void weft_sock_half_close(struct weft_sock *s);
+void weft_sock_reset(struct weft_sock *s);
+void weft_sock_release(struct weft_sock *s);
+
+#endif

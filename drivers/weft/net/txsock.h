@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The sending half of MPA: stages a train of FPDUs in page-frag memory, copy and
+ * CRC in one pass, and hands the pages to TCP in one go (RFC 5044, 4 and 5).
+ */
+#ifndef WEFT_NET_TXSOCK_H
+#define WEFT_NET_TXSOCK_H
+
+#include <linux/bvec.h>
+#include <linux/types.h>
+#include <linux/uio.h>
+
+struct weft_counters;
+struct weft_sock;
+
+#define WEFT_TRAIN_BYTES	65536U
+#define WEFT_TRAIN_VECS		64U
+
+/**
+ * struct weft_txsock - writer of one stream
+ * @crc, @markers: as negotiated
+ * @mulpdu: for the segments of the train being staged
+ * @mss: of TCP when @mulpdu was computed
+ * @pos: stream position behind the last staged octet (u64: never wraps here)
+ * @pushed: stream position TCP has accepted
+ * @seg_fill: octets in the TCP segment that the next FPDU would start in
+ * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends
+ *	behind run i
+ * @head, @count: the runs in use, the first one perhaps partly accepted
+ *
+ * Owner: the tx claim of the stream. Staged pages are never written again, TCP
+ * may keep them as long as it likes.
+ */
+struct weft_txsock {
+	struct weft_sock *s;
+	struct weft_counters *counters;
+	bool crc;
+	bool markers;
+	u32 mulpdu;
+	u32 mss;
+	u64 pos;
+	u64 pushed;
+	u32 seg_fill;
+	u32 train_bytes;
+	struct bio_vec vec[WEFT_TRAIN_VECS];
+	u64 eor;
+	u32 head;
+	u32 count;
+};
+
+void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,
+		      struct weft_counters *counters);
+void weft_txsock_free(struct weft_txsock *tx);
+
+/* All in process context, by the holder of the tx claim. */
+void weft_txsock_refresh(struct weft_txsock *tx);
+int weft_txsock_begin(struct weft_txsock *tx, const void *hdr, u32 hdr_len, u32 payload_len);
+int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
+int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len);
+int weft_txsock_end(struct weft_txsock *tx);
+void weft_txsock_cancel(struct weft_txsock *tx);
+bool weft_txsock_full(const struct weft_txsock *tx);
+bool weft_txsock_empty(const struct weft_txsock *tx);
+int weft_txsock_push(struct weft_txsock *tx, bool more);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A received ULPDU: whole, its CRC checked, free of markers and padding, lying
+ * wherever TCP put it.
+ */
+#ifndef WEFT_NET_ULPDU_H
+#define WEFT_NET_ULPDU_H
+
+#include <linux/types.h>
+
+struct iov_iter;
+struct page;
+struct sk_buff;
+
+/* Longest DDP and RDMAP header: untagged DDP with an Atomic Request. */
+#define WEFT_ULPDU_HEAD	72U
+
+/**
+ * struct weft_ulpdu - one DDP segment as received
+ * @len: octets
+ * @head_len: min(@len, WEFT_ULPDU_HEAD)
+ * @head: linear copy of its first octets
+ * @skb: socket buffer that holds all of it, or NULL
+ * @skb_offset: where it starts in @skb
+ * @pages: gathered copy when it spanned buffers or held markers
+ *
+ * Valid only during the callback that hands it over.
+ */
+struct weft_ulpdu {
+	u32 len;
+	u32 head_len;
+	u8 head[WEFT_ULPDU_HEAD];
+	struct sk_buff *skb;
+	u32 skb_offset;
+	struct page **pages;
+	u32 page_offset;
+};
+
+int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Completion queue: post, poll, arm, overflow.
+ */
+#ifndef WEFT_RING_CQ_H
+#define WEFT_RING_CQ_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "ring/ring.h"
+#include "uapi/weft-abi.h"
+
+struct weft_counters;
+
+/**
+ * struct weft_cq_events - what a completion queue tells its owner
+ * @completion: an armed CQ got an entry; no weft lock is held, any context
+ * @overflow: an entry was lost; any context, called once per queue
+ */
+struct weft_cq_events {
+	void (*completion)(void *owner);
+	void (*overflow)(void *owner);
+};
+
+/**
+ * struct weft_cq - a completion queue
+ * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, ring
+ * @prod: next entry to write
+ * @cons: kernel pollers' position; a user's is read from the control block
+ */
+struct weft_cq {
+	struct weft_ring ring;
+	struct weft_cq_ctl *ctl;
+	bool user;
+	spinlock_t lock;
+	u32 prod;
+	u32 cons;
+	bool overflowed;
+	const struct weft_cq_events *events;
+	void *owner;
+	struct weft_counters *counters;
+};
+
+/**
+ * struct weft_cq_batch - notifications to fire once locks are dropped
+ *
+ * On the stack of a loop that completes many requests. A CQ that finds no room
+ * here is notified at once.
+ */
+struct weft_cq_batch {
+	u32 count;
+	struct weft_cq *cq[4];
+};
+
+int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
+		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters);
+void weft_cq_free(struct weft_cq *cq);
+
+int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);
+void weft_cq_batch_fire(struct weft_cq_batch *batch);
+
+/* Kernel pollers. */
+u32 weft_cq_poll(struct weft_cq *cq, struct weft_cqe *out, u32 max);
+bool weft_cq_arm(struct weft_cq *cq, enum weft_arm arm);
+void weft_cq_purge(struct weft_cq *cq, u32 qp_num);
+
+#endif

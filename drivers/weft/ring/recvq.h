@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Receive queue, of one QP or shared by many. Entries are handed out once, as
+ * private checked copies, in the order they were posted.
+ */
+#ifndef WEFT_RING_RECVQ_H
+#define WEFT_RING_RECVQ_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "base/limits.h"
+#include "ring/ring.h"
+#include "uapi/weft-abi.h"
+
+/**
+ * struct weft_rwr - a private, checked copy of a receive queue entry
+ * @length: sum of the elements
+ */
+struct weft_rwr {
+	u64 wr_id;
+	u64 length;
+	u32 num_sge;
+	struct weft_sge sge[WEFT_MAX_SGE];
+};
+
+/**
+ * struct weft_recvq - a receive queue
+ * @lock: @cons, @limit and, for kernel producers, @prod
+ * @cons: next entry to hand out
+ * @limit: raise @limit_event once fewer entries than this remain, 0: disarmed
+ * @limit_event: called without @lock, any context; may be NULL
+ */
+struct weft_recvq {
+	struct weft_ring ring;
+	struct weft_rq_ctl *ctl;
+	bool user;
+	u16 max_sge;
+	spinlock_t lock;
+	u32 cons;
+	u32 prod;
+	u32 limit;
+	void (*limit_event)(void *owner);
+	void *owner;
+};
+
+int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct ib_ucontext *uctx);
+void weft_recvq_free(struct weft_recvq *rq);
+int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out);
+void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing);
+u32 weft_recvq_depth(const struct weft_recvq *rq);
+int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit);
+
+/* Kernel producers: both under @lock, taken by the caller for a whole list. */
+struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq);
+void weft_recvq_commit(struct weft_recvq *rq);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * One queue's memory: a control block and fixed-stride entries, zeroed, and
+ * mappable into the process that owns the queue. Layout: uapi/weft-abi.h.
+ */
+#ifndef WEFT_RING_RING_H
+#define WEFT_RING_RING_H
+
+#include <linux/types.h>
+
+struct ib_ucontext;
+struct vm_area_struct;
+struct weft_queue_map;
+struct weft_ring_map;
+
+/**
+ * struct weft_ring - memory of one queue
+ * @mem: start of the region, control block first
+ * @entries: a power of two
+ * @stride: octets from entry to entry
+ * @bytes: length of the region, whole pages
+ * @map: present while the region may be mapped by user space
+ *
+ * Owned by the queue it is embedded in. Pages live until the last mapping is
+ * gone, even if the ring is freed before.
+ */
+struct weft_ring {
+	void *mem;
+	u32 entries;
+	u32 stride;
+	u32 bytes;
+	struct weft_ring_map *map;
+};
+
+int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx);
+void weft_ring_free(struct weft_ring *ring);
+void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out);
+int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
+
+struct rdma_user_mmap_entry;
+void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry);
+
+static inline void *weft_ring_ctl(const struct weft_ring *ring)
+{
+	return ring->mem;
+}
+
+void *weft_ring_entry(const struct weft_ring *ring, u32 index);
+
+#endif

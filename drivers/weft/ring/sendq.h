@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The send queue as the engine sees it: entries are copied out of shared memory
+ * once, bounds-checked, and live as private work requests until they retire.
+ */
+#ifndef WEFT_RING_SENDQ_H
+#define WEFT_RING_SENDQ_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "ring/ring.h"
+#include "uapi/weft-abi.h"
+
+struct weft_mem_region;
+
+enum weft_swr_state {
+	WEFT_SWR_FREE,
+	WEFT_SWR_FETCHED,	/* private copy made, nothing sent */
+	WEFT_SWR_SENT,		/* all octets are TCP's, a response may be due */
+	WEFT_SWR_DONE,		/* waits for its turn to retire */
+};
+
+/**
+ * struct weft_swr - a private, checked copy of a send queue entry
+ * @wqe: the head, @wqe.num_sge and @wqe.inline_len within the queue's limits
+ * @index: free-running position in the queue
+ * @length: sum of the elements or the inline octets; below 4 GiB
+ * @tx_end: position in the outgoing stream of the octet behind its last FPDU
+ * @state: enum weft_swr_state
+ * @status: enum ib_wc_status, valid once DONE
+ * @vendor_err: fault that made @status, valid once DONE
+ * @wc_len: byte_len of the completion (reads and atomics)
+ * @kernel: what a kernel consumer attached (memory region of REG_MR), never
+ *	taken from shared memory
+ * @sge: gather list; with INLINE the payload itself
+ *
+ * Owner: the holder of the tx claim until SENT; then whoever finds it under
+ * the retire lock.
+ */
+struct weft_swr {
+	struct weft_sqe wqe;
+	u32 index;
+	u32 length;
+	u64 tx_end;
+	u8 state;
+	u8 status;
+	u8 vendor_err;
+	u32 wc_len;
+	struct weft_mem_region *kernel;
+	struct weft_sge sge[];
+};
+
+/**
+ * struct weft_sendq - a send queue
+ * @fetched: next entry to copy out; owner: tx claim
+ * @retired: entries before it are free; protected by the stream's retire lock
+ * @post_lock: serialises kernel producers: @prod, @side
+ * @prod: kernel producers' private producer index
+ * @side: per slot, what a kernel consumer attaches beside the shared entry
+ */
+struct weft_sendq {
+	struct weft_ring ring;
+	struct weft_sq_ctl *ctl;
+	bool user;
+	u16 max_sge;
+	u16 max_inline;
+	u32 wr_stride;
+	void *wr;
+	u32 fetched;
+	u32 retired;
+	spinlock_t post_lock;
+	u32 prod;
+	struct weft_mem_region **side;
+};
+
+int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
+		    struct ib_ucontext *uctx);
+void weft_sendq_free(struct weft_sendq *sq);
+
+/* Engine side. */
+struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
+struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index);
+bool weft_sendq_pending(const struct weft_sendq *sq);
+void weft_sendq_set_busy(struct weft_sendq *sq);
+bool weft_sendq_set_idle(struct weft_sendq *sq);
+void weft_sendq_publish_retired(struct weft_sendq *sq);
+
+/* Kernel producers; verbs/post.c. */
+struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq);
+void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr);
+void weft_sendq_commit(struct weft_sendq *sq);
+
+#endif
