@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# The targets people use; `make help` lists them. The kernel's build system
+# reads Kbuild instead.
+
+# The running kernel's headers, else the newest ones installed.
+running := $(wildcard /lib/modules/$(shell uname -r)/build)
+newest := $(lastword $(shell ls -dv /usr/src/linux-headers-*[0-9]-* \
+	/lib/modules/*/build 2>/dev/null | grep -v -e '-common'))
+KERNELDIR ?= $(or $(running),$(newest))
+RELEASE = $(shell cat $(KERNELDIR)/include/config/kernel.release 2>/dev/null)
+
+DESTDIR ?=
+SYSCONFDIR ?= /etc
+INSTALL ?= install
+
+# A User-Mode Linux tree says so itself.
+uml := $(shell grep -s '^CONFIG_UML=y' $(KERNELDIR)/include/config/auto.conf)
+ARCH ?= $(if $(uml),um)
+ifeq ($(ARCH),)
+undefine ARCH
+else
+export ARCH
+endif
+
+HAVE := $(CURDIR)/drivers/weft/generated/have.h
+KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
+
+.PHONY: all modules provider kunit check test test-debug bench demo e2e install \
+	install-modules install-provider clean help have kerneldir
+
+all: modules provider ## the module and the provider
+
+modules: have ## drivers/weft/weft.ko for KERNELDIR
+	+$(KBUILD) modules
+
+have: kerneldir
+	@CC='$(if $(findstring command,$(origin CC)),$(CC))' \
+		scripts/conftest.sh $(KERNELDIR) $(HAVE)
+
+kerneldir:
+	@test -n '$(RELEASE)' || { \
+		echo "KERNELDIR='$(KERNELDIR)' is no configured kernel tree;" \
+			"install linux-headers-amd64 or run scripts/deps build" >&2; \
+		exit 1; }
+
+provider: ## userspace-provider/libweft-rdmavNN.so
+	+$(MAKE) -C userspace-provider
+
+kunit: ## the KUnit suites, in User-Mode Linux
+	scripts/test kunit
+
+check: ## every linter
+	scripts/lint
+
+test: ## everything: linters, KUnit, end-to-end in guests
+	scripts/test
+
+test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
+	scripts/test debug
+
+e2e: ## end-to-end suites in the guest
+	scripts/test e2e
+
+bench: ## side by side with siw
+	scripts/test bench
+
+demo: ## rping and ib_send_bw over weft, in a guest
+	scripts/demo
+
+install: install-modules install-provider ## below DESTDIR
+
+install-modules: kerneldir
+	$(INSTALL) -D -m 644 drivers/weft/weft.ko \
+		$(DESTDIR)/lib/modules/$(RELEASE)/updates/weft.ko
+	$(if $(DESTDIR),,depmod $(RELEASE))
+
+install-provider:
+	+$(MAKE) -C userspace-provider install DESTDIR=$(DESTDIR)
+
+clean: ## what the build made
+	+$(if $(RELEASE),$(KBUILD) clean)
+	rm -rf $(dir $(HAVE))
+	+$(MAKE) -C userspace-provider clean
+
+help: ## this list
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12 | sed 's/^/  /'
+	@echo
+	@echo 'Variables: KERNELDIR=$(KERNELDIR)'
+	@echo '           DESTDIR= V=1 W=1 C=1 ARCH=um LLVM=1'

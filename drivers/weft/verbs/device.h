@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A weft device: one ib_device on one network device, and what its objects
+ * share.
+ */
+#ifndef WEFT_VERBS_DEVICE_H
+#define WEFT_VERBS_DEVICE_H
+
+#include <linux/atomic.h>
+#include <linux/idr.h>
+#include <linux/netdevice.h>
+#include <rdma/ib_verbs.h>
+
+#include "base/counters.h"
+#include "base/limits.h"
+#include "cm/cm.h"
+#include "engine/stream.h"
+#include "mem/stag.h"
+
+/**
+ * struct weft_device - a registered or dying device
+ * @ib: the core's part; everything is freed with it
+ * @netdev: the network device, a reference held until dealloc_driver
+ * @netdev_tracker: of that reference
+ * @gid: the one entry of the GID table
+ * @counters: events, per cpu
+ * @stags: memory regions and windows
+ * @streams: by QP number
+ * @cm: listeners and connections
+ * @pds: numbers of protection domains, from 1
+ * @num_qp, @num_cq, @num_srq, @num_mr: objects charged against base/limits.h
+ */
+struct weft_device {
+	struct ib_device ib;
+	struct net_device *netdev;
+	netdevice_tracker netdev_tracker;
+	union ib_gid gid;
+	struct weft_counters counters;
+	struct weft_stag_table stags;
+	struct weft_stream_index streams;
+	struct weft_cm cm;
+	struct ida pds;
+	atomic_t num_qp;
+	atomic_t num_cq;
+	atomic_t num_srq;
+	atomic_t num_mr;
+};
+
+static inline struct weft_device *to_weft_dev(struct ib_device *ib)
+{
+	return container_of(ib, struct weft_device, ib);
+}
+
+/**
+ * weft_charge - count one more object of a kind
+ * @count: one of the num_* fields
+ * @limit: from base/limits.h
+ *
+ * Context: any. Return: 0, or -ENOMEM when the device holds @limit already.
+ */
+static inline int weft_charge(atomic_t *count, u32 limit)
+{
+	return atomic_add_unless(count, 1, limit) ? 0 : -ENOMEM;
+}
+
+static inline void weft_uncharge(atomic_t *count)
+{
+	atomic_dec(count);
+}
+
+int weft_device_add(const char *name, struct net_device *netdev);
+int weft_device_init(void);
+void weft_device_exit(void);
+
+#endif

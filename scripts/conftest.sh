@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Ask the target kernel what it looks like: compile short probes with its own
+# build system and write the answers as HAVE_* for drivers/weft/base/compat.h.
+#
+# Usage: scripts/conftest.sh KERNELDIR HEADER
+#
+# HEADER is touched only when an answer changed. Answers are kept beside it,
+# one file per kernel tree, and asked anew when the tree, the compiler or this
+# script changed. ARCH, CC, LLVM and CROSS_COMPILE count as they do for make.
+
+set -euo pipefail
+
+[ $# -eq 2 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+kernel=$(cd "$1" && pwd -P)
+header=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+declare -A about
+names=()
+
+# probe NAME 'what changed when, when it can go' <<CODE: does CODE compile?
+probe() {
+	names+=("$1")
+	about[$1]=$2
+	{
+		echo '#include <linux/module.h>'
+		cat
+	} >"$work/probe_${1,,}.c"
+}
+
+# The control: if this one fails, no answer can be trusted.
+probe SANITY 'always true' <<'C'
+#include <rdma/ib_verbs.h>
+int probe(struct ib_device *dev);
+int probe(struct ib_device *dev) { return dev->phys_port_cnt; }
+C
+
+probe CREATE_CQ_ATTRS '6.11: create_cq takes the attribute bundle, not udata' <<'C'
+#include <rdma/ib_verbs.h>
+int f(struct ib_cq *, const struct ib_cq_init_attr *, struct uverbs_attr_bundle *);
+const struct ib_device_ops ops = { .create_cq = f };
+C
+
+probe CREATE_USER_CQ '7.1: CQs of user space have an operation of their own' <<'C'
+#include <rdma/ib_verbs.h>
+int f(struct ib_cq *, const struct ib_cq_init_attr *, struct uverbs_attr_bundle *);
+const struct ib_device_ops ops = { .create_user_cq = f };
+C
+
+probe RESIZE_USER_CQ '7.1: resize_cq renamed, size unsigned' <<'C'
+#include <rdma/ib_verbs.h>
+int f(struct ib_cq *, unsigned int, struct ib_udata *);
+const struct ib_device_ops ops = { .resize_user_cq = f };
+C
+
+probe REG_USER_MR_DMAH '6.17: reg_user_mr takes DMA hints' <<'C'
+#include <rdma/ib_verbs.h>
+struct ib_mr *f(struct ib_pd *, u64, u64, u64, int, struct ib_dmah *, struct ib_udata *);
+const struct ib_device_ops ops = { .reg_user_mr = f };
+C
+
+probe CORE_PORT_EVENTS '6.14: the core watches netdevs and raises port events' <<'C'
+#include <rdma/ib_verbs.h>
+void f(struct ib_device *, struct net_device *, unsigned long);
+const struct ib_device_ops ops = { .report_port_event = f };
+C
+
+probe NAME_ASSIGN_TYPE '6.3: a name given by the user is marked, udev keeps it' <<'C'
+#include <rdma/ib_verbs.h>
+void f(struct ib_device *);
+void f(struct ib_device *dev) { ib_mark_name_assigned_by_user(dev); }
+C
+
+probe UNALIGNED_H '6.12: asm/unaligned.h moved to linux/' <<'C'
+#include <linux/unaligned.h>
+C
+
+probe TCP_SENDPAGE '6.5: tcp_sendpage_locked went; 6.1 has it beside MSG_SPLICE_PAGES' <<'C'
+#include <net/tcp.h>
+int f(struct sock *);
+int f(struct sock *sk) { return tcp_sendpage_locked(sk, NULL, 0, 0, 0); }
+C
+
+probe SOCKADDR_UNSIZED '6.19: kernel_bind and friends take struct sockaddr_unsized' <<'C'
+#include <linux/net.h>
+int f(struct socket *, struct sockaddr_unsized *);
+int f(struct socket *s, struct sockaddr_unsized *a) { return kernel_bind(s, a, 0); }
+C
+
+probe TIMER_DELETE '6.2: del_timer is timer_delete; the old name went in 6.15' <<'C'
+#include <linux/timer.h>
+int f(struct timer_list *);
+int f(struct timer_list *t) { return timer_delete(t) + timer_delete_sync(t); }
+C
+
+probe TIMER_CONTAINER_OF '6.16: from_timer is timer_container_of' <<'C'
+#include <linux/timer.h>
+struct probe { struct timer_list timer; };
+struct probe *f(struct timer_list *);
+struct probe *f(struct timer_list *t)
+{
+	struct probe *p = timer_container_of(p, t, timer);
+
+	return p;
+}
+C
+
+probe KUNIT_VISIBILITY '6.3: VISIBLE_IF_KUNIT and EXPORT_SYMBOL_IF_KUNIT' <<'C'
+#include <kunit/visibility.h>
+C
+
+write_kbuild() {
+	local name
+	for name in "${names[@]}"; do
+		echo "obj-m += probe_${name,,}.o"
+	done
+	echo 'ccflags-y += -Werror=incompatible-pointer-types'
+	echo 'ccflags-y += -Werror=implicit-function-declaration -Wno-missing-prototypes'
+}
+
+compile() {
+	local objects=("${names[@],,}")
+	objects=("${objects[@]/#/probe_}")
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u M -u W -u C -u V \
+		make -k -j"$(nproc)" -C "$kernel" M="$work" \
+		${ARCH:+ARCH="$ARCH"} ${CC:+CC="$CC"} ${LLVM:+LLVM="$LLVM"} \
+		${CROSS_COMPILE:+CROSS_COMPILE="$CROSS_COMPILE"} \
+		"${objects[@]/%/.o}" >"$work/log" 2>&1 || true
+}
+
+answers() {
+	local name
+	echo '/* Written by scripts/conftest.sh; do not edit. */'
+	for name in "${names[@]:1}"; do
+		printf '\n/* %s */\n' "${about[$name]}"
+		if [ -e "$work/probe_${name,,}.o" ]; then
+			echo "#define HAVE_$name 1"
+		else
+			echo "/* #undef HAVE_$name */"
+		fi
+	done
+}
+
+fail() {
+	echo "conftest: $kernel cannot build modules; the end of the log:" >&2
+	tail -n 20 "$work/log" >&2
+	exit 1
+}
+
+ask() {
+	write_kbuild >"$work/Kbuild"
+	compile
+	[ -e "$work/probe_sanity.o" ] || fail
+	answers
+}
+
+# Everything an answer depends on, in a short key.
+key() {
+	{
+		echo "$kernel" "${ARCH:-}" "${CC:-}" "${LLVM:-}" "${CROSS_COMPILE:-}"
+		cat "$kernel/include/config/kernel.release" "$0"
+		cksum "$kernel/include/generated/autoconf.h" "$kernel/Module.symvers" 2>&1
+		"${CC:-gcc}" --version 2>&1 || true
+	} | sha256sum | cut -c1-16
+}
+
+[ -e "$kernel/include/config/kernel.release" ] || {
+	echo "conftest: $kernel is not a configured kernel tree" >&2
+	exit 1
+}
+memo=$(dirname "$header")/have-$(key).h
+mkdir -p "$(dirname "$header")"
+if [ ! -e "$memo" ]; then
+	[ -n "${KBUILD_QUIET:-}" ] || echo "  CONFTEST $(cat "$kernel/include/config/kernel.release")"
+	ask >"$memo.$$"
+	mv "$memo.$$" "$memo"
+fi
+cmp -s "$memo" "$header" || cp "$memo" "$header"
