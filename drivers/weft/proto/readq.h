@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Requests under way: those we sent and wait for (ORD), those we owe an answer
+ * (IRD). Two rings, one producer and one consumer each.
+ */
+#ifndef WEFT_PROTO_READQ_H
+#define WEFT_PROTO_READQ_H
+
+#include "proto/fault.h"
+#include "proto/rdmap.h"
+
+/**
+ * struct weft_readq_sent - a request we wait for; produced by tx, consumed by rx
+ * @wr_index: send queue index, unused with @no_wr (ready-to-receive Read)
+ * @received: octets of the response placed so far; owner: rx
+ */
+struct weft_readq_sent {
+	u32 wr_index;
+	bool no_wr;
+	bool atomic;
+	u32 msn;
+	u32 sink_stag;
+	u64 sink_to;
+	u32 length;
+	u32 received;
+};
+
+/* A request we owe an answer; produced by rx, consumed by tx. */
+struct weft_readq_owed {
+	bool atomic;
+	struct weft_read_req read;
+	struct weft_atomic_req op;
+	u8 headers[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];	/* for a Terminate */
+	u16 segment_len;
+	u8 head_len;
+};
+
+/* Free-running indices; each written by one side only. */
+struct weft_readq {
+	struct weft_readq_sent *sent;
+	struct weft_readq_owed *owed;
+	u32 ord;
+	u32 ird;
+	u32 sent_head, sent_tail;	/* head: next to pop (rx), tail: next to push (tx) */
+	u32 owed_head, owed_tail;	/* head: next to pop (tx), tail: next to push (rx) */
+};
+
+/* Octets of caller-provided, zeroed memory for these depths. */
+size_t weft_readq_bytes(u32 ord, u32 ird);
+void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird);
+
+bool weft_readq_credit(const struct weft_readq *q);
+bool weft_readq_idle(const struct weft_readq *q);	/* the fence question */
+struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q);	/* to fill, NULL: full */
+void weft_readq_sent_push(struct weft_readq *q);
+struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q);	/* oldest, NULL: none */
+void weft_readq_sent_pop(struct weft_readq *q);
+struct weft_readq_sent *weft_readq_sent_find(struct weft_readq *q, u32 msn);
+
+struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q);
+void weft_readq_owed_push(struct weft_readq *q);
+struct weft_readq_owed *weft_readq_owed_head(struct weft_readq *q);
+void weft_readq_owed_pop(struct weft_readq *q);
+
+#endif
