@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* The kick: one ioctl that sets the kernel to work on a QP's queues. */
+#ifndef WEFT_KICK_H
+#define WEFT_KICK_H
+
+#include <stdint.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+/* Built when the QP is, read-only from then on: threads may kick at once. */
+struct weft_kick {
+	int fd;
+	_Alignas(8) uint8_t request[sizeof(struct ib_uverbs_ioctl_hdr) +
+				    sizeof(struct ib_uverbs_attr)];
+};
+
+void weft_kick_init(struct weft_kick *kick, int cmd_fd, uint32_t qp_handle);
+
+/*
+ * Returns 0 or an errno; the kernel has either done the work or taken it over.
+ * EIO and ENODEV: the device is gone. ENOENT: so is the QP, with its device.
+ */
+int weft_kick(const struct weft_kick *kick);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* A mapped queue: one control block, then entries of fixed stride. */
+#ifndef WEFT_QUEUE_H
+#define WEFT_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "uapi/weft-abi.h"
+
+struct weft_queue {
+	uint8_t *base;		/* NULL: the object has no such queue */
+	size_t bytes;
+	uint32_t entries;
+	uint32_t stride;
+};
+
+/* Returns 0 or an errno. A map without a key leaves @queue empty and succeeds. */
+int weft_queue_map(struct weft_queue *queue, int fd,
+		   const struct weft_queue_map *map, size_t min_stride);
+void weft_queue_unmap(struct weft_queue *queue);
+
+/* The entry a free running index stands for. */
+static inline void *weft_queue_entry(const struct weft_queue *queue,
+				     uint32_t index)
+{
+	size_t slot = index & (queue->entries - 1);
+
+	return queue->base + WEFT_CTL_BYTES + slot * queue->stride;
+}
+
+#endif
