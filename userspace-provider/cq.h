@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Completion queues: poll, arm, forget a QP. */
+#ifndef WEFT_CQ_H
+#define WEFT_CQ_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "private-abi/private.h"
+#include "queue.h"
+
+struct weft_cq {
+	struct verbs_cq vcq;
+	pthread_spinlock_t lock;	/* cons, taken, the wall clock offset */
+	struct weft_queue queue;
+	struct weft_cq_ctl *ctl;
+	uint32_t cons;			/* next entry to look at */
+	const struct weft_cqe *taken;	/* the extended poll stands here */
+	int64_t wall_clock;		/* realtime minus monotonic, in ns */
+	bool wants_wall_clock;
+};
+
+static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
+{
+	return (struct weft_cq *)((char *)ibcq -
+				  offsetof(struct weft_cq, vcq.cq));
+}
+
+int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map);
+void weft_cq_fini(struct weft_cq *cq);
+
+/* Entries there are to take: a count, or a negative errno. Under the lock. */
+int weft_cq_pending(const struct weft_cq *cq);
+
+enum ibv_wc_opcode weft_cqe_opcode(const struct weft_cqe *cqe);
+unsigned int weft_cqe_flags(const struct weft_cqe *cqe);
+
+/* Drop the completions of a QP that the kernel will add no more to. */
+void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
+
+int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
+int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Post receives: fill entries, publish. The kernel takes them when a message
+ * arrives, so there is nobody to tell, except on a QP that has failed: there
+ * no message will come, and the kick has the entries flushed.
+ */
+#include "rq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kick.h"
+#include "ring.h"
+
+static_assert(sizeof(struct weft_sge) == sizeof(struct ibv_sge) &&
+	      offsetof(struct weft_sge, addr) == offsetof(struct ibv_sge, addr) &&
+	      offsetof(struct weft_sge, length) ==
+	      offsetof(struct ibv_sge, length) &&
+	      offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey),
+	      "scatter elements are copied as they are");
+
+static uint32_t sge_room(const struct weft_queue *queue)
+{
+	return (queue->stride - sizeof(struct weft_rqe)) /
+	       sizeof(struct weft_sge);
+}
+
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+		 uint32_t max_wr, uint32_t max_sge)
+{
+	int ret;
+
+	ret = weft_queue_map(&rq->queue, fd, map, sizeof(struct weft_rqe));
+	if (ret)
+		return ret;
+
+	pthread_spin_init(&rq->lock, PTHREAD_PROCESS_PRIVATE);
+	if (!rq->queue.base)
+		return 0;
+
+	rq->ctl = (void *)rq->queue.base;
+	rq->max_wr = max_wr < map->entries ? max_wr : map->entries;
+	rq->max_sge = max_sge < sge_room(&rq->queue) ? max_sge :
+						       sge_room(&rq->queue);
+	return 0;
+}
+
+void weft_rq_fini(struct weft_rq *rq)
+{
+	weft_queue_unmap(&rq->queue);
+	pthread_spin_destroy(&rq->lock);
+}
+
+/* Look at the kernel's word only when the copy says there is no room. */
+static int find_room(struct weft_rq *rq)
+{
+	if (rq->prod - rq->cons < rq->max_wr)
+		return 0;
+	if (!rq->ctl)
+		return ENOMEM;
+
+	rq->cons = weft_ring_observe(&rq->ctl->cons);
+	if (rq->prod - rq->cons > rq->queue.entries)
+		return EIO;	/* the mapping went away with its device */
+	return rq->prod - rq->cons < rq->max_wr ? 0 : ENOMEM;
+}
+
+static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
+{
+	struct weft_rqe *rqe;
+	int ret;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	ret = find_room(rq);
+	if (ret)
+		return ret;
+
+	rqe = weft_queue_entry(&rq->queue, rq->prod);
+	rqe->wr_id = wr->wr_id;
+	rqe->num_sge = (uint32_t)wr->num_sge;
+	rqe->reserved = 0;
+	if (wr->num_sge)
+		memcpy(rqe + 1, wr->sg_list,
+		       (size_t)wr->num_sge * sizeof(*wr->sg_list));
+	rq->prod++;
+	return 0;
+}
+
+static int flush_if_failed(const struct weft_rq *rq)
+{
+	if (!rq->kick)
+		return 0;
+	if (!weft_ring_wants_kick(&rq->ctl->state, WEFT_RQ_FLUSHING))
+		return 0;
+	return weft_kick(rq->kick);
+}
+
+int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr,
+		 struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *first = wr;
+	uint32_t before;
+	bool posted;
+	int ret = 0;
+	int err;
+
+	pthread_spin_lock(&rq->lock);
+	before = rq->prod;
+	for (; wr; wr = wr->next) {
+		ret = put_wr(rq, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	posted = rq->prod != before;
+	if (posted)
+		weft_ring_publish(&rq->ctl->prod, rq->prod);
+	pthread_spin_unlock(&rq->lock);
+
+	err = posted ? flush_if_failed(rq) : 0;
+	if (err && !ret) {
+		*bad_wr = first;
+		ret = err;
+	}
+	return ret;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Receive queues, a QP's own or shared. */
+#ifndef WEFT_RQ_H
+#define WEFT_RQ_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "queue.h"
+
+struct weft_kick;
+
+struct weft_rq {
+	pthread_spinlock_t lock;	/* prod, cons, the entries in between */
+	struct weft_queue queue;
+	struct weft_rq_ctl *ctl;
+	const struct weft_kick *kick;	/* NULL for a shared queue */
+	uint32_t prod;			/* next entry to fill */
+	uint32_t cons;			/* the kernel's word as last seen */
+	uint32_t max_wr;
+	uint32_t max_sge;
+};
+
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+		 uint32_t max_wr, uint32_t max_sge);
+void weft_rq_fini(struct weft_rq *rq);
+
+/* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
+int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr,
+		 struct ibv_recv_wr **bad_wr);
+
+#endif

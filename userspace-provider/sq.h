@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* The send queue of a QP: entries, payload, publication. */
+#ifndef WEFT_SQ_H
+#define WEFT_SQ_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "kick.h"
+#include "queue.h"
+
+struct weft_sq {
+	pthread_spinlock_t lock;	/* all below but kick */
+	struct weft_queue queue;
+	struct weft_sq_ctl *ctl;
+	struct weft_kick kick;
+	uint32_t prod;			/* next entry to fill */
+	uint32_t retired;		/* the kernel's word as last seen */
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint8_t sticky_flags;		/* SIGNALED when every WR is */
+};
+
+struct weft_sq_cap {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	bool signal_all;
+};
+
+int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
+		 const struct weft_sq_cap *cap);
+void weft_sq_fini(struct weft_sq *sq);
+
+/*
+ * Under the lock: the next free entry with a head that says @opcode and no
+ * payload, or NULL with *@err set. It counts once sq->prod is advanced.
+ */
+struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode,
+			      unsigned int send_flags, int *err);
+
+/* Payload of an open entry: 0, or EINVAL when it does not fit or belong. */
+int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe,
+		     const struct ibv_sge *sges, size_t count);
+int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe,
+		       const void *data, size_t length);
+
+/* Under the lock: pass everything before sq->prod on. */
+void weft_sq_publish(struct weft_sq *sq);
+
+/* After the lock: the kick, if the kernel asks for it. 0 or an errno. */
+int weft_sq_ring(const struct weft_sq *sq);
+
+/* ibv_post_send() */
+int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr,
+		 struct ibv_send_wr **bad_wr);
+
+/* Operands of an entry; plain atomics carry the masks that change nothing. */
+void weft_sq_put_cmp_swap(struct weft_sqe *sqe, uint64_t compare,
+			  uint64_t swap);
+void weft_sq_put_fetch_add(struct weft_sqe *sqe, uint64_t add);
+void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw,
+		      uint32_t rkey, const struct ibv_mw_bind_info *info);
+
+#endif
