@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Queue pairs. The connection manager moves them between states inside the
+ * kernel, so nothing here depends on the state libibverbs remembers: receives
+ * may be posted as soon as the QP exists, and it is the kernel that decides
+ * what becomes of a send.
+ */
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cq.h"
+#include "wr.h"
+
+PABI_RESP(create_qp_resp, ib_uverbs_create_qp_resp, weft_uresp_create_qp);
+
+/* Attributes that may be named as long as they ask for nothing. */
+static const uint32_t tolerated = IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				  IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+
+static int check_attr(const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t known = IBV_QP_INIT_ATTR_PD |
+			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | tolerated;
+
+	if (attr->qp_type != IBV_QPT_RC || (attr->comp_mask & ~known))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+	    attr->create_flags)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) &&
+	    attr->max_tso_header)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (attr->send_ops_flags & ~weft_wr_buildable))
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    !attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	return 0;
+}
+
+static int map_queues(struct weft_qp *qp, int fd,
+		      const struct ibv_qp_init_attr_ex *attr,
+		      const struct weft_uresp_create_qp *drv)
+{
+	const struct weft_sq_cap cap = {
+		.max_wr = attr->cap.max_send_wr,
+		.max_sge = attr->cap.max_send_sge,
+		.max_inline = drv->max_inline,
+		.signal_all = attr->sq_sig_all,
+	};
+	int ret;
+
+	weft_kick_init(&qp->sq.kick, fd, qp->vqp.qp.handle);
+	ret = weft_sq_init(&qp->sq, fd, &drv->sq, &cap);
+	if (ret)
+		return ret;
+
+	qp->rq.kick = &qp->sq.kick;
+	ret = weft_rq_init(&qp->rq, fd, &drv->rq, attr->cap.max_recv_wr,
+			   attr->cap.max_recv_sge);
+	if (ret)
+		weft_sq_fini(&qp->sq);
+	return ret;
+}
+
+/* Asks the kernel for what @attr says, and leaves in it what was granted. */
+static int create(struct weft_qp *qp, struct ibv_context *context,
+		  struct ibv_qp_init_attr_ex *attr)
+{
+	union create_qp_resp resp = {};
+	struct pabi_create_qp cmd = {};
+	int ret;
+
+	ret = ibv_cmd_create_qp_ex(context, &qp->vqp, attr, &cmd, sizeof(cmd),
+				   &resp.core, sizeof(resp));
+	if (ret)
+		return ret;
+
+	attr->cap.max_inline_data = resp.drv.max_inline;
+	ret = map_queues(qp, context->cmd_fd, attr, &resp.drv);
+	if (ret)
+		ibv_cmd_destroy_qp(&qp->vqp.qp);
+	return ret;
+}
+
+struct ibv_qp *weft_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr_ex ask = *attr;
+	struct weft_qp *qp;
+	int ret;
+
+	ret = check_attr(attr);
+	if (ret)
+		goto err;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+
+	ask.comp_mask &= ~tolerated;
+	ret = create(qp, context, &ask);
+	if (ret)
+		goto err_free;
+
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		weft_wr_init(&qp->vqp.qp_ex, attr->send_ops_flags);
+		qp->vqp.comp_mask |= PABI_QP_EX;
+	}
+	attr->cap = ask.cap;
+	return &qp->vqp.qp;
+
+err_free:
+	free(qp);
+err:
+	errno = ret;
+	return NULL;
+}
+
+struct ibv_qp *weft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ask = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *ibqp;
+
+	ibqp = weft_create_qp_ex(pd->context, &ask);
+	if (ibqp)
+		attr->cap = ask.cap;
+	return ibqp;
+}
+
+int weft_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		  struct ibv_qp_init_attr *init_attr)
+{
+	struct pabi_query_qp cmd = {};
+
+	return ibv_cmd_query_qp(ibqp, attr, mask, init_attr, &cmd, sizeof(cmd));
+}
+
+/* A QP that is reset or gone has no completions: old ones are dropped. */
+static void forget_completions(struct ibv_qp *ibqp)
+{
+	weft_cq_forget(weft_cq(ibqp->send_cq), ibqp->qp_num);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		weft_cq_forget(weft_cq(ibqp->recv_cq), ibqp->qp_num);
+}
+
+int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct pabi_modify_qp cmd = {};
+	int ret;
+
+	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	if (!ret && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		forget_completions(ibqp);
+	return ret;
+}
+
+int weft_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct weft_qp *qp = weft_qp(ibqp);
+	int ret;
+
+	ret = ibv_cmd_destroy_qp(ibqp);
+	if (ret)
+		return ret;
+
+	forget_completions(ibqp);
+	weft_rq_fini(&qp->rq);
+	weft_sq_fini(&qp->sq);
+	free(qp);
+	return 0;
+}
+
+int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr)
+{
+	return weft_sq_post(&weft_qp(ibqp)->sq, wr, bad_wr);
+}
+
+int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr)
+{
+	if (ibqp->srq) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	return weft_rq_post(&weft_qp(ibqp)->rq, wr, bad_wr);
+}
+
+/* Binding a window of type 1: the library, not the caller, picks the new key. */
+int weft_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
+		 struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags & ~IBV_SEND_INLINE,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = ibv_inc_rkey(mw->rkey),
+			.bind_info = bind->bind_info,
+		},
+	};
+	struct ibv_send_wr *bad_wr;
+	int ret;
+
+	if (!bind->bind_info.mr && bind->bind_info.length)
+		return EINVAL;
+
+	ret = weft_sq_post(&weft_qp(ibqp)->sq, &wr, &bad_wr);
+	if (!ret)
+		mw->rkey = wr.bind_mw.rkey;
+	return ret;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Shared receive queues: a receive queue that many QPs take from. */
+#include "srq.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "private-abi/private.h"
+#include "rq.h"
+
+struct weft_srq {
+	struct ibv_srq srq;
+	struct weft_rq rq;
+};
+
+PABI_RESP(create_srq_resp, ib_uverbs_create_srq_resp, weft_uresp_create_srq);
+
+static struct weft_srq *weft_srq(struct ibv_srq *ibsrq)
+{
+	return (struct weft_srq *)((char *)ibsrq -
+				   offsetof(struct weft_srq, srq));
+}
+
+static int create(struct weft_srq *srq, struct ibv_pd *pd,
+		  struct ibv_srq_init_attr *attr)
+{
+	union create_srq_resp resp = {};
+	struct pabi_create_srq cmd = {};
+	int ret;
+
+	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd, sizeof(cmd),
+				 &resp.core, sizeof(resp));
+	if (ret)
+		return ret;
+
+	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq,
+			   attr->attr.max_wr, attr->attr.max_sge);
+	if (ret)
+		ibv_cmd_destroy_srq(&srq->srq);
+	return ret;
+}
+
+struct ibv_srq *weft_create_srq(struct ibv_pd *pd,
+				struct ibv_srq_init_attr *attr)
+{
+	struct weft_srq *srq;
+	int ret;
+
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+
+	ret = create(srq, pd, attr);
+	if (ret) {
+		free(srq);
+		errno = ret;
+		return NULL;
+	}
+	return &srq->srq;
+}
+
+int weft_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	struct pabi_modify_srq cmd = {};
+
+	return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
+}
+
+int weft_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
+{
+	struct pabi_query_srq cmd = {};
+
+	return ibv_cmd_query_srq(ibsrq, attr, &cmd, sizeof(cmd));
+}
+
+int weft_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct weft_srq *srq = weft_srq(ibsrq);
+	int ret;
+
+	ret = ibv_cmd_destroy_srq(ibsrq);
+	if (ret)
+		return ret;
+
+	weft_rq_fini(&srq->rq);
+	free(srq);
+	return 0;
+}
+
+int weft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+		       struct ibv_recv_wr **bad_wr)
+{
+	return weft_rq_post(&weft_srq(ibsrq)->rq, wr, bad_wr);
+}

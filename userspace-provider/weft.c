@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The plugin's face to libibverbs: which devices are ours, contexts, and the
+ * table of operations. A slot that is left out answers EOPNOTSUPP.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cq.h"
+#include "private-abi/private.h"
+#include "qp.h"
+#include "srq.h"
+#include "uapi/weft-abi.h"
+#include "verbs.h"
+
+struct weft_context {
+	struct verbs_context vctx;
+};
+
+struct weft_device {
+	struct verbs_device vdev;
+};
+
+PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
+
+static void free_context(struct ibv_context *ibctx)
+{
+	struct weft_context *ctx =
+		(struct weft_context *)((char *)ibctx -
+					offsetof(struct weft_context,
+						 vctx.context));
+
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+static const struct verbs_context_ops context_ops = {
+	.alloc_mw = weft_alloc_mw,
+	.alloc_pd = weft_alloc_pd,
+	.bind_mw = weft_bind_mw,
+	.create_cq = weft_create_cq,
+	.create_cq_ex = weft_create_cq_ex,
+	.create_qp = weft_create_qp,
+	.create_qp_ex = weft_create_qp_ex,
+	.create_srq = weft_create_srq,
+	.dealloc_mw = weft_dealloc_mw,
+	.dealloc_pd = weft_dealloc_pd,
+	.dereg_mr = weft_dereg_mr,
+	.destroy_cq = weft_destroy_cq,
+	.destroy_qp = weft_destroy_qp,
+	.destroy_srq = weft_destroy_srq,
+	.free_context = free_context,
+	.modify_qp = weft_modify_qp,
+	.modify_srq = weft_modify_srq,
+	.poll_cq = weft_poll_cq,
+	.post_recv = weft_post_recv,
+	.post_send = weft_post_send,
+	.post_srq_recv = weft_post_srq_recv,
+	.query_device_ex = weft_query_device_ex,
+	.query_port = weft_query_port,
+	.query_qp = weft_query_qp,
+	.query_rt_values = weft_query_rt_values,
+	.query_srq = weft_query_srq,
+	.reg_mr = weft_reg_mr,
+	.req_notify_cq = weft_req_notify_cq,
+	.rereg_mr = weft_rereg_mr,
+};
+
+static struct verbs_context *alloc_context(struct ibv_device *device,
+					   int cmd_fd, void *private_data)
+{
+	union get_context_resp resp = {};
+	struct pabi_get_context cmd = {};
+	struct weft_context *ctx;
+	int ret;
+
+	(void)private_data;
+	ctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*ctx),
+					    (void *)offsetof(struct weft_context,
+							     vctx),
+					    WEFT_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+
+	ret = ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.core,
+				  sizeof(resp));
+	if (ret) {
+		verbs_uninit_context(&ctx->vctx);
+		free(ctx);
+		errno = ret;
+		return NULL;
+	}
+	verbs_set_ops(&ctx->vctx, &context_ops);
+	return &ctx->vctx;
+}
+
+static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)
+{
+	struct weft_device *dev = calloc(1, sizeof(*dev));
+
+	(void)sysfs;
+	return dev ? &dev->vdev : NULL;
+}
+
+static void uninit_device(struct verbs_device *vdev)
+{
+	free((char *)vdev - offsetof(struct weft_device, vdev));
+}
+
+static const struct verbs_match_ent matches[] = {
+	{ .u.driver_id = WEFT_DRIVER_ID, .kind = PABI_MATCH_DRIVER_ID },
+	{ .kind = PABI_MATCH_END },
+};
+
+static const struct verbs_device_ops device_ops = {
+	.name = "weft",
+	.match_min_abi_version = WEFT_ABI_VERSION,
+	.match_max_abi_version = WEFT_ABI_VERSION,
+	.match_table = matches,
+	.alloc_context = alloc_context,
+	.alloc_device = alloc_device,
+	.uninit_device = uninit_device,
+};
+
+/* libibverbs loads the plugin for this alone. */
+__attribute__((constructor)) static void register_driver(void)
+{
+	WEFT_PABI_REGISTER(&device_ops);
+}
