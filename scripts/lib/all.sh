@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# One line for scripts that want all of scripts/lib.
+
+weft_lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+for weft_part in say cache deps suites source distro kernels; do
+	# shellcheck source=/dev/null
+	. "$weft_lib/$weft_part.sh"
+done
+unset weft_part

@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# The kernels that tests run on, by name. Sourced after say.sh, cache.sh,
+# suites.sh, source.sh, distro.sh.
+
+# shellcheck disable=SC2034  # the results are for the sourcing scripts
+# kernel_describe NAME: make the kernel available and set
+#   kernel_name kernel_release kernel_dir (KERNELDIR) kernel_image
+#   kernel_modules (lib/modules/RELEASE) kernel_arch (empty or um)
+#   kernel_build (where weft is built and staged for it)
+kernel_describe() {
+	kernel_name=$1
+	case $1 in
+	6.1 | 6.12) _kernel_distro "$1" ;;
+	uml) _kernel_uml uml "$weft_fragments/uml.config" ;;
+	uml-debug)
+		_kernel_uml uml-debug "$weft_fragments/uml.config" \
+			"$weft_fragments/uml-debug.config"
+		;;
+	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug" ;;
+	esac
+	kernel_build=$weft_cache/build/$kernel_name-$(hash_of "$kernel_dir" "$weft_top")
+}
+
+_kernel_distro() {
+	local root
+	root=$(distro_root "$1") || die "no $1 kernel"
+	kernel_release=$(cat "$root/.weft-complete")
+	kernel_dir=$root/usr/src/linux-headers-$kernel_release
+	kernel_image=$root/boot/vmlinuz-$kernel_release
+	kernel_modules=$root/lib/modules/$kernel_release
+	kernel_arch=
+}
+
+_kernel_uml() {
+	kernel_dir=$(uml_tree "$@") || exit 1
+	kernel_release=$(cat "$kernel_dir/include/config/kernel.release")
+	kernel_image=$kernel_dir/linux
+	kernel_modules=$kernel_dir/root/lib/modules/$kernel_release
+	kernel_arch=um
+}
+
+# kernel_source NAME: the source tree it is made of (for checkpatch, siw).
+kernel_source() {
+	local found
+	case $1 in
+	6.1) found=$(suite_best 'linux-source-6\.1' bookworm-security bookworm | sed -n 1p) ;;
+	6.12) found=$(suite_best 'linux-source-6\.12' bookworm-backports | sed -n 1p) ;;
+	*) found=$(source_newest) ;;
+	esac
+	[ -n "$found" ] || die "no suite offers the source of $1"
+	read -r -a found <<<"$found"
+	source_tree "${found[@]}"
+}
+
+_siw_build() {
+	local src=$1 work=$2
+	rm -rf "$work"
+	cp -r "$src/drivers/infiniband/sw/siw" "$work"
+	make -C "$kernel_dir" M="$work" CONFIG_RDMA_SIW=m modules
+}
+
+_siw_make() {
+	[ -s "$2/siw.ko" ] || step "building siw for $kernel_release" "$2.log" _siw_build "$@"
+}
+
+# kernel_siw NAME: path of a siw.ko for it; Debian's kernels come without.
+kernel_siw() {
+	local src work
+	kernel_describe "$1"
+	if [ -n "$kernel_arch" ]; then
+		printf '%s\n' "$kernel_modules/kernel/drivers/infiniband/sw/siw/siw.ko"
+		return
+	fi
+	work=$(cache_dir siw)/$1-$(hash_of "$kernel_dir")
+	if [ ! -s "$work/siw.ko" ]; then
+		src=$(kernel_source "$1") || return 1
+		with_lock "siw-$1" _siw_make "$src" "$work" || return 1
+	fi
+	printf '%s\n' "$work/siw.ko"
+}

@@ -1,0 +1,109 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Booting one of Debian's kernels in QEMU. Sourced after run.sh.
+
+qemu_modules="virtio_pci virtio_console 9pnet_virtio 9p overlay"
+
+_initramfs_modules() {
+	local dir=$1 root=${kernel_modules%/lib/modules/*} m path
+	mkdir -p "$dir/modules"
+	for m in $qemu_modules; do
+		modprobe -d "$root" -S "$kernel_release" --show-depends "$m"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
+		while read -r path; do
+			m=$(basename "$path")
+			case $m in
+			*.xz) xz -dc "$path" >"$dir/modules/${m%.xz}" ;;
+			*) cp "$path" "$dir/modules/" ;;
+			esac
+			printf '%s\n' "${m%.xz}" >>"$dir/modules.order"
+		done
+}
+
+_initramfs_make() {
+	local target=$1 dir=$1.dir
+	[ -s "$target" ] && return 0
+	rm -rf "$dir"
+	mkdir -p "$dir"/{bin,dev}
+	cp /bin/busybox "$dir/bin/"
+	cp "$vm_dir/initramfs-init" "$dir/init"
+	chmod 755 "$dir/init"
+	_initramfs_modules "$dir"
+	(cd "$dir" && find . | cpio -o -H newc --quiet -R 0:0) >"$target.part"
+	mv "$target.part" "$target"
+	rm -rf "$dir"
+}
+
+# initramfs: path of the first-stage file system, made once per kernel.
+initramfs() {
+	local target
+	target=$(cache_dir initramfs)/$kernel_name-$(hash_of "$kernel_image" \
+		"$vm_dir/initramfs-init" "$qemu_modules").cpio
+	[ -s "$target" ] || with_lock initramfs _initramfs_make "$target"
+	printf '%s\n' "$target"
+}
+
+# _kvm_trial ANSWER: does a guest reach user space under KVM? Some machines
+# have a /dev/kvm under which guests hang.
+_kvm_trial() {
+	local log=$1.log
+	[ -s "$1" ] && return 0
+	say "trying KVM, once (up to 25 s)"
+	timeout -k 1 25 qemu-system-x86_64 -nodefaults -no-user-config -display none \
+		-no-reboot -accel kvm -cpu host -m 512 -kernel "$kernel_image" \
+		-initrd "$(initramfs)" -serial "file:$log" \
+		-append "console=ttyS0 panic=-1 weft.trial" </dev/null >/dev/null 2>&1 || true
+	if grep -aq 'weft-trial: user space reached' "$log"; then
+		echo kvm >"$1"
+	else
+		echo tcg >"$1"
+		say "KVM does not work here; emulating (slower)"
+	fi
+}
+
+# qemu_accel: the -accel and -cpu words for this machine.
+qemu_accel() {
+	local answer=tcg memo
+	if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+		memo=$(cache_dir kvm)/$(hash_of "$(uname -r)" "$kernel_release" \
+			"$(qemu-system-x86_64 --version)" "$(grep -m1 'model name' /proc/cpuinfo)")
+		[ -s "$memo" ] || with_lock kvm _kvm_trial "$memo"
+		answer=$(cat "$memo")
+	fi
+	if [ "$answer" = kvm ]; then
+		echo "-accel kvm -cpu host"
+	else
+		echo "-accel tcg,thread=multi -cpu max"
+	fi
+}
+
+_share() {
+	printf '%s\n' -fsdev "local,id=$1,path=$2,security_model=none,multidevs=remap${3:+,$3}" \
+		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
+}
+
+# qemu_boot RUNDIR: start the guest in the background; sets vm_pid.
+qemu_boot() {
+	local run=$1 words initrd append
+	initrd=$(initramfs)
+	read -r -a words <<<"$(qemu_accel)"
+	mapfile -t -O "${#words[@]}" words < <(
+		_share host / readonly=on
+		_share stage "$run/stage" readonly=on
+		_share results "$run/results"
+	)
+	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
+	append+=" nokaslr watchdog_thresh=60 net.ifnames=0"
+	: >"$run/console.log"
+	# The port counts as connected only while stdin has not ended.
+	mkfifo "$run/stdin"
+	qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+		"${words[@]}" -smp "$opt_smp" -m "${opt_mem:-2048}" \
+		-kernel "$kernel_image" -initrd "$initrd" -append "$append" \
+		-serial "file:$run/console.log" \
+		-device virtio-serial-pci -chardev stdio,id=out,signal=off \
+		-device virtserialport,chardev=out,name=weft.out \
+		-device virtio-rng-pci \
+		<>"$run/stdin" 2>"$run/qemu.log" &
+	vm_pid=$!
+}

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Host side of the verdict: reads what a guest left behind and decides.
+# Sourced after say.sh.
+
+weft_splat='BUG:|kernel BUG at|WARNING: |Oops|Kernel panic|general protection'
+weft_splat+='|[Uu]nable to handle|INFO: task .* blocked|rcu.*(detected|self-detected) stall'
+weft_splat+='|soft lockup|hard LOCKUP|UBSAN|KASAN|KCSAN|refcount_t|sleeping function called'
+weft_splat+='|scheduling while atomic|possible (recursive|circular) locking|possible deadlock'
+weft_splat+='|inconsistent lock state|bad unlock balance|suspicious RCU usage|held lock freed'
+weft_splat+='|held when returning|Invalid wait context|lock held at task exit'
+weft_splat+='|(list_add|list_del) corruption|ODEBUG|[Oo]bjects remaining|still has objects'
+weft_splat+='|unregister_netdevice: waiting|suspected memory leak|[Ll]eaked|detected leak'
+weft_splat+='|bad page state|Bad page|Segfault with no mm|stack-protector'
+
+# _plain: kernel log lines without time stamps, numbers and addresses.
+_plain() {
+	sed -E 's/^(<[0-9]+>)?(\[[^]]*\] ?)*//; s/0x[0-9a-f]+|[0-9a-f]{8,}/ADDR/g; s/[0-9]+/N/g'
+}
+
+# splats LOG [BASELINE]: the suspicious lines of a console log which do not
+# stand in the log of a boot without weft.
+splats() {
+	local log=$1 baseline=${2:-/dev/null} line
+	grep -aE "$weft_splat" "$log" | while IFS= read -r line; do
+		grep -aE "$weft_splat" "$baseline" | _plain |
+			grep -qxF -e "$(_plain <<<"$line")" || printf '%s\n' "$line"
+	done
+}
+
+# _around LOG LINE: a splat with what follows it, as a reader wants to see it.
+_around() { grep -aF -A 35 -m 1 -e "$2" "$1" | tr -d '\r'; }
+
+# judge JOBDIR LOG BASELINE: print what is wrong, return the run's status:
+# the job's own, 124 timed out, 125 verdict failed, 126 did not boot.
+judge() {
+	local job=$1 log=$2 found status=126 bad=
+	found=$(splats "$log" "$3")
+	if [ -n "$found" ]; then
+		say "FAIL: the kernel complained:"
+		_around "$log" "$(head -n 1 <<<"$found")" >&2
+		say "all suspicious lines:"
+		printf '%s\n' "$found" | head -n 20 >&2
+		bad=1
+	fi
+	if [ -s "$job/problems" ]; then
+		say "FAIL: the guest was not clean:"
+		cat "$job/problems" >&2
+		bad=1
+	fi
+	[ -s "$job/status" ] && status=$(cat "$job/status")
+	if [ -e "$job/timed-out" ]; then
+		say "FAIL: timed out after $(cat "$job/timeout") s; processes left:"
+		grep -v '\]$' "$job/ps" >&2 || true
+		return 124
+	elif [ ! -e "$job/booted" ]; then
+		say "FAIL: the guest did not boot; end of its console:"
+		tail -n 20 "$log" | tr -d '\r' >&2
+		return 126
+	elif [ ! -e "$job/done" ]; then
+		say "FAIL: the guest did not finish (hung or crashed); end of its console:"
+		tail -n 20 "$log" | tr -d '\r' >&2
+		bad=1
+	fi
+	if [ "$status" -ne 0 ] && [ "$status" -ne 126 ]; then
+		return "$status"
+	fi
+	[ -z "$bad" ] && return "$status"
+	return 125
+}
