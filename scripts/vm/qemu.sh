@@ -97,13 +97,13 @@ qemu_boot() {
 	: >"$run/console.log"
 	# The port counts as connected only while stdin has not ended.
 	mkfifo "$run/stdin"
-	qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
+	setsid qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
 		"${words[@]}" -smp "$opt_smp" -m "${opt_mem:-2048}" \
 		-kernel "$kernel_image" -initrd "$initrd" -append "$append" \
 		-serial "file:$run/console.log" \
 		-device virtio-serial-pci -chardev stdio,id=out,signal=off \
 		-device virtserialport,chardev=out,name=weft.out \
 		-device virtio-rng-pci \
-		<>"$run/stdin" 2>"$run/qemu.log" &
+		<>"$run/stdin" 2>"$run/qemu.log" 9>&- &
 	vm_pid=$!
 }

@@ -32,7 +32,7 @@ vm_option() {
 
 vm_cleanup() {
 	if [ -n "${vm_pid:-}" ]; then
-		kill -KILL "$vm_pid" 2>/dev/null || true
+		kill -KILL -- "-$vm_pid" 2>/dev/null || true
 		wait "$vm_pid" 2>/dev/null || true
 	fi
 	[ -n "${vm_run:-}" ] && [ -d "$vm_run" ] || return 0
@@ -81,7 +81,7 @@ vm_watch() {
 	while kill -0 "$vm_pid" 2>/dev/null; do
 		if [ "$SECONDS" -ge "$end" ]; then
 			warn "the guest does not come to an end; killed after $1 s"
-			kill -KILL "$vm_pid" 2>/dev/null || true
+			kill -KILL -- "-$vm_pid" 2>/dev/null || true
 			: >"$vm_run/killed"
 			break
 		fi

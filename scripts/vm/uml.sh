@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Booting a User-Mode Linux kernel. Sourced after run.sh.
+
+# UML keeps its memory in a file: best one that never reaches a disk.
+_uml_memory_dir() {
+	local free
+	free=$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)
+	if [ -w /dev/shm ] && [ "${free:-0}" -gt "$1" ]; then
+		echo /dev/shm
+	else
+		echo "$2"
+	fi
+}
+
+# uml_boot RUNDIR MEGABYTES: start the guest in the background; sets vm_pid.
+uml_boot() {
+	local run=$1 mem=$2 shm
+	shm=$(_uml_memory_dir "$mem" "$run")
+	: >"$run/console.log"
+	TMPDIR=$shm setsid "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
+		umid=guest uml_dir="$run/" \
+		root=/dev/root rootfstype=hostfs rootflags=/ ro \
+		init="$vm_dir/uml-init" weft.run="$run" \
+		ignore_loglevel oops=panic panic=-1 \
+		con=null con0=null,fd:3 ssl=null ssl0=null,fd:4 console=tty0 \
+		3>>"$run/console.log" 4>&1 \
+		</dev/null >>"$run/console.log" 2>&1 9>&- &
+	vm_pid=$!
+}
+
+# uml_baseline: the console log of a boot of this kernel without weft; made
+# once. What it complains about then is not weft's doing.
+uml_baseline() {
+	local file=$kernel_dir/.weft-baseline dir
+	if [ ! -s "$file" ]; then
+		say "booting $kernel_name once without weft, to know its own complaints"
+		dir=$(mktemp -d "$(cache_dir runs)/baseline.XXXXXX")
+		WEFT_BASELINE=1 "$weft_top/scripts/uml" --kernel "$kernel_name" --no-weft \
+			--results "$dir" --timeout 60 true >&2 || true
+		if [ -s "$dir/console.log" ]; then mv "$dir/console.log" "$file"; fi
+		rm -rf "$dir"
+	fi
+	[ ! -s "$file" ] || printf '%s\n' "$file"
+}
