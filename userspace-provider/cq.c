@@ -9,18 +9,39 @@
 
 #include "ring.h"
 
+static int map_entries(struct weft_queue *queue, int fd, const struct weft_queue_map *map)
+{
+	int ret = weft_queue_map(queue, fd, map, sizeof(struct weft_cqe));
+
+	return ret || queue->base ? ret : EPROTO;
+}
+
 int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
 {
 	int ret;
 
-	ret = weft_queue_map(&cq->queue, fd, map, sizeof(struct weft_cqe));
+	ret = map_entries(&cq->queue, fd, map);
 	if (ret)
 		return ret;
-	if (!cq->queue.base)
-		return EPROTO;
 
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	cq->ctl = (void *)cq->queue.base;
+	return 0;
+}
+
+/* Indices run on: what stood at cons in the old region does so in the new. */
+int weft_cq_move(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
+{
+	struct weft_queue fresh = {};
+	int ret;
+
+	ret = map_entries(&fresh, fd, map);
+	if (ret)
+		return ret;
+
+	weft_queue_unmap(&cq->queue);
+	cq->queue = fresh;
+	cq->ctl = (void *)fresh.base;
 	return 0;
 }
 
@@ -126,8 +147,7 @@ void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num)
 		if (cqe->qp_num == qp_num)
 			dropped++;
 		else if (dropped)
-			*(struct weft_cqe *)weft_queue_entry(
-				&cq->queue, at + dropped) = *cqe;
+			*(struct weft_cqe *)weft_queue_entry(&cq->queue, at + dropped) = *cqe;
 	}
 	cq->cons += dropped;
 	if (dropped)

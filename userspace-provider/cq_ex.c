@@ -23,8 +23,7 @@ const uint64_t weft_cq_ex_readable =
 
 static struct weft_cq *from_ex(struct ibv_cq_ex *cqx)
 {
-	return (struct weft_cq *)((char *)cqx -
-				  offsetof(struct weft_cq, vcq.cq_ex));
+	return (struct weft_cq *)((char *)cqx - offsetof(struct weft_cq, vcq.cq_ex));
 }
 
 static const struct weft_cqe *taken(struct ibv_cq_ex *cqx)
@@ -67,8 +66,7 @@ static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 	if (ret)
 		pthread_spin_unlock(&cq->lock);
 	else if (cq->wants_wall_clock)
-		cq->wall_clock = read_clock(CLOCK_REALTIME) -
-				 read_clock(CLOCK_MONOTONIC);
+		cq->wall_clock = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
 	return ret;
 }
 

@@ -27,7 +27,7 @@ void weft_kick_init(struct weft_kick *kick, int cmd_fd, uint32_t qp_handle)
 
 	kick->fd = cmd_fd;
 	memcpy(kick->request, &hdr, sizeof(hdr));
-	memcpy(kick->request + sizeof(hdr), &handle, sizeof(handle));
+	memcpy((uint8_t *)kick->request + sizeof(hdr), &handle, sizeof(handle));
 }
 
 int weft_kick(const struct weft_kick *kick)

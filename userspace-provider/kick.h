@@ -10,8 +10,7 @@
 /* Built when the QP is, read-only from then on: threads may kick at once. */
 struct weft_kick {
 	int fd;
-	_Alignas(8) uint8_t request[sizeof(struct ib_uverbs_ioctl_hdr) +
-				    sizeof(struct ib_uverbs_attr)];
+	uint64_t request[(sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(struct ib_uverbs_attr)) / 8];
 };
 
 void weft_kick_init(struct weft_kick *kick, int cmd_fd, uint32_t qp_handle);

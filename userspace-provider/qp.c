@@ -16,33 +16,28 @@
 PABI_RESP(create_qp_resp, ib_uverbs_create_qp_resp, weft_uresp_create_qp);
 
 /* Attributes that may be named as long as they ask for nothing. */
-static const uint32_t tolerated = IBV_QP_INIT_ATTR_CREATE_FLAGS |
-				  IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+static const uint32_t tolerated = IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t known = IBV_QP_INIT_ATTR_PD |
-			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | tolerated;
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | tolerated;
 
 	if (attr->qp_type != IBV_QPT_RC || (attr->comp_mask & ~known))
 		return EOPNOTSUPP;
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
-	    attr->create_flags)
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags)
 		return EOPNOTSUPP;
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) &&
-	    attr->max_tso_header)
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER) && attr->max_tso_header)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    (attr->send_ops_flags & ~weft_wr_buildable))
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    !attr->send_cq || !attr->recv_cq)
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
+	    !attr->recv_cq)
 		return EINVAL;
 	return 0;
 }
 
-static int map_queues(struct weft_qp *qp, int fd,
-		      const struct ibv_qp_init_attr_ex *attr,
+static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_ex *attr,
 		      const struct weft_uresp_create_qp *drv)
 {
 	const struct weft_sq_cap cap = {
@@ -59,23 +54,21 @@ static int map_queues(struct weft_qp *qp, int fd,
 		return ret;
 
 	qp->rq.kick = &qp->sq.kick;
-	ret = weft_rq_init(&qp->rq, fd, &drv->rq, attr->cap.max_recv_wr,
-			   attr->cap.max_recv_sge);
+	ret = weft_rq_init(&qp->rq, fd, &drv->rq, attr->cap.max_recv_wr, attr->cap.max_recv_sge);
 	if (ret)
 		weft_sq_fini(&qp->sq);
 	return ret;
 }
 
 /* Asks the kernel for what @attr says, and leaves in it what was granted. */
-static int create(struct weft_qp *qp, struct ibv_context *context,
-		  struct ibv_qp_init_attr_ex *attr)
+static int create(struct weft_qp *qp, struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	union create_qp_resp resp = {};
 	struct pabi_create_qp cmd = {};
 	int ret;
 
-	ret = ibv_cmd_create_qp_ex(context, &qp->vqp, attr, &cmd, sizeof(cmd),
-				   &resp.core, sizeof(resp));
+	ret = ibv_cmd_create_qp_ex(context, &qp->vqp, attr, &cmd, sizeof(cmd), &resp.core,
+				   sizeof(resp));
 	if (ret)
 		return ret;
 
@@ -86,8 +79,7 @@ static int create(struct weft_qp *qp, struct ibv_context *context,
 	return ret;
 }
 
-struct ibv_qp *weft_create_qp_ex(struct ibv_context *context,
-				 struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *weft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr_ex ask = *attr;
 	struct weft_qp *qp;
@@ -184,14 +176,12 @@ int weft_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
-		   struct ibv_send_wr **bad_wr)
+int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	return weft_sq_post(&weft_qp(ibqp)->sq, wr, bad_wr);
 }
 
-int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-		   struct ibv_recv_wr **bad_wr)
+int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	if (ibqp->srq) {
 		*bad_wr = wr;
@@ -201,8 +191,7 @@ int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 }
 
 /* Binding a window of type 1: the library, not the caller, picks the new key. */
-int weft_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
-		 struct ibv_mw_bind *bind)
+int weft_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = bind->wr_id,

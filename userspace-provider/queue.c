@@ -14,13 +14,12 @@ static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
 {
 	uint64_t need = (uint64_t)map->entries * map->stride + WEFT_CTL_BYTES;
 
-	return map->entries && !(map->entries & (map->entries - 1)) &&
-	       map->stride >= min_stride && map->stride % 8 == 0 &&
-	       map->bytes >= need;
+	return map->entries && !(map->entries & (map->entries - 1)) && map->stride >= min_stride &&
+	       map->stride % 8 == 0 && map->bytes >= need;
 }
 
-int weft_queue_map(struct weft_queue *queue, int fd,
-		   const struct weft_queue_map *map, size_t min_stride)
+int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map *map,
+		   size_t min_stride)
 {
 	void *base;
 
@@ -29,8 +28,7 @@ int weft_queue_map(struct weft_queue *queue, int fd,
 	if (!is_sane(map, min_stride))
 		return EPROTO;
 
-	base = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    (off_t)map->key);
+	base = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)map->key);
 	if (base == MAP_FAILED)
 		return errno;
 

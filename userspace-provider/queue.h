@@ -16,13 +16,12 @@ struct weft_queue {
 };
 
 /* Returns 0 or an errno. A map without a key leaves @queue empty and succeeds. */
-int weft_queue_map(struct weft_queue *queue, int fd,
-		   const struct weft_queue_map *map, size_t min_stride);
+int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map *map,
+		   size_t min_stride);
 void weft_queue_unmap(struct weft_queue *queue);
 
 /* The entry a free running index stands for. */
-static inline void *weft_queue_entry(const struct weft_queue *queue,
-				     uint32_t index)
+static inline void *weft_queue_entry(const struct weft_queue *queue, uint32_t index)
 {
 	size_t slot = index & (queue->entries - 1);
 

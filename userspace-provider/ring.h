@@ -53,8 +53,7 @@ static inline void weft_ring_arm(__u32 *arm, bool solicited_only)
 	__u32 none = WEFT_ARM_NONE;
 
 	if (solicited_only)
-		__atomic_compare_exchange_n(arm, &none, WEFT_ARM_SOLICITED,
-					    false, __ATOMIC_RELAXED,
+		__atomic_compare_exchange_n(arm, &none, WEFT_ARM_SOLICITED, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 	else
 		__atomic_store_n(arm, WEFT_ARM_NEXT, __ATOMIC_RELAXED);

@@ -13,21 +13,19 @@
 #include "kick.h"
 #include "ring.h"
 
-static_assert(sizeof(struct weft_sge) == sizeof(struct ibv_sge) &&
-	      offsetof(struct weft_sge, addr) == offsetof(struct ibv_sge, addr) &&
-	      offsetof(struct weft_sge, length) ==
-	      offsetof(struct ibv_sge, length) &&
-	      offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey),
-	      "scatter elements are copied as they are");
+/* Scatter elements are copied as they are. */
+static_assert(sizeof(struct weft_sge) == sizeof(struct ibv_sge), "size");
+static_assert(offsetof(struct weft_sge, addr) == offsetof(struct ibv_sge, addr), "addr");
+static_assert(offsetof(struct weft_sge, length) == offsetof(struct ibv_sge, length), "length");
+static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey), "lkey");
 
 static uint32_t sge_room(const struct weft_queue *queue)
 {
-	return (queue->stride - sizeof(struct weft_rqe)) /
-	       sizeof(struct weft_sge);
+	return (queue->stride - sizeof(struct weft_rqe)) / sizeof(struct weft_sge);
 }
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
-		 uint32_t max_wr, uint32_t max_sge)
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr,
+		 uint32_t max_sge)
 {
 	int ret;
 
@@ -41,8 +39,7 @@ int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
 
 	rq->ctl = (void *)rq->queue.base;
 	rq->max_wr = max_wr < map->entries ? max_wr : map->entries;
-	rq->max_sge = max_sge < sge_room(&rq->queue) ? max_sge :
-						       sge_room(&rq->queue);
+	rq->max_sge = max_sge < sge_room(&rq->queue) ? max_sge : sge_room(&rq->queue);
 	return 0;
 }
 
@@ -82,8 +79,7 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 	rqe->num_sge = (uint32_t)wr->num_sge;
 	rqe->reserved = 0;
 	if (wr->num_sge)
-		memcpy(rqe + 1, wr->sg_list,
-		       (size_t)wr->num_sge * sizeof(*wr->sg_list));
+		memcpy(rqe + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(*wr->sg_list));
 	rq->prod++;
 	return 0;
 }
@@ -97,8 +93,7 @@ static int flush_if_failed(const struct weft_rq *rq)
 	return weft_kick(rq->kick);
 }
 
-int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr,
-		 struct ibv_recv_wr **bad_wr)
+int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *first = wr;
 	uint32_t before;

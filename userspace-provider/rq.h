@@ -24,12 +24,11 @@ struct weft_rq {
 	uint32_t max_sge;
 };
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
-		 uint32_t max_wr, uint32_t max_sge);
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr,
+		 uint32_t max_sge);
 void weft_rq_fini(struct weft_rq *rq);
 
 /* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
-int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr,
-		 struct ibv_recv_wr **bad_wr);
+int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 #endif

@@ -93,8 +93,8 @@ struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode
 	return sqe;
 }
 
-int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe,
-		     const struct ibv_sge *sges, size_t count)
+int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struct ibv_sge *sges,
+		     size_t count)
 {
 	if (count > sq->max_sge)
 		return EINVAL;
@@ -106,8 +106,8 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe,
 }
 
 /* Appends, so that a list of buffers is gathered by calling it for each. */
-int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe,
-		       const void *data, size_t length)
+int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const void *data,
+		       size_t length)
 {
 	if (sqe->opcode > WEFT_WR_WRITE_IMM)
 		return EINVAL;
@@ -137,8 +137,8 @@ void weft_sq_put_fetch_add(struct weft_sqe *sqe, uint64_t add)
 	sqe->atomic.swap_mask = 0;
 }
 
-void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw,
-		      uint32_t rkey, const struct ibv_mw_bind_info *info)
+void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info)
 {
 	sqe->rkey = rkey;
 	sqe->bind.addr = info->addr;
@@ -177,8 +177,7 @@ static int fill_rdma_imm(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 
 static int fill_cmp_swap(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 {
-	weft_sq_put_cmp_swap(sqe, wr->wr.atomic.compare_add,
-			     wr->wr.atomic.swap);
+	weft_sq_put_cmp_swap(sqe, wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 	sqe->remote_addr = wr->wr.atomic.remote_addr;
 	sqe->rkey = wr->wr.atomic.rkey;
 	return 0;
@@ -202,8 +201,7 @@ static int fill_bind_mw(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	if (!wr->bind_mw.mw)
 		return EINVAL;
-	weft_sq_put_bind(sqe, wr->bind_mw.mw, wr->bind_mw.rkey,
-			 &wr->bind_mw.bind_info);
+	weft_sq_put_bind(sqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	return 0;
 }
 
@@ -214,18 +212,17 @@ struct send_op {
 	int refusal;		/* the errno of an opcode that is known but not had */
 };
 
+#define SEND_OPS (IBV_WR_TSO + 1)
+
 /* By enum ibv_wr_opcode; one that is missing here is invalid. */
-static const struct send_op send_ops[] = {
+static const struct send_op send_ops[SEND_OPS] = {
 	[IBV_WR_SEND] = { fill_send, WEFT_WR_SEND, true, 0 },
 	[IBV_WR_SEND_WITH_INV] = { fill_send_inv, WEFT_WR_SEND_INV, true, 0 },
 	[IBV_WR_RDMA_WRITE] = { fill_rdma, WEFT_WR_WRITE, true, 0 },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { fill_rdma_imm, WEFT_WR_WRITE_IMM, true,
-					 0 },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { fill_rdma_imm, WEFT_WR_WRITE_IMM, true, 0 },
 	[IBV_WR_RDMA_READ] = { fill_rdma, WEFT_WR_READ, true, 0 },
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = { fill_cmp_swap, WEFT_WR_ATOMIC_CSWAP,
-					true, 0 },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { fill_fetch_add, WEFT_WR_ATOMIC_FADD,
-					  true, 0 },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { fill_cmp_swap, WEFT_WR_ATOMIC_CSWAP, true, 0 },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { fill_fetch_add, WEFT_WR_ATOMIC_FADD, true, 0 },
 	[IBV_WR_LOCAL_INV] = { fill_local_inv, WEFT_WR_LOCAL_INV, false, 0 },
 	[IBV_WR_BIND_MW] = { fill_bind_mw, WEFT_WR_BIND_MW, false, 0 },
 	[IBV_WR_SEND_WITH_IMM] = { NULL, 0, false, EOPNOTSUPP },
@@ -237,7 +234,7 @@ static const struct send_op *find_op(enum ibv_wr_opcode opcode, int *err)
 	const struct send_op *op;
 
 	*err = EINVAL;
-	if ((size_t)opcode >= sizeof(send_ops) / sizeof(send_ops[0]))
+	if ((unsigned int)opcode >= SEND_OPS)
 		return NULL;
 
 	op = &send_ops[opcode];
@@ -255,14 +252,12 @@ static int gather_inline(const struct weft_sq *sq, struct weft_sqe *sqe,
 	/* Nothing yet, but now it is inline even if nothing follows. */
 	ret = weft_sq_put_inline(sq, sqe, NULL, 0);
 	for (i = 0; i < wr->num_sge && !ret; i++)
-		ret = weft_sq_put_inline(sq, sqe,
-					 (void *)(uintptr_t)wr->sg_list[i].addr,
+		ret = weft_sq_put_inline(sq, sqe, (void *)(uintptr_t)wr->sg_list[i].addr,
 					 wr->sg_list[i].length);
 	return ret;
 }
 
-static int put_payload(const struct weft_sq *sq, struct weft_sqe *sqe,
-		       const struct ibv_send_wr *wr)
+static int put_payload(const struct weft_sq *sq, struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	if (wr->num_sge < 0)
 		return EINVAL;
@@ -304,8 +299,7 @@ int weft_sq_ring(const struct weft_sq *sq)
 	return weft_kick(&sq->kick);
 }
 
-int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr)
+int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *first = wr;
 	uint32_t before;

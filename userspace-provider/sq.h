@@ -45,10 +45,10 @@ struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode
 			      unsigned int send_flags, int *err);
 
 /* Payload of an open entry: 0, or EINVAL when it does not fit or belong. */
-int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe,
-		     const struct ibv_sge *sges, size_t count);
-int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe,
-		       const void *data, size_t length);
+int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struct ibv_sge *sges,
+		     size_t count);
+int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const void *data,
+		       size_t length);
 
 /* Under the lock: pass everything before sq->prod on. */
 void weft_sq_publish(struct weft_sq *sq);
@@ -57,14 +57,12 @@ void weft_sq_publish(struct weft_sq *sq);
 int weft_sq_ring(const struct weft_sq *sq);
 
 /* ibv_post_send() */
-int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr);
+int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 
 /* Operands of an entry; plain atomics carry the masks that change nothing. */
-void weft_sq_put_cmp_swap(struct weft_sqe *sqe, uint64_t compare,
-			  uint64_t swap);
+void weft_sq_put_cmp_swap(struct weft_sqe *sqe, uint64_t compare, uint64_t swap);
 void weft_sq_put_fetch_add(struct weft_sqe *sqe, uint64_t add);
-void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw,
-		      uint32_t rkey, const struct ibv_mw_bind_info *info);
+void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info);
 
 #endif

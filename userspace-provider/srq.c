@@ -18,31 +18,27 @@ PABI_RESP(create_srq_resp, ib_uverbs_create_srq_resp, weft_uresp_create_srq);
 
 static struct weft_srq *weft_srq(struct ibv_srq *ibsrq)
 {
-	return (struct weft_srq *)((char *)ibsrq -
-				   offsetof(struct weft_srq, srq));
+	return (struct weft_srq *)((char *)ibsrq - offsetof(struct weft_srq, srq));
 }
 
-static int create(struct weft_srq *srq, struct ibv_pd *pd,
-		  struct ibv_srq_init_attr *attr)
+static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	union create_srq_resp resp = {};
 	struct pabi_create_srq cmd = {};
 	int ret;
 
-	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd, sizeof(cmd),
-				 &resp.core, sizeof(resp));
+	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (ret)
 		return ret;
 
-	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq,
-			   attr->attr.max_wr, attr->attr.max_sge);
+	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq, attr->attr.max_wr,
+			   attr->attr.max_sge);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->srq);
 	return ret;
 }
 
-struct ibv_srq *weft_create_srq(struct ibv_pd *pd,
-				struct ibv_srq_init_attr *attr)
+struct ibv_srq *weft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	struct weft_srq *srq;
 	int ret;
@@ -88,8 +84,7 @@ int weft_destroy_srq(struct ibv_srq *ibsrq)
 	return 0;
 }
 
-int weft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
-		       struct ibv_recv_wr **bad_wr)
+int weft_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	return weft_rq_post(&weft_srq(ibsrq)->rq, wr, bad_wr);
 }

@@ -14,8 +14,7 @@
 #include "cq_ex.h"
 #include "private-abi/private.h"
 
-int weft_query_device_ex(struct ibv_context *context,
-			 const struct ibv_query_device_ex_input *input,
+int weft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
 {
 	struct ib_uverbs_ex_query_device_resp resp = {};
@@ -23,36 +22,40 @@ int weft_query_device_ex(struct ibv_context *context,
 	uint64_t version;
 	int ret;
 
-	ret = ibv_cmd_query_device_any(context, input, attr, size, &resp,
-				       &resp_size);
+	ret = ibv_cmd_query_device_any(context, input, attr, size, &resp, &resp_size);
 	if (ret)
 		return ret;
 
 	version = resp.base.fw_ver;
-	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
-		 "%u.%u.%u", (unsigned int)(version >> 32),
-		 (unsigned int)(version >> 16) & 0xffff,
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",
+		 (unsigned int)(version >> 32), (unsigned int)(version >> 16) & 0xffff,
 		 (unsigned int)version & 0xffff);
 	return 0;
 }
 
-int weft_query_port(struct ibv_context *context, uint8_t port_num,
-		    struct ibv_port_attr *attr)
+int weft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr)
 {
 	struct pabi_query_port cmd = {};
 
 	return ibv_cmd_query_port(context, port_num, attr, &cmd, sizeof(cmd));
 }
 
-/* The device's clock, in which completions are stamped, is the host's. */
-int weft_query_rt_values(struct ibv_context *context,
-			 struct ibv_values_ex *values)
+/*
+ * The clock that stamps completions is the host's monotonic one and ticks in
+ * nanoseconds. Applications expect a count of ticks, all of it in tv_nsec.
+ */
+int weft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
+	struct timespec now;
+
 	(void)context;
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
 		return EOPNOTSUPP;
-	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
-		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = now.tv_sec * 1000000000L + now.tv_nsec;
+	}
 	return 0;
 }
 
@@ -67,8 +70,7 @@ struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 
-	ret = ibv_cmd_alloc_pd(context, pd, &cmd, sizeof(cmd), &resp,
-			       sizeof(resp));
+	ret = ibv_cmd_alloc_pd(context, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (ret) {
 		free(pd);
 		errno = ret;
@@ -86,8 +88,7 @@ int weft_dealloc_pd(struct ibv_pd *pd)
 	return ret;
 }
 
-struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			   uint64_t iova, int access)
+struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
 	struct ib_uverbs_reg_mr_resp resp = {};
 	struct pabi_reg_mr cmd = {};
@@ -98,8 +99,8 @@ struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	if (!vmr)
 		return NULL;
 
-	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, vmr, &cmd,
-			     sizeof(cmd), &resp, sizeof(resp));
+	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, vmr, &cmd, sizeof(cmd), &resp,
+			     sizeof(resp));
 	if (ret) {
 		free(vmr);
 		errno = ret;
@@ -108,15 +109,14 @@ struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return &vmr->ibv_mr;
 }
 
-int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
-		  void *addr, size_t length, int access)
+int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		  int access)
 {
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	struct pabi_rereg_mr cmd = {};
 
-	return ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length,
-				(uintptr_t)addr, access, pd, &cmd, sizeof(cmd),
-				&resp, sizeof(resp));
+	return ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length, (uintptr_t)addr, access, pd,
+				&cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
 int weft_dereg_mr(struct verbs_mr *vmr)
@@ -139,8 +139,7 @@ struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	if (!mw)
 		return NULL;
 
-	ret = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp,
-			       sizeof(resp));
+	ret = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (ret) {
 		free(mw);
 		errno = ret;
@@ -162,6 +161,8 @@ PABI_RESP(create_cq_resp, ib_uverbs_create_cq_resp, weft_uresp_create_cq);
 
 PABI_RESP(create_cq_ex_resp, ib_uverbs_ex_create_cq_resp, weft_uresp_create_cq);
 
+PABI_RESP(resize_cq_resp, ib_uverbs_resize_cq_resp, weft_uresp_resize_cq);
+
 static int map_cq(struct weft_cq *cq, struct ibv_context *context,
 		  const struct weft_uresp_create_cq *drv)
 {
@@ -174,8 +175,7 @@ static int map_cq(struct weft_cq *cq, struct ibv_context *context,
 }
 
 struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
-			      struct ibv_comp_channel *channel,
-			      int comp_vector)
+			      struct ibv_comp_channel *channel, int comp_vector)
 {
 	union create_cq_resp resp = {};
 	struct pabi_create_cq cmd = {};
@@ -186,9 +186,8 @@ struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 	if (!cq)
 		return NULL;
 
-	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector,
-				&cq->vcq.cq, &cmd, sizeof(cmd), &resp.core,
-				sizeof(resp));
+	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq->vcq.cq, &cmd, sizeof(cmd),
+				&resp.core, sizeof(resp));
 	if (!ret)
 		ret = map_cq(cq, context, &resp.drv);
 	if (ret) {
@@ -211,8 +210,7 @@ static int check_cq_attr(const struct ibv_cq_init_attr_ex *attr)
 	return 0;
 }
 
-struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context,
-				    struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	union create_cq_ex_resp resp = {};
 	struct pabi_create_cq_ex cmd = {};
@@ -229,9 +227,8 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context,
 	if (!cq)
 		return NULL;
 
-	ret = ibv_cmd_create_cq_ex(context, attr, &cq->vcq, &cmd, sizeof(cmd),
-				   &resp.core, sizeof(resp),
-				   PABI_CREATE_CQ_NO_TS_FLAG);
+	ret = ibv_cmd_create_cq_ex(context, attr, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
+				   sizeof(resp), PABI_CREATE_CQ_NO_TS_FLAG);
 	if (!ret)
 		ret = map_cq(cq, context, &resp.drv);
 	if (ret) {
@@ -241,6 +238,22 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context,
 	}
 	weft_cq_ex_init(cq, attr->wc_flags);
 	return &cq->vcq.cq_ex;
+}
+
+/* The lock keeps cons still while the kernel moves what is unread. */
+int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct weft_cq *cq = weft_cq(ibcq);
+	union resize_cq_resp resp = {};
+	struct pabi_resize_cq cmd = {};
+	int ret;
+
+	pthread_spin_lock(&cq->lock);
+	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
+	if (!ret)
+		ret = weft_cq_move(cq, ibcq->context->cmd_fd, &resp.drv.cq);
+	pthread_spin_unlock(&cq->lock);
+	return ret;
 }
 
 int weft_destroy_cq(struct ibv_cq *ibcq)

@@ -27,8 +27,7 @@ static void free_context(struct ibv_context *ibctx)
 {
 	struct weft_context *ctx =
 		(struct weft_context *)((char *)ibctx -
-					offsetof(struct weft_context,
-						 vctx.context));
+					offsetof(struct weft_context, vctx.context));
 
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
@@ -64,10 +63,11 @@ static const struct verbs_context_ops context_ops = {
 	.reg_mr = weft_reg_mr,
 	.req_notify_cq = weft_req_notify_cq,
 	.rereg_mr = weft_rereg_mr,
+	.resize_cq = weft_resize_cq,
 };
 
-static struct verbs_context *alloc_context(struct ibv_device *device,
-					   int cmd_fd, void *private_data)
+static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd,
+					   void *private_data)
 {
 	union get_context_resp resp = {};
 	struct pabi_get_context cmd = {};
@@ -76,14 +76,12 @@ static struct verbs_context *alloc_context(struct ibv_device *device,
 
 	(void)private_data;
 	ctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*ctx),
-					    (void *)offsetof(struct weft_context,
-							     vctx),
+					    (void *)offsetof(struct weft_context, vctx),
 					    WEFT_DRIVER_ID);
 	if (!ctx)
 		return NULL;
 
-	ret = ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.core,
-				  sizeof(resp));
+	ret = ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (ret) {
 		verbs_uninit_context(&ctx->vctx);
 		free(ctx);

@@ -11,17 +11,15 @@
 
 #include "qp.h"
 
-const uint64_t weft_wr_buildable =
-	IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-	IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
-	IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-	IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
-	IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+const uint64_t weft_wr_buildable = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
+				   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+				   IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
 
 static struct weft_qp *from_ex(struct ibv_qp_ex *qpx)
 {
-	return (struct weft_qp *)((char *)qpx -
-				  offsetof(struct weft_qp, vqp.qp_ex));
+	return (struct weft_qp *)((char *)qpx - offsetof(struct weft_qp, vqp.qp_ex));
 }
 
 static void fail(struct weft_wr_builder *b, int err)
@@ -41,8 +39,7 @@ static struct weft_sqe *open_wr(struct ibv_qp_ex *qpx, uint8_t opcode)
 	if (b->error)
 		return NULL;
 
-	b->open = weft_sq_open(&qp->sq, qpx->wr_id, opcode, qpx->wr_flags,
-			       &err);
+	b->open = weft_sq_open(&qp->sq, qpx->wr_id, opcode, qpx->wr_flags, &err);
 	if (!b->open)
 		fail(b, err);
 	else
@@ -50,9 +47,8 @@ static struct weft_sqe *open_wr(struct ibv_qp_ex *qpx, uint8_t opcode)
 	return b->open;
 }
 
-static struct weft_sqe *open_rdma(struct ibv_qp_ex *qpx, uint8_t opcode,
-				  uint32_t rkey, uint64_t remote_addr,
-				  uint32_t imm)
+static struct weft_sqe *open_rdma(struct ibv_qp_ex *qpx, uint8_t opcode, uint32_t rkey,
+				  uint64_t remote_addr, uint32_t imm)
 {
 	struct weft_sqe *sqe = open_wr(qpx, opcode);
 
@@ -74,27 +70,24 @@ static void wr_send_inv(struct ibv_qp_ex *qpx, uint32_t rkey)
 	open_rdma(qpx, WEFT_WR_SEND_INV, 0, 0, rkey);
 }
 
-static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey,
-			  uint64_t remote_addr)
+static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
 	open_rdma(qpx, WEFT_WR_WRITE, rkey, remote_addr, 0);
 }
 
-static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey,
-			      uint64_t remote_addr, __be32 imm)
+static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm)
 {
 	open_rdma(qpx, WEFT_WR_WRITE_IMM, rkey, remote_addr, imm);
 }
 
-static void wr_rdma_read(struct ibv_qp_ex *qpx, uint32_t rkey,
-			 uint64_t remote_addr)
+static void wr_rdma_read(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
 	open_rdma(qpx, WEFT_WR_READ, rkey, remote_addr, 0);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey,
-			      uint64_t remote_addr, uint64_t compare,
-			      uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
 {
 	struct weft_sqe *sqe;
 
@@ -103,8 +96,8 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey,
 		weft_sq_put_cmp_swap(sqe, compare, swap);
 }
 
-static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey,
-				uint64_t remote_addr, uint64_t add)
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
 {
 	struct weft_sqe *sqe;
 
@@ -127,8 +120,7 @@ static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		weft_sq_put_bind(sqe, mw, rkey, info);
 }
 
-static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t count,
-			    const struct ibv_sge *sges)
+static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t count, const struct ibv_sge *sges)
 {
 	struct weft_qp *qp = from_ex(qpx);
 	struct weft_wr_builder *b = &qp->builder;
@@ -137,8 +129,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t count,
 		fail(b, EINVAL);
 }
 
-static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr,
-		       uint32_t length)
+static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
@@ -153,8 +144,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t count,
 	size_t i;
 
 	for (i = 0; i < count && b->open; i++) {
-		if (weft_sq_put_inline(&qp->sq, b->open, bufs[i].addr,
-				       bufs[i].length))
+		if (weft_sq_put_inline(&qp->sq, b->open, bufs[i].addr, bufs[i].length))
 			fail(b, EINVAL);
 	}
 }

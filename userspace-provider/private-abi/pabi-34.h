@@ -28,26 +28,22 @@ struct verbs_context_ops {
 	pabi_slot async_event;
 	pabi_slot attach_counters_point_flow;
 	pabi_slot attach_mcast;
-	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw,
-		       struct ibv_mw_bind *bind);
+	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 	pabi_slot close_xrcd;
 	pabi_slot cq_event;
 	pabi_slot create_ah;
 	pabi_slot create_counters;
 	struct ibv_cq *(*create_cq)(struct ibv_context *context, int cqe,
-				    struct ibv_comp_channel *channel,
-				    int comp_vector);
+				    struct ibv_comp_channel *channel, int comp_vector);
 	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *context,
 					  struct ibv_cq_init_attr_ex *attr);
 	pabi_slot create_flow;
 	pabi_slot create_flow_action_esp;
-	struct ibv_qp *(*create_qp)(struct ibv_pd *pd,
-				    struct ibv_qp_init_attr *attr);
+	struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 	struct ibv_qp *(*create_qp_ex)(struct ibv_context *context,
 				       struct ibv_qp_init_attr_ex *attr);
 	pabi_slot create_rwq_ind_table;
-	struct ibv_srq *(*create_srq)(struct ibv_pd *pd,
-				      struct ibv_srq_init_attr *attr);
+	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 	pabi_slot create_srq_ex;
 	pabi_slot create_wq;
 	int (*dealloc_mw)(struct ibv_mw *mw);
@@ -74,16 +70,13 @@ struct verbs_context_ops {
 	pabi_slot modify_flow_action_esp;
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	pabi_slot modify_qp_rate_limit;
-	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr,
-			  int mask);
+	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 	pabi_slot modify_wq;
 	pabi_slot open_qp;
 	pabi_slot open_xrcd;
 	int (*poll_cq)(struct ibv_cq *cq, int num, struct ibv_wc *wc);
-	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-			 struct ibv_recv_wr **bad_wr);
-	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
-			 struct ibv_send_wr **bad_wr);
+	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 	pabi_slot post_srq_ops;
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
@@ -96,18 +89,17 @@ struct verbs_context_ops {
 	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			struct ibv_qp_init_attr *init_attr);
 	pabi_slot query_qp_data_in_order;
-	int (*query_rt_values)(struct ibv_context *context,
-			       struct ibv_values_ex *values);
+	int (*query_rt_values)(struct ibv_context *context, struct ibv_values_ex *values);
 	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 	pabi_slot read_counters;
 	pabi_slot reg_dm_mr;
 	pabi_slot reg_dmabuf_mr;
-	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
-				 uint64_t iova, int access);
+	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 int access);
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
-	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
-			void *addr, size_t length, int access);
-	pabi_slot resize_cq;
+	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr,
+			size_t length, int access);
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	pabi_slot set_ece;
 	pabi_slot unimport_dm;
 	pabi_slot unimport_mr;
@@ -115,15 +107,11 @@ struct verbs_context_ops {
 };
 
 /* Prototypes that other private ABI numbers have with other arguments. */
-int ibv_cmd_get_context(struct verbs_context *context,
-			struct pabi_get_context *cmd, size_t cmd_size,
-			struct ib_uverbs_get_context_resp *resp,
-			size_t resp_size);
-int ibv_cmd_create_cq_ex(struct ibv_context *context,
-			 const struct ibv_cq_init_attr_ex *attr,
-			 struct verbs_cq *cq, struct pabi_create_cq_ex *cmd,
-			 size_t cmd_size,
-			 struct ib_uverbs_ex_create_cq_resp *resp,
-			 size_t resp_size, uint32_t cmd_flags);
+int ibv_cmd_get_context(struct verbs_context *context, struct pabi_get_context *cmd,
+			size_t cmd_size, struct ib_uverbs_get_context_resp *resp, size_t resp_size);
+int ibv_cmd_create_cq_ex(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_cq *cq, struct pabi_create_cq_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size,
+			 uint32_t cmd_flags);
 
 #endif

@@ -49,10 +49,9 @@ struct verbs_device_ops {
 	const struct verbs_match_ent *match_table;
 	const struct verbs_device_ops **static_providers;
 	bool (*match_device)(struct verbs_sysfs_dev *sysfs);
-	struct verbs_context *(*alloc_context)(struct ibv_device *device,
-					       int cmd_fd, void *private_data);
-	struct verbs_context *(*import_context)(struct ibv_device *device,
-						int cmd_fd);
+	struct verbs_context *(*alloc_context)(struct ibv_device *device, int cmd_fd,
+					       void *private_data);
+	struct verbs_context *(*import_context)(struct ibv_device *device, int cmd_fd);
 	struct verbs_device *(*alloc_device)(struct verbs_sysfs_dev *sysfs);
 	void (*uninit_device)(struct verbs_device *device);
 };
@@ -112,6 +111,7 @@ PABI_CMD(reg_mr);
 PABI_CMD(rereg_mr);
 PABI_CMD(alloc_mw);
 PABI_CMD(create_cq);
+PABI_CMD(resize_cq);
 PABI_CMD(create_qp);
 PABI_CMD(query_qp);
 PABI_CMD(modify_qp);
@@ -151,70 +151,57 @@ enum { PABI_CREATE_CQ_NO_TS_FLAG = 1 << 0 };
 
 void WEFT_PABI_REGISTER(const struct verbs_device_ops *ops);
 
-void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd,
-				    size_t size, struct verbs_context *at,
-				    uint32_t driver_id);
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd, size_t size,
+				    struct verbs_context *at, uint32_t driver_id);
 void verbs_uninit_context(struct verbs_context *context);
-void verbs_set_ops(struct verbs_context *context,
-		   const struct verbs_context_ops *ops);
+void verbs_set_ops(struct verbs_context *context, const struct verbs_context_ops *ops);
 
 int ibv_cmd_query_device_any(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *input,
 			     struct ibv_device_attr_ex *attr, size_t attr_size,
-			     struct ib_uverbs_ex_query_device_resp *resp,
-			     size_t *resp_size);
-int ibv_cmd_query_port(struct ibv_context *context, uint8_t port_num,
-		       struct ibv_port_attr *attr, struct pabi_query_port *cmd,
-		       size_t cmd_size);
+			     struct ib_uverbs_ex_query_device_resp *resp, size_t *resp_size);
+int ibv_cmd_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
+		       struct pabi_query_port *cmd, size_t cmd_size);
 
-int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *pd,
-		     struct pabi_alloc_pd *cmd, size_t cmd_size,
-		     struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size);
+int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *pd, struct pabi_alloc_pd *cmd,
+		     size_t cmd_size, struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size);
 int ibv_cmd_dealloc_pd(struct ibv_pd *pd);
 
-int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-		   int access, struct verbs_mr *vmr, struct pabi_reg_mr *cmd,
-		   size_t cmd_size, struct ib_uverbs_reg_mr_resp *resp,
-		   size_t resp_size);
-int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr,
-		     size_t length, uint64_t iova, int access,
-		     struct ibv_pd *pd, struct pabi_rereg_mr *cmd,
-		     size_t cmd_size, struct ib_uverbs_rereg_mr_resp *resp,
-		     size_t resp_size);
+int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access,
+		   struct verbs_mr *vmr, struct pabi_reg_mr *cmd, size_t cmd_size,
+		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size);
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length, uint64_t iova,
+		     int access, struct ibv_pd *pd, struct pabi_rereg_mr *cmd, size_t cmd_size,
+		     struct ib_uverbs_rereg_mr_resp *resp, size_t resp_size);
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr);
 
-int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type,
-		     struct ibv_mw *mw, struct pabi_alloc_mw *cmd,
-		     size_t cmd_size, struct ib_uverbs_alloc_mw_resp *resp,
-		     size_t resp_size);
+int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
+		     struct pabi_alloc_mw *cmd, size_t cmd_size,
+		     struct ib_uverbs_alloc_mw_resp *resp, size_t resp_size);
 int ibv_cmd_dealloc_mw(struct ibv_mw *mw);
 
-int ibv_cmd_create_cq(struct ibv_context *context, int cqe,
-		      struct ibv_comp_channel *channel, int comp_vector,
-		      struct ibv_cq *cq, struct pabi_create_cq *cmd,
-		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp,
-		      size_t resp_size);
+int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
+		      int comp_vector, struct ibv_cq *cq, struct pabi_create_cq *cmd,
+		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size);
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct pabi_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size);
 int ibv_cmd_destroy_cq(struct ibv_cq *cq);
 
-int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
-		       struct ibv_srq_init_attr *attr,
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
 		       struct pabi_create_srq *cmd, size_t cmd_size,
-		       struct ib_uverbs_create_srq_resp *resp,
-		       size_t resp_size);
+		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size);
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 		       struct pabi_modify_srq *cmd, size_t cmd_size);
-int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
-		      struct pabi_query_srq *cmd, size_t cmd_size);
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct pabi_query_srq *cmd,
+		      size_t cmd_size);
 int ibv_cmd_destroy_srq(struct ibv_srq *srq);
 
 int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *qp,
-			 struct ibv_qp_init_attr_ex *attr,
-			 struct pabi_create_qp *cmd, size_t cmd_size,
-			 struct ib_uverbs_create_qp_resp *resp,
-			 size_t resp_size);
+			 struct ibv_qp_init_attr_ex *attr, struct pabi_create_qp *cmd,
+			 size_t cmd_size, struct ib_uverbs_create_qp_resp *resp, size_t resp_size);
 int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		     struct ibv_qp_init_attr *init_attr,
-		     struct pabi_query_qp *cmd, size_t cmd_size);
+		     struct ibv_qp_init_attr *init_attr, struct pabi_query_qp *cmd,
+		     size_t cmd_size);
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		      struct pabi_modify_qp *cmd, size_t cmd_size);
 int ibv_cmd_destroy_qp(struct ibv_qp *qp);
@@ -222,12 +209,10 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp);
 #if __SIZEOF_POINTER__ == 8
 static_assert(sizeof(struct verbs_match_ent) == 24, "match entry");
 static_assert(sizeof(struct verbs_device_ops) == 72, "device operations");
-static_assert(sizeof(struct verbs_device) == sizeof(struct ibv_device) + 48,
-	      "device");
+static_assert(sizeof(struct verbs_device) == sizeof(struct ibv_device) + 48, "device");
 static_assert(sizeof(struct verbs_mr) == sizeof(struct ibv_mr) + 8, "mr");
 static_assert(sizeof(struct verbs_qp) == sizeof(struct ibv_qp_ex) + 16, "qp");
-static_assert(sizeof(struct verbs_context_ops) == WEFT_PABI_OPS_SLOTS * 8,
-	      "operations");
+static_assert(sizeof(struct verbs_context_ops) == WEFT_PABI_OPS_SLOTS * 8, "operations");
 static_assert(sizeof(struct verbs_context) == WEFT_PABI_CONTEXT_BYTES,
 	      "this libibverbs' public header is of another private ABI");
 #endif
@@ -239,6 +224,7 @@ static_assert(sizeof(struct pabi_rereg_mr) == 56, "rereg_mr");
 static_assert(sizeof(struct pabi_alloc_mw) == 24, "alloc_mw");
 static_assert(sizeof(struct pabi_create_cq) == 40, "create_cq");
 static_assert(sizeof(struct pabi_create_cq_ex) == 56, "create_cq_ex");
+static_assert(sizeof(struct pabi_resize_cq) == 24, "resize_cq");
 static_assert(sizeof(struct pabi_create_qp) == 64, "create_qp");
 static_assert(sizeof(struct pabi_query_qp) == 24, "query_qp");
 static_assert(sizeof(struct pabi_modify_qp) == 120, "modify_qp");
