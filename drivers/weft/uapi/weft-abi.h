@@ -237,6 +237,10 @@ struct weft_uresp_create_srq {
 	__u32 reserved;
 };
 
+/*
+ * The application keeps @cons still. Unread entries stand at the same indices of
+ * the new region, whose control block carries on with cons, arm and prod.
+ */
 struct weft_uresp_resize_cq {
 	struct weft_queue_map cq;
 };
