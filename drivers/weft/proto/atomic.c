@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What FetchAdd and CmpSwap store: masked arithmetic on one 64-bit value in host
+ * order. Who calls it makes it atomic. RFC 7306, 5.1.1 and 5.1.2.
+ */
+#include "proto/atomic.h"
+#include "proto/rdmap.h"
+
+/*
+ * Adds all fields at once. The bits below the top of a field may carry within
+ * the field; the top bits themselves are added without carry, so nothing gets
+ * into the field above. Bit 63 needs no mark: its carry has nowhere to go.
+ */
+static u64 fetch_add(u64 old, u64 addend, u64 tops)
+{
+	u64 below = (old & ~tops) + (addend & ~tops);
+
+	return below ^ ((old ^ addend) & tops);
+}
+
+static u64 compare_swap(const struct weft_atomic_op *op, u64 old)
+{
+	if ((op->compare ^ old) & op->compare_mask)
+		return old;
+	return (old & ~op->mask) | (op->data & op->mask);
+}
+
+/**
+ * weft_atomic_apply - result of an atomic operation
+ * @op: a checked operation: its code is one weft_atomic_req_parse() accepts
+ * @old: value found at the target, host order
+ *
+ * Return: the value to store; @old itself when a comparison fails.
+ */
+u64 weft_atomic_apply(const struct weft_atomic_op *op, u64 old)
+{
+	if (op->code == WEFT_ATOMIC_FADD)
+		return fetch_add(old, op->data, op->mask);
+	return compare_swap(op, old);
+}
