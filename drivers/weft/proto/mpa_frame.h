@@ -38,15 +38,12 @@ enum weft_mpa_run {
  * struct weft_mpa_cursor - a walk over the octets of one FPDU
  * @markers: the direction carries markers
  * @pos: stream position of the next octet, any origin that is 0 modulo 512
- * @start: stream position of the length field, once known
- * @ulpdu_len: of this FPDU
+ * @start: stream position of the length field
+ * @ulpdu_len: of this FPDU; a reader sets it once it has passed the length
  * @at: octets of length, ULPDU, pad and CRC passed so far (markers not counted)
- * @marker_done: the marker due at @pos has been passed
  */
 struct weft_mpa_cursor {
 	bool markers;
-	bool started;
-	bool marker_done;
 	u32 pos;
 	u32 start;
 	u32 ulpdu_len;
