@@ -35,12 +35,14 @@ struct weft_readq_owed {
 	u8 head_len;
 };
 
-/* Free-running indices; each written by one side only. */
+/* Free-running indices; each written by one side only. Masks: slots of a ring less one. */
 struct weft_readq {
 	struct weft_readq_sent *sent;
 	struct weft_readq_owed *owed;
 	u32 ord;
 	u32 ird;
+	u32 sent_mask;
+	u32 owed_mask;
 	u32 sent_head, sent_tail;	/* head: next to pop (rx), tail: next to push (tx) */
 	u32 owed_head, owed_tail;	/* head: next to pop (tx), tail: next to push (rx) */
 };
