@@ -6,10 +6,12 @@
 #ifndef WEFT_NET_RXSOCK_H
 #define WEFT_NET_RXSOCK_H
 
+#include <linux/mm.h>
 #include <linux/types.h>
 
 #include "net/ulpdu.h"
 #include "proto/fault.h"
+#include "proto/mpa_frame.h"
 
 struct page;
 struct weft_counters;
@@ -27,14 +29,37 @@ struct weft_rxsock_events {
 	void (*fault)(void *owner, enum weft_fault fault);
 };
 
-#define WEFT_RX_PAGES	17	/* one FPDU of 64 KiB, at any offset */
+#define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
+
+/**
+ * struct weft_rxgather - an FPDU that did not come in one piece
+ * @open: some of its octets have been taken from the socket
+ * @marker_bad: one of its markers pointed elsewhere
+ * @cursor: what the next octet is
+ * @crc: over everything taken so far
+ * @fill: octets of the ULPDU that stand in @page
+ * @stocked: @page may hold pages
+ * @word: a length, marker or CRC that comes in pieces, @word_fill octets of it
+ * @page: allocated on demand, kept while an FPDU is open
+ */
+struct weft_rxgather {
+	bool open;
+	bool marker_bad;
+	bool stocked;
+	struct weft_mpa_cursor cursor;
+	u32 crc;
+	u32 fill;
+	u32 word_fill;
+	u8 word[4];
+	struct page *page[WEFT_RX_PAGES];
+};
 
 /**
  * struct weft_rxsock - reader of one stream
- * @pos: stream position of the next octet, for markers
- * @fill: octets of an unfinished FPDU already taken from the socket
- * @page: where those stand, allocated on demand, kept while an FPDU is open
+ * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, everything further is dropped silently
+ * @starved: no memory to gather; weft_rxsock_restock() helps
+ * @pos: stream position of the next FPDU, for markers
  *
  * Everything is protected by the socket lock.
  */
@@ -47,9 +72,7 @@ struct weft_rxsock {
 	bool discard;
 	bool starved;
 	u32 pos;
-	u32 fill;
-	u32 need;
-	struct page *page[WEFT_RX_PAGES];
+	struct weft_rxgather gather;
 	struct weft_ulpdu ulpdu;
 };
 
@@ -58,8 +81,18 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 		      struct weft_counters *counters);
 void weft_rxsock_free(struct weft_rxsock *rx);
 
-/* Context: socket lock held (callback) or taken inside (process). */
+/* Context: socket lock held; the events run inside. */
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
-int weft_rxsock_run(struct weft_rxsock *rx, struct weft_sock *s);
+void weft_rxsock_pause(struct weft_rxsock *rx);
+void weft_rxsock_stop(struct weft_rxsock *rx);
+
+/* Context: process. */
+void weft_rxsock_restock(struct weft_rxsock *rx, struct weft_sock *s);
+
+/* Between two FPDUs? Context: socket lock held. */
+static inline bool weft_rxsock_idle(const struct weft_rxsock *rx)
+{
+	return !rx->gather.open;
+}
 
 #endif

@@ -10,11 +10,26 @@
 #include <linux/types.h>
 #include <linux/uio.h>
 
+#include "proto/mpa_frame.h"
+
 struct weft_counters;
 struct weft_sock;
 
 #define WEFT_TRAIN_BYTES	65536U
 #define WEFT_TRAIN_VECS		64U
+
+/**
+ * struct weft_txmark - how a train stood before the FPDU being staged
+ * @last_len: octets of the last run
+ */
+struct weft_txmark {
+	u64 pos;
+	u64 eor;
+	u32 seg_fill;
+	u32 count;
+	u32 last_len;
+	bool big;
+};
 
 /**
  * struct weft_txsock - writer of one stream
@@ -24,9 +39,15 @@ struct weft_sock;
  * @pos: stream position behind the last staged octet (u64: never wraps here)
  * @pushed: stream position TCP has accepted
  * @seg_fill: octets in the TCP segment that the next FPDU would start in
+ * @big: the train has an FPDU that wants to stand in one segment
+ * @partial: TCP has accepted a part of the train
+ * @corked: TCP was told to wait for more
  * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends
  *	behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
+ * @cursor: with markers, what the next staged octet is
+ * @running: CRC of the FPDU being staged
+ * @mark: for undoing the FPDU being staged
  *
  * Owner: the tx claim of the stream. Staged pages are never written again, TCP
  * may keep them as long as it likes.
@@ -36,16 +57,21 @@ struct weft_txsock {
 	struct weft_counters *counters;
 	bool crc;
 	bool markers;
+	bool big;
+	bool partial;
+	bool corked;
 	u32 mulpdu;
 	u32 mss;
+	u32 seg_fill;
 	u64 pos;
 	u64 pushed;
-	u32 seg_fill;
-	u32 train_bytes;
-	struct bio_vec vec[WEFT_TRAIN_VECS];
-	u64 eor;
 	u32 head;
 	u32 count;
+	u64 eor;
+	struct weft_mpa_cursor cursor;
+	u32 running;
+	struct weft_txmark mark;
+	struct bio_vec vec[WEFT_TRAIN_VECS];
 };
 
 void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,

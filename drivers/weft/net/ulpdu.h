@@ -20,9 +20,11 @@ struct sk_buff;
  * @len: octets
  * @head_len: min(@len, WEFT_ULPDU_HEAD)
  * @head: linear copy of its first octets
+ * @linear: all of it, when it lies in one piece, else NULL
  * @skb: socket buffer that holds all of it, or NULL
  * @skb_offset: where it starts in @skb
- * @pages: gathered copy when it spanned buffers or held markers
+ * @pages: gathered copy from the first octet of the first page on, when it
+ *	spanned socket buffers or held markers; NULL when @skb is set
  *
  * Valid only during the callback that hands it over.
  */
@@ -30,10 +32,10 @@ struct weft_ulpdu {
 	u32 len;
 	u32 head_len;
 	u8 head[WEFT_ULPDU_HEAD];
+	const u8 *linear;
 	struct sk_buff *skb;
 	u32 skb_offset;
 	struct page **pages;
-	u32 page_offset;
 };
 
 int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to);

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A kernel TCP socket with one owner: creation, options, callbacks.
+ * A kernel TCP socket with one owner: creation, options, callbacks. Not called
+ * sock.h, which is a header of the kernel in a directory of the same name.
  */
-#ifndef WEFT_NET_SOCK_H
-#define WEFT_NET_SOCK_H
+#ifndef WEFT_NET_TCPSOCK_H
+#define WEFT_NET_TCPSOCK_H
 
+#include <linux/socket.h>
 #include <linux/types.h>
 
 struct net;
 struct sock;
-struct sockaddr_storage;
 struct socket;
 
 /**
  * struct weft_sock_events - what a socket tells its owner
- * @readable: octets or a FIN arrived
+ * @readable: octets or a FIN arrived; of a listener: somebody wants in
  * @writable: a full socket has room again
  * @changed: connected, closed by the peer, reset
  *
  * Called with the socket lock held (softirq, or a process that processes its
- * backlog), so they must not sleep and must not take the socket lock.
+ * backlog), so they must not sleep and must not take the socket lock. The one
+ * exception: @readable of a listener runs under its callback lock only.
  */
 struct weft_sock_events {
 	void (*readable)(void *owner);
@@ -29,14 +31,19 @@ struct weft_sock_events {
 
 /**
  * struct weft_sock - a socket and who listens to it
+ * @sock: the kernel's object; holds its network namespace until it is destructed
+ * @events, @owner: whom the callbacks tell; NULL: nobody
+ * @listening: connections come out of it, not octets
  *
  * One owner at a time: the connection until it hands the socket to the stream,
- * then the stream. Released by the owner in process context.
+ * then the stream. Released by the owner in process context. @events and @owner
+ * are protected by the socket lock, for a listener by sk_callback_lock.
  */
 struct weft_sock {
 	struct socket *sock;
 	const struct weft_sock_events *events;
 	void *owner;
+	bool listening;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
@@ -60,7 +67,11 @@ enum weft_sock_state weft_sock_state(const struct weft_sock *s);
 int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out);
 int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
 void weft_sock_set_tos(struct weft_sock *s, u8 tos);
+void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
+
+void weft_sock_lock(struct weft_sock *s);
+void weft_sock_unlock(struct weft_sock *s);
 
 void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);
 void weft_sock_detach(struct weft_sock *s);

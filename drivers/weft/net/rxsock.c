@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Deframing. An FPDU that lies whole in one socket buffer is checked and handed
+ * over where it stands; one that spans buffers, or may hold markers, is gathered
+ * into pages run by run. Nothing is handed over before its CRC is known to be
+ * good (RFC 5044, 4.2 to 4.4).
+ */
+#include "net/rxsock.h"
+
+#include <linux/gfp.h>
+#include <linux/minmax.h>
+#include <linux/skbuff.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "base/counters.h"
+#include "net/tcpsock.h"
+#include "proto/crc.h"
+
+/**
+ * weft_rxsock_init - start reading at stream position 0
+ * @rx: the reader
+ * @crc: the peer's CRCs are valid and checked
+ * @markers: the peer inserts markers
+ * @events: where ULPDUs go
+ * @owner: handed to @events
+ * @counters: of the device
+ *
+ * Context: any; nothing is allocated.
+ */
+void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
+		      const struct weft_rxsock_events *events, void *owner,
+		      struct weft_counters *counters)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->crc = crc;
+	rx->markers = markers;
+	rx->events = events;
+	rx->owner = owner;
+	rx->counters = counters;
+}
+
+static void drop_pages(struct page **page)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_RX_PAGES; i++) {
+		if (!page[i])
+			continue;
+		__free_page(page[i]);
+		page[i] = NULL;
+	}
+}
+
+static void drop_gathered(struct weft_rxgather *g)
+{
+	drop_pages(g->page);
+	g->stocked = false;
+}
+
+/**
+ * weft_rxsock_free - forget an unfinished FPDU
+ * @rx: the reader, which nobody runs any more; may be freed twice
+ *
+ * Context: any.
+ */
+void weft_rxsock_free(struct weft_rxsock *rx)
+{
+	drop_gathered(&rx->gather);
+}
+
+/* The peer lost us; whatever follows has no meaning. */
+static void fail(struct weft_rxsock *rx, enum weft_fault fault)
+{
+	if (fault == WEFT_FAULT_MPA_CRC)
+		weft_count(rx->counters, WEFT_CTR_RX_CRC_ERRORS);
+	else if (fault == WEFT_FAULT_MPA_MARKER)
+		weft_count(rx->counters, WEFT_CTR_RX_MARKER_ERRORS);
+	rx->discard = true;
+	rx->events->fault(rx->owner, fault);
+}
+
+static void hand_over(struct weft_rxsock *rx)
+{
+	if (rx->events->ulpdu(rx->owner, &rx->ulpdu) != WEFT_FAULT_NONE)
+		rx->discard = true;
+}
+
+/* --- an FPDU in one socket buffer --- */
+
+/* Where @len octets at @offset stand, if they do so in one piece, else NULL. */
+static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 len)
+{
+	u32 i;
+
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
+		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+		u32 size = skb_frag_size(frag);
+		const u8 *data;
+
+		if (offset >= size) {
+			offset -= size;
+			continue;
+		}
+		data = len <= size - offset ? skb_frag_address_safe(frag) : NULL;
+		return data ? data + offset : NULL;
+	}
+	return NULL;
+}
+
+/* The buffer of a fragment list that holds @offset, which becomes relative to it. */
+static const struct sk_buff *part_at(const struct sk_buff *skb, u32 *offset)
+{
+	const struct sk_buff *part;
+	u32 own;
+
+	if (!skb_has_frag_list(skb))
+		return skb;
+	own = skb_pagelen(skb);
+	if (*offset < own)
+		return skb;
+	*offset -= own;
+	skb_walk_frags(skb, part) {
+		if (*offset < part->len)
+			return part;
+		*offset -= part->len;
+	}
+	return NULL;
+}
+
+static const u8 *in_one_piece(const struct sk_buff *skb, u32 offset, u32 len)
+{
+	const struct sk_buff *part = part_at(skb, &offset);
+	u32 head;
+
+	if (!part)
+		return NULL;
+	head = skb_headlen(part);
+	if (offset >= head)
+		return in_frags(part, offset - head, len);
+	return len <= head - offset ? part->data + offset : NULL;
+}
+
+static u32 crc_over(struct sk_buff *skb, u32 offset, u32 len)
+{
+	struct skb_seq_state seq;
+	u32 crc = WEFT_CRC_SEED;
+	u32 done = 0;
+	const u8 *data;
+	u32 n;
+
+	skb_prepare_seq_read(skb, offset, offset + len, &seq);
+	while ((n = skb_seq_read(done, &data, &seq)) != 0) {
+		crc = weft_crc_update(crc, data, n);
+		done += n;
+	}
+	return crc;
+}
+
+static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
+{
+	u8 wire[WEFT_MPA_CRC_OCTETS];
+
+	if (linear)
+		return weft_crc_matches(weft_crc_update(WEFT_CRC_SEED, linear, len), linear + len);
+	return !skb_copy_bits(skb, offset + len, wire, sizeof(wire)) &&
+	       weft_crc_matches(crc_over(skb, offset, len), wire);
+}
+
+/* Describe the ULPDU of the FPDU at @offset, all of which is in @skb. */
+static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
+		     u32 ulpdu_len)
+{
+	u->len = ulpdu_len;
+	u->head_len = min(ulpdu_len, WEFT_ULPDU_HEAD);
+	u->skb = skb;
+	u->skb_offset = offset + WEFT_MPA_LEN_OCTETS;
+	u->pages = NULL;
+	u->linear = linear ? linear + WEFT_MPA_LEN_OCTETS : NULL;
+	if (u->linear) {
+		memcpy(u->head, u->linear, u->head_len);
+		return true;
+	}
+	return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
+}
+
+/* Take the FPDU at @offset where it stands. Return: its octets, 0 if not whole. */
+static u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+{
+	u8 buf[WEFT_MPA_LEN_OCTETS];
+	u32 ulpdu_len, wire_len;
+	const u8 *linear, *p;
+
+	if (avail < sizeof(buf))
+		return 0;
+	p = skb_header_pointer(skb, offset, sizeof(buf), buf);
+	if (!p)
+		return 0;
+	ulpdu_len = get_unaligned_be16(p);
+	wire_len = weft_mpa_bare_len(ulpdu_len);
+	if (wire_len > avail)
+		return 0;
+
+	linear = in_one_piece(skb, offset, wire_len);
+	if (!describe(&rx->ulpdu, skb, linear, offset, ulpdu_len))
+		return 0;
+	rx->pos += wire_len;
+	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
+		fail(rx, WEFT_FAULT_MPA_CRC);
+	else
+		hand_over(rx);
+	return wire_len;
+}
+
+/* --- an FPDU in pieces --- */
+
+static void open_gather(struct weft_rxsock *rx)
+{
+	struct weft_rxgather *g = &rx->gather;
+
+	weft_mpa_cursor_init(&g->cursor, rx->pos, 0, rx->markers);
+	g->open = true;
+	g->marker_bad = false;
+	g->crc = WEFT_CRC_SEED;
+	g->fill = 0;
+	g->word_fill = 0;
+}
+
+static void finish_gather(struct weft_rxsock *rx)
+{
+	struct weft_rxgather *g = &rx->gather;
+	struct weft_ulpdu *u = &rx->ulpdu;
+
+	g->open = false;
+	rx->pos = g->cursor.pos;
+	weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+	if (rx->crc && !weft_crc_matches(g->crc, g->word))
+		return fail(rx, WEFT_FAULT_MPA_CRC);
+	if (g->marker_bad)
+		return fail(rx, WEFT_FAULT_MPA_MARKER);
+
+	u->len = g->fill;
+	u->head_len = min(g->fill, WEFT_ULPDU_HEAD);
+	u->skb = NULL;
+	u->pages = g->page;
+	u->linear = g->fill && g->fill <= PAGE_SIZE ? page_address(g->page[0]) : NULL;
+	if (g->fill)
+		memcpy(u->head, page_address(g->page[0]), u->head_len);
+	hand_over(rx);
+}
+
+static u32 word_size(enum weft_mpa_run run)
+{
+	return run == WEFT_RUN_LENGTH ? WEFT_MPA_LEN_OCTETS : WEFT_MPA_MARKER_OCTETS;
+}
+
+/* A length, marker or CRC is complete in @word. */
+static void word_done(struct weft_rxgather *g, enum weft_mpa_run run)
+{
+	if (run == WEFT_RUN_MARKER && !weft_mpa_marker_ok(&g->cursor, g->word))
+		g->marker_bad = true;
+	if (run == WEFT_RUN_LENGTH)
+		g->cursor.ulpdu_len = get_unaligned_be16(g->word);
+	if (run != WEFT_RUN_CRC)
+		g->crc = weft_crc_update(g->crc, g->word, g->word_fill);
+	weft_mpa_cursor_pass(&g->cursor, g->word_fill);
+	g->word_fill = 0;
+}
+
+static int take_word(struct weft_rxgather *g, enum weft_mpa_run run, struct sk_buff *skb,
+		     u32 offset, u32 avail)
+{
+	u32 n = min(avail, word_size(run) - g->word_fill);
+
+	if (skb_copy_bits(skb, offset, g->word + g->word_fill, n))
+		return -EFAULT;
+	g->word_fill += n;
+	if (g->word_fill == word_size(run))
+		word_done(g, run);
+	return n;
+}
+
+/* @n octets of the run the cursor stands in. */
+static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u32 n)
+{
+	u8 pad[4];
+
+	n = min_t(u32, n, sizeof(pad));
+	if (skb_copy_bits(skb, offset, pad, n))
+		return -EFAULT;
+	g->crc = weft_crc_update(g->crc, pad, n);
+	weft_mpa_cursor_pass(&g->cursor, n);
+	return n;
+}
+
+static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
+{
+	struct weft_rxgather *g = &rx->gather;
+	struct page **page = &g->page[g->fill / PAGE_SIZE];
+	u32 at = offset_in_page(g->fill);
+	u8 *to;
+
+	if (!*page)
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	if (!*page) {
+		rx->starved = true;
+		return 0;
+	}
+	g->stocked = true;
+	to = page_address(*page) + at;
+	n = min_t(u32, n, PAGE_SIZE - at);
+	if (skb_copy_bits(skb, offset, to, n))
+		return -EFAULT;
+	if (rx->crc)
+		g->crc = weft_crc_update(g->crc, to, n);
+	weft_mpa_cursor_pass(&g->cursor, n);
+	g->fill += n;
+	return n;
+}
+
+/* Return: octets taken, 0 when starved, -EFAULT when they cannot be read. */
+static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+{
+	enum weft_mpa_run run;
+	u32 n;
+
+	run = weft_mpa_cursor_run(&rx->gather.cursor, &n);
+	n = min(n, avail);
+	switch (run) {
+	case WEFT_RUN_ULPDU:
+		return take_ulpdu(rx, skb, offset, n);
+	case WEFT_RUN_PAD:
+		return take_pad(&rx->gather, skb, offset, n);
+	default:
+		return take_word(&rx->gather, run, skb, offset, avail);
+	}
+}
+
+static bool gather_complete(const struct weft_rxgather *g)
+{
+	u32 n;
+
+	return weft_mpa_cursor_run(&g->cursor, &n) == WEFT_RUN_END;
+}
+
+/* Return: octets taken, up to the end of the FPDU; 0 when starved or failed. */
+static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+{
+	u32 taken = 0;
+
+	if (!rx->gather.open)
+		open_gather(rx);
+	while (taken < avail) {
+		int n = take_run(rx, skb, offset + taken, avail - taken);
+
+		if (n < 0)
+			fail(rx, WEFT_FAULT_MPA_LOCAL);
+		if (n <= 0)
+			break;
+		taken += n;
+		if (gather_complete(&rx->gather)) {
+			finish_gather(rx);
+			break;
+		}
+	}
+	return taken;
+}
+
+/* --- running --- */
+
+static u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+{
+	u32 n = 0;
+
+	if (!rx->gather.open && !rx->markers)
+		n = take_whole(rx, skb, offset, avail);
+	return n ?: gather(rx, skb, offset, avail);
+}
+
+static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	struct weft_rxsock *rx = desc->arg.data;
+	u32 taken = 0;
+
+	while (taken < len && !rx->discard && !rx->starved)
+		taken += take(rx, skb, offset + taken, len - taken);
+	return rx->discard ? len : taken;
+}
+
+/**
+ * weft_rxsock_run_locked - hand over every FPDU that is there
+ * @rx: the reader
+ * @s: its socket
+ *
+ * Context: a callback of @s, or any other holder of the socket lock; does not
+ * sleep. Opens the receive window for what was read. Return: octets read, 0 when
+ * there were none, -EAGAIN when memory ran out: call weft_rxsock_restock() then.
+ */
+int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
+{
+	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
+	struct sock *sk = s->sock->sk;
+	int ret;
+
+	sock_owned_by_me(sk);
+	rx->starved = false;
+	ret = tcp_read_sock(sk, &desc, actor);
+	if (rx->gather.stocked && !rx->gather.open)
+		drop_gathered(&rx->gather);
+	return rx->starved ? -EAGAIN : ret;
+}
+
+/* Pages for the longest ULPDU, as many as are to be had. */
+static void stock_up(struct page **spare)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_RX_PAGES; i++) {
+		spare[i] = alloc_page(GFP_NOIO | __GFP_NOWARN);
+		if (!spare[i])
+			return;
+	}
+}
+
+static void adopt(struct weft_rxsock *rx, struct page **spare)
+{
+	u32 i;
+
+	for (i = 0; i < WEFT_RX_PAGES; i++)
+		if (!rx->gather.page[i])
+			swap(rx->gather.page[i], spare[i]);
+	rx->gather.stocked = true;
+}
+
+/**
+ * weft_rxsock_restock - bring the memory that a starved run was missing
+ * @rx: the reader
+ * @s: its socket
+ *
+ * Context: process, without the socket lock; takes it. Does nothing for a reader
+ * that is not starved.
+ */
+void weft_rxsock_restock(struct weft_rxsock *rx, struct weft_sock *s)
+{
+	struct page *spare[WEFT_RX_PAGES] = {};
+
+	if (!READ_ONCE(rx->starved))
+		return;
+	stock_up(spare);
+	weft_sock_lock(s);
+	adopt(rx, spare);
+	weft_sock_unlock(s);
+	drop_pages(spare);
+}
+
+/**
+ * weft_rxsock_pause - end this run behind the ULPDU being handed over
+ * @rx: the reader
+ *
+ * The run returns -EAGAIN. Context: the ulpdu callback.
+ */
+void weft_rxsock_pause(struct weft_rxsock *rx)
+{
+	rx->starved = true;
+}
+
+/**
+ * weft_rxsock_stop - hand nothing over any more
+ * @rx: the reader
+ *
+ * Context: socket lock held.
+ */
+void weft_rxsock_stop(struct weft_rxsock *rx)
+{
+	rx->discard = true;
+}

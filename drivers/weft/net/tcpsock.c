@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Kernel TCP sockets. Everything here that takes the socket lock runs in process
+ * context; the callbacks at the end run under it.
+ *
+ * Lock classes: sock_create_kern() and the children of its listeners already
+ * have classes apart from user space's, where pages are faulted in under the
+ * socket lock. Classes of our own would pin the module until the last orphaned
+ * socket is gone, and could not be given to accepted sockets, which are live.
+ */
+#include "net/tcpsock.h"
+
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/net.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "base/compat.h"
+
+static void on_data_ready(struct sock *sk);
+static void on_listen_ready(struct sock *sk);
+static void on_write_space(struct sock *sk);
+static void on_state_change(struct sock *sk);
+
+/*
+ * A kernel socket does not hold its network namespace, but its timers need it
+ * after the release: an orphan still retransmits its FIN. So count it like a
+ * user's, until the sock is destructed. Children of a listener inherit this.
+ */
+static void hold_netns(struct sock *sk)
+{
+#ifdef HAVE_SK_NET_REFCNT_UPGRADE
+	sk_net_refcnt_upgrade(sk);
+#else
+	struct net *net = sock_net(sk);
+
+#ifdef HAVE_NETNS_TRACKER_FREE
+	__netns_tracker_free(net, &sk->ns_tracker, false);
+#endif
+	sk->sk_net_refcnt = 1;
+	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+#endif
+}
+
+/*
+ * Sends happen on the way to a disk at times: no allocation may wait for I/O.
+ * The task's page fragment may be in use by whoever faulted or reclaims.
+ */
+static void set_options(struct sock *sk)
+{
+	sk->sk_allocation = GFP_NOIO;
+	sk->sk_use_task_frag = false;
+	tcp_sock_set_nodelay(sk);
+}
+
+/**
+ * weft_sock_create - a new TCP socket
+ * @net: its network namespace, which must not be gone yet
+ * @family: AF_INET or AF_INET6
+ * @out: the socket, owned by the caller
+ *
+ * Context: process. Return: 0 or -errno.
+ */
+int weft_sock_create(struct net *net, int family, struct weft_sock **out)
+{
+	struct weft_sock *s;
+	int ret;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &s->sock);
+	if (ret) {
+		kfree(s);
+		return ret;
+	}
+	hold_netns(s->sock->sk);
+	set_options(s->sock->sk);
+	*out = s;
+	return 0;
+}
+
+static int addr_len(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
+}
+
+/**
+ * weft_sock_bind - give the socket its local address
+ * @s: the socket
+ * @addr: address, port and scope
+ * @reuse: the port may have connections in TIME_WAIT
+ *
+ * Context: process. Return: 0 or -errno.
+ */
+int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse)
+{
+	struct sockaddr_storage copy = *addr;
+
+	if (reuse)
+		sock_set_reuseaddr(s->sock->sk);
+	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, addr_len(addr));
+}
+
+/**
+ * weft_sock_listen - wait for connections
+ * @s: a bound socket, not attached yet
+ * @backlog: connections not accepted yet
+ *
+ * Context: process. What arrived before weft_sock_attach() is not announced:
+ * accept once after attaching. Return: 0 or -errno.
+ */
+int weft_sock_listen(struct weft_sock *s, int backlog)
+{
+	s->listening = true;
+	return kernel_listen(s->sock, backlog);
+}
+
+/* A child starts with the callbacks of its listener. */
+static void disinherit(struct weft_sock *listener, struct sock *child)
+{
+	lock_sock(child);
+	write_lock_bh(&child->sk_callback_lock);
+	child->sk_user_data = NULL;
+	if (child->sk_data_ready == on_listen_ready)
+		child->sk_data_ready = listener->saved_data_ready;
+	write_unlock_bh(&child->sk_callback_lock);
+	release_sock(child);
+}
+
+/**
+ * weft_sock_accept - take one connection off a listener
+ * @listener: where
+ * @out: the new socket, owned by the caller and not attached
+ *
+ * Context: process. Return: 0, -EAGAIN when there is none, or -errno.
+ */
+int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
+{
+	struct weft_sock *s;
+	int ret;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	ret = kernel_accept(listener->sock, &s->sock, O_NONBLOCK);
+	if (ret) {
+		kfree(s);
+		return ret;
+	}
+	disinherit(listener, s->sock->sk);
+	set_options(s->sock->sk);
+	*out = s;
+	return 0;
+}
+
+/**
+ * weft_sock_connect - start to connect
+ * @s: an attached socket
+ * @addr: the peer
+ *
+ * Context: process. Return: 0, -EINPROGRESS when @changed will tell, or -errno.
+ */
+int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage copy = *addr;
+
+	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, addr_len(addr), O_NONBLOCK);
+}
+
+/**
+ * weft_sock_error - why the connection was lost
+ * @s: the socket
+ *
+ * Context: any. Return: 0 for an orderly end, else -errno; it is not consumed.
+ */
+int weft_sock_error(const struct weft_sock *s)
+{
+	return -READ_ONCE(s->sock->sk->sk_err);
+}
+
+/**
+ * weft_sock_state - how the connection stands
+ * @s: the socket
+ *
+ * Context: any. Octets that arrived before the end may still be read.
+ */
+enum weft_sock_state weft_sock_state(const struct weft_sock *s)
+{
+	switch (inet_sk_state_load(s->sock->sk)) {
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return WEFT_SOCK_CONNECTING;
+	case TCP_ESTABLISHED:
+	case TCP_FIN_WAIT1:
+	case TCP_FIN_WAIT2:
+		return WEFT_SOCK_UP;
+	case TCP_CLOSE_WAIT:
+		return WEFT_SOCK_PEER_CLOSED;
+	default:
+		return WEFT_SOCK_LOST;
+	}
+}
+
+/* An IPv4 peer of a dual-stack listener is an IPv4 peer to everybody above. */
+static void unmap_v4(struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
+
+	memcpy(&v6, addr, sizeof(v6));
+	if (v6.sin6_family != AF_INET6 || !ipv6_addr_v4mapped(&v6.sin6_addr))
+		return;
+	memset(addr, 0, sizeof(*addr));
+	v4->sin_family = AF_INET;
+	v4->sin_port = v6.sin6_port;
+	v4->sin_addr.s_addr = v6.sin6_addr.s6_addr32[3];
+}
+
+/**
+ * weft_sock_local - own address and port
+ * @s: the socket
+ * @out: filled in
+ *
+ * Context: process. Return: 0 or -errno.
+ */
+int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out)
+{
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = kernel_getsockname(s->sock, (struct sockaddr *)out);
+	unmap_v4(out);
+	return ret < 0 ? ret : 0;
+}
+
+/**
+ * weft_sock_peer - address and port of the peer
+ * @s: a connected socket
+ * @out: filled in
+ *
+ * Context: process. Return: 0 or -errno.
+ */
+int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
+{
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = kernel_getpeername(s->sock, (struct sockaddr *)out);
+	unmap_v4(out);
+	return ret < 0 ? ret : 0;
+}
+
+/**
+ * weft_sock_set_tos - set the type of service, or the traffic class
+ * @s: the socket; children of a listener inherit it
+ * @tos: the octet
+ *
+ * Context: process.
+ */
+void weft_sock_set_tos(struct weft_sock *s, u8 tos)
+{
+	int val = tos;
+
+	ip_sock_set_tos(s->sock->sk, tos);
+	if (s->sock->sk->sk_family == AF_INET6)
+		s->sock->ops->setsockopt(s->sock, SOL_IPV6, IPV6_TCLASS, KERNEL_SOCKPTR(&val),
+					 sizeof(val));
+}
+
+/**
+ * weft_sock_set_v6only - refuse IPv4 peers on an IPv6 listener
+ * @s: a socket not bound yet
+ *
+ * Context: process.
+ */
+void weft_sock_set_v6only(struct weft_sock *s)
+{
+	ip6_sock_set_v6only(s->sock->sk);
+}
+
+/**
+ * weft_sock_set_device - use one interface only
+ * @s: a socket not bound yet
+ * @ifindex: the interface, 0: any
+ *
+ * Context: process. For an address that a route leads over another interface,
+ * the loopback for one's own, this would break the connection.
+ */
+void weft_sock_set_device(struct weft_sock *s, int ifindex)
+{
+	if (ifindex)
+		sock_bindtoindex(s->sock->sk, ifindex, true);
+}
+
+/**
+ * weft_sock_lock - keep the callbacks of a socket out, and what they protect
+ * @s: the socket
+ *
+ * Context: process, not from a callback. What happens meanwhile is told in
+ * weft_sock_unlock(), by this task.
+ */
+void weft_sock_lock(struct weft_sock *s)
+{
+	lock_sock(s->sock->sk);
+}
+
+/**
+ * weft_sock_unlock - let the callbacks in
+ * @s: the socket; callbacks that were due run in here
+ *
+ * Context: process.
+ */
+void weft_sock_unlock(struct weft_sock *s)
+{
+	release_sock(s->sock->sk);
+}
+
+static void install(struct weft_sock *s, struct sock *sk)
+{
+	s->saved_data_ready = sk->sk_data_ready;
+	s->saved_write_space = sk->sk_write_space;
+	s->saved_state_change = sk->sk_state_change;
+	sk->sk_user_data = s;
+	if (s->listening) {
+		sk->sk_data_ready = on_listen_ready;
+		return;
+	}
+	sk->sk_data_ready = on_data_ready;
+	sk->sk_write_space = on_write_space;
+	sk->sk_state_change = on_state_change;
+}
+
+static void restore(struct weft_sock *s, struct sock *sk)
+{
+	sk->sk_user_data = NULL;
+	sk->sk_data_ready = s->saved_data_ready;
+	sk->sk_write_space = s->saved_write_space;
+	sk->sk_state_change = s->saved_state_change;
+}
+
+/**
+ * weft_sock_attach - tell @owner from now on, and nobody else
+ * @s: the socket
+ * @events: whom to call
+ * @owner: handed to @events
+ *
+ * Context: process; replaces an earlier attachment without a gap. What happened
+ * before is not told again: look at the state and read once after attaching.
+ */
+void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner)
+{
+	struct sock *sk = s->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	s->events = events;
+	s->owner = owner;
+	if (!sk->sk_user_data)
+		install(s, sk);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/**
+ * weft_sock_detach - tell nobody any more
+ * @s: the socket, attached or not
+ *
+ * Context: process, not from a callback. No callback runs once it returns:
+ * those of a connection run under the socket lock, those of a listener under
+ * the callback lock.
+ */
+void weft_sock_detach(struct weft_sock *s)
+{
+	struct sock *sk = s->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data)
+		restore(s, sk);
+	s->events = NULL;
+	s->owner = NULL;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/**
+ * weft_sock_recv - read what is there
+ * @s: the socket
+ * @buf: where to
+ * @len: at most
+ *
+ * Context: process; does not wait. Return: octets, 0 after the peer's FIN,
+ * -EAGAIN when there are none yet, or -errno.
+ */
+int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+
+	return kernel_recvmsg(s->sock, &msg, &vec, 1, len, msg.msg_flags);
+}
+
+/**
+ * weft_sock_send - write what there is room for
+ * @s: the socket
+ * @buf: from
+ * @len: at most
+ *
+ * Context: process; does not wait. Return: octets taken, -EAGAIN when there is
+ * no room (@writable will tell), or -errno.
+ */
+int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+
+	return kernel_sendmsg(s->sock, &msg, &vec, 1, len);
+}
+
+/**
+ * weft_sock_half_close - send a FIN behind everything written
+ * @s: the socket
+ *
+ * Context: process. The peer may still send.
+ */
+void weft_sock_half_close(struct weft_sock *s)
+{
+	kernel_sock_shutdown(s->sock, SHUT_WR);
+}
+
+/**
+ * weft_sock_reset - end the connection at once
+ * @s: the socket, in any state
+ *
+ * Context: process. The peer gets a RST; an attached owner hears @changed before
+ * this returns.
+ */
+void weft_sock_reset(struct weft_sock *s)
+{
+	tcp_abort(s->sock->sk, ECONNRESET);
+}
+
+/**
+ * weft_sock_release - give the socket up
+ * @s: detached; freed
+ *
+ * Context: process. An open connection is closed in order: TCP goes on to
+ * deliver what was written, then a FIN. Never waits for the peer.
+ */
+void weft_sock_release(struct weft_sock *s)
+{
+	WARN_ON_ONCE(s->sock->sk->sk_user_data);
+	sock_release(s->sock);
+	kfree(s);
+}
+
+static void on_data_ready(struct sock *sk)
+{
+	struct weft_sock *s = sk->sk_user_data;
+
+	sock_owned_by_me(sk);
+	if (s)
+		s->events->readable(s->owner);
+}
+
+/*
+ * Without the socket lock, and also called for a child that was not accepted
+ * yet, whose callback lock does not protect the listener's owner.
+ */
+static void on_listen_ready(struct sock *sk)
+{
+	struct weft_sock *s;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	s = sk->sk_user_data;
+	if (s && sk->sk_state == TCP_LISTEN)
+		s->events->readable(s->owner);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void on_write_space(struct sock *sk)
+{
+	struct weft_sock *s = sk->sk_user_data;
+
+	sock_owned_by_me(sk);
+	if (!s || !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	s->events->writable(s->owner);
+}
+
+static void on_state_change(struct sock *sk)
+{
+	struct weft_sock *s = sk->sk_user_data;
+
+	sock_owned_by_me(sk);
+	if (s)
+		s->events->changed(s->owner);
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Framing. FPDUs are built one behind the other in page fragments of the running
+ * task, where they also get their CRC, and TCP takes those pages as they are.
+ *
+ * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
+ * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. If
+ * one of 512 octets or more would straddle a cut, TCP is made to start a new
+ * buffer in front of it; smaller ones may straddle, since a segment of its own
+ * for each would cost more than alignment brings.
+ */
+#include "net/txsock.h"
+
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/gfp.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "base/counters.h"
+#include "net/push.h"
+#include "net/tcpsock.h"
+#include "net/ulpdu.h"
+#include "proto/crc.h"
+
+#define ALIGN_FROM	512U	/* octets of an FPDU that is worth aligning */
+#define PIECE		8192U	/* copied, then summed while in the cache */
+#define MIN_ROOM	256U	/* a rest of a page fragment worth using */
+
+/* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
+#define FPDU_VECS	((66068U / PAGE_SIZE) + 3)
+
+static_assert(WEFT_TRAIN_VECS >= 2 * FPDU_VECS);
+static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
+
+/* What is staged: one of the two. */
+struct source {
+	const u8 *linear;
+	struct iov_iter *iter;
+};
+
+/**
+ * weft_txsock_init - start writing at stream position 0
+ * @tx: the writer
+ * @s: a connected socket, which outlives @tx
+ * @crc: CRCs are valid
+ * @markers: insert markers
+ * @counters: of the device
+ *
+ * Context: any; nothing is allocated.
+ */
+void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,
+		      struct weft_counters *counters)
+{
+	memset(tx, 0, sizeof(*tx));
+	tx->s = s;
+	tx->crc = crc;
+	tx->markers = markers;
+	tx->counters = counters;
+	weft_txsock_refresh(tx);
+}
+
+static void put_runs(struct weft_txsock *tx, u32 from, u32 to)
+{
+	for (; from < to; from++)
+		put_page(tx->vec[from].bv_page);
+}
+
+/**
+ * weft_txsock_free - drop what TCP has not accepted
+ * @tx: the writer; may be freed twice
+ *
+ * Context: any.
+ */
+void weft_txsock_free(struct weft_txsock *tx)
+{
+	put_runs(tx, tx->head, tx->count);
+	tx->head = 0;
+	tx->count = 0;
+}
+
+/**
+ * weft_txsock_refresh - see whether TCP changed its segment size
+ * @tx: the writer, between two FPDUs
+ *
+ * Context: process, tx claim. Cheap; meant for once per train.
+ */
+void weft_txsock_refresh(struct weft_txsock *tx)
+{
+	u32 mss = READ_ONCE(tcp_sk(tx->s->sock->sk)->mss_cache);
+
+	if (mss == tx->mss)
+		return;
+	tx->mss = mss;
+	tx->mulpdu = weft_mpa_mulpdu(mss, tx->markers);
+	tx->seg_fill %= mss;
+}
+
+/**
+ * weft_txsock_full - time to push
+ * @tx: the writer
+ *
+ * Context: tx claim. While this is false an FPDU of any length can be staged.
+ */
+bool weft_txsock_full(const struct weft_txsock *tx)
+{
+	return tx->pos - tx->pushed >= WEFT_TRAIN_BYTES || tx->count > WEFT_TRAIN_VECS - FPDU_VECS;
+}
+
+/**
+ * weft_txsock_empty - nothing is staged
+ * @tx: the writer
+ *
+ * Context: tx claim.
+ */
+bool weft_txsock_empty(const struct weft_txsock *tx)
+{
+	return tx->head == tx->count;
+}
+
+/* --- staging --- */
+
+/* Room for up to *@len octets in the fragment of this task; says how many. */
+static u8 *room(u32 *len)
+{
+	struct page_frag *frag = &current->task_frag;
+
+	if (!skb_page_frag_refill(min(*len, MIN_ROOM), frag, GFP_NOIO | __GFP_NOWARN))
+		return NULL;
+	*len = min(*len, frag->size - frag->offset);
+	return (u8 *)page_address(frag->page) + frag->offset;
+}
+
+static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
+{
+	const struct bio_vec *last = &tx->vec[tx->count - 1];
+
+	return tx->count > tx->head && !(tx->eor & BIT_ULL(tx->count - 1)) &&
+	       last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
+}
+
+/* @len octets of the room have been filled. */
+static int keep(struct weft_txsock *tx, u32 len)
+{
+	struct page_frag *frag = &current->task_frag;
+
+	if (extends(tx, frag)) {
+		tx->vec[tx->count - 1].bv_len += len;
+	} else {
+		if (WARN_ON_ONCE(tx->count == WEFT_TRAIN_VECS))
+			return -ENOBUFS;
+		get_page(frag->page);
+		tx->vec[tx->count++] = (struct bio_vec){
+			.bv_page = frag->page,
+			.bv_offset = frag->offset,
+			.bv_len = len,
+		};
+	}
+	frag->offset += len;
+	tx->pos += len;
+	return 0;
+}
+
+static bool draw(struct source *from, u8 *to, u32 len)
+{
+	if (from->iter)
+		return copy_from_iter(to, len, from->iter) == len;
+	memcpy(to, from->linear, len);
+	from->linear += len;
+	return true;
+}
+
+/* Return: octets staged, at most @len, or -errno. */
+static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+{
+	u8 *to;
+	int ret;
+
+	len = min(len, PIECE);
+	to = room(&len);
+	if (!to)
+		return -ENOMEM;
+	if (!draw(from, to, len))
+		return -EFAULT;
+	if (sum && tx->crc)
+		tx->running = weft_crc_update(tx->running, to, len);
+	ret = keep(tx, len);
+	return ret ?: len;
+}
+
+static int stage_all(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+{
+	while (len) {
+		int n = stage_piece(tx, from, len, sum);
+
+		if (n < 0)
+			return n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Stage the marker if one is due, then say how far it is to the next. */
+static int pass_marker(struct weft_txsock *tx, u32 *run)
+{
+	u8 marker[WEFT_MPA_MARKER_OCTETS];
+	struct source from = { .linear = marker };
+	int ret;
+
+	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
+		weft_mpa_marker_store(weft_mpa_cursor_ptr(&tx->cursor), marker);
+		ret = stage_all(tx, &from, sizeof(marker), true);
+		if (ret)
+			return ret;
+		weft_mpa_cursor_pass(&tx->cursor, sizeof(marker));
+	}
+	return 0;
+}
+
+static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+{
+	while (len) {
+		u32 n;
+		int ret;
+
+		ret = pass_marker(tx, &n);
+		if (ret)
+			return ret;
+		n = min(n, len);
+		ret = stage_all(tx, from, n, sum);
+		if (ret)
+			return ret;
+		weft_mpa_cursor_pass(&tx->cursor, n);
+		len -= n;
+	}
+	return 0;
+}
+
+static int stage(struct weft_txsock *tx, struct source *from, u32 len)
+{
+	return tx->markers ? stage_marked(tx, from, len, true) : stage_all(tx, from, len, true);
+}
+
+/* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
+static void place_in_segment(struct weft_txsock *tx, u32 len)
+{
+	if (len >= ALIGN_FROM) {
+		tx->big = true;
+		if (tx->seg_fill && tx->seg_fill + len > tx->mss && tx->count > tx->head) {
+			tx->eor |= BIT_ULL(tx->count - 1);
+			tx->seg_fill = 0;
+		}
+	}
+	tx->seg_fill = (tx->seg_fill + len) % tx->mss;
+}
+
+static void set_mark(struct weft_txsock *tx)
+{
+	tx->mark = (struct weft_txmark){
+		.pos = tx->pos,
+		.eor = tx->eor,
+		.seg_fill = tx->seg_fill,
+		.count = tx->count,
+		.last_len = tx->count > tx->head ? tx->vec[tx->count - 1].bv_len : 0,
+		.big = tx->big,
+	};
+}
+
+/**
+ * weft_txsock_cancel - undo the FPDU begun last
+ * @tx: the writer, after begin or copy
+ *
+ * Context: process, tx claim. The stream looks as before weft_txsock_begin().
+ */
+void weft_txsock_cancel(struct weft_txsock *tx)
+{
+	const struct weft_txmark *mark = &tx->mark;
+
+	put_runs(tx, mark->count, tx->count);
+	tx->count = mark->count;
+	if (tx->count > tx->head)
+		tx->vec[tx->count - 1].bv_len = mark->last_len;
+	tx->pos = mark->pos;
+	tx->eor = mark->eor;
+	tx->seg_fill = mark->seg_fill;
+	tx->big = mark->big;
+}
+
+/**
+ * weft_txsock_begin - start an FPDU
+ * @tx: the writer, not full
+ * @hdr: DDP and RDMAP header
+ * @hdr_len: at most WEFT_ULPDU_HEAD
+ * @payload_len: what the copy calls will bring in all
+ *
+ * Context: process, tx claim. Return: 0; after -ENOMEM or another -errno there
+ * is nothing to cancel.
+ */
+int weft_txsock_begin(struct weft_txsock *tx, const void *hdr, u32 hdr_len, u32 payload_len)
+{
+	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HEAD];
+	struct source from = { .linear = start };
+	u32 ulpdu_len = hdr_len + payload_len;
+	int ret;
+
+	if (WARN_ON_ONCE(hdr_len > WEFT_ULPDU_HEAD || ulpdu_len > U16_MAX))
+		return -EMSGSIZE;
+	put_unaligned_be16(ulpdu_len, start);
+	memcpy(start + WEFT_MPA_LEN_OCTETS, hdr, hdr_len);
+
+	set_mark(tx);
+	place_in_segment(tx, weft_mpa_wire_len(ulpdu_len, tx->pos, tx->markers));
+	weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, tx->markers);
+	tx->running = WEFT_CRC_SEED;
+	ret = stage(tx, &from, WEFT_MPA_LEN_OCTETS + hdr_len);
+	if (ret)
+		weft_txsock_cancel(tx);
+	return ret;
+}
+
+/**
+ * weft_txsock_copy - payload from an iterator
+ * @tx: the writer, within an FPDU
+ * @from: kernel memory (bvec or kvec), advanced
+ * @len: octets
+ *
+ * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
+ */
+int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
+{
+	struct source source = { .iter = from };
+
+	return stage(tx, &source, len);
+}
+
+/**
+ * weft_txsock_copy_linear - payload from memory
+ * @tx: the writer, within an FPDU
+ * @from: kernel memory
+ * @len: octets
+ *
+ * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
+ */
+int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
+{
+	struct source source = { .linear = from };
+
+	return stage(tx, &source, len);
+}
+
+/* The CRC field; whatever its value, the field itself is always there. */
+static int stage_crc(struct weft_txsock *tx)
+{
+	u8 field[WEFT_MPA_CRC_OCTETS];
+	struct source from = { .linear = field };
+	u32 run;
+	int ret;
+
+	if (tx->markers) {
+		ret = pass_marker(tx, &run);
+		if (ret)
+			return ret;
+	}
+	weft_crc_store(tx->crc ? tx->running : WEFT_CRC_SEED, field);
+	return stage_all(tx, &from, sizeof(field), false);
+}
+
+/**
+ * weft_txsock_end - complete the FPDU
+ * @tx: the writer, all of the payload copied
+ *
+ * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
+ */
+int weft_txsock_end(struct weft_txsock *tx)
+{
+	static const u8 zero[4];
+	struct source from = { .linear = zero };
+	u32 pad = weft_mpa_pad(tx->cursor.ulpdu_len);
+	int ret;
+
+	ret = stage(tx, &from, pad);
+	return ret ?: stage_crc(tx);
+}
+
+/* --- pushing --- */
+
+/* TCP's current buffer ends here: the next octet starts a segment. */
+static void cut_segment(struct sock *sk)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(sk);
+
+	if (tail)
+		TCP_SKB_CB(tail)->eor = 1;
+}
+
+/* The runs up to and including the next planned cut. */
+static u32 stretch(const struct weft_txsock *tx, u32 *bytes)
+{
+	u32 i = tx->head;
+
+	*bytes = 0;
+	do {
+		*bytes += tx->vec[i].bv_len;
+	} while (!(tx->eor & BIT_ULL(i)) && ++i < tx->count);
+	return min(i + 1, tx->count) - tx->head;
+}
+
+/*
+ * A train is planned from the start of a segment. If TCP still has an unfilled
+ * one, the train may go on in it only if its first segment fits in the rest.
+ */
+static void align_train(struct weft_txsock *tx, struct sock *sk)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(sk);
+	u32 first, fill;
+
+	if (!tail || !tx->big || tx->partial)
+		return;
+	stretch(tx, &first);
+	fill = tail->len % tx->mss;
+	if (fill && fill + min(first, tx->mss) > tx->mss)
+		cut_segment(sk);
+}
+
+static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
+{
+	tx->pushed += len;
+	while (len) {
+		struct bio_vec *run = &tx->vec[tx->head];
+		u32 n = min(len, run->bv_len);
+
+		run->bv_offset += n;
+		run->bv_len -= n;
+		len -= n;
+		if (run->bv_len)
+			break;
+		if (tx->eor & BIT_ULL(tx->head))
+			cut_segment(sk);
+		put_page(run->bv_page);
+		tx->head++;
+	}
+}
+
+static void start_over(struct weft_txsock *tx)
+{
+	tx->head = 0;
+	tx->count = 0;
+	tx->eor = 0;
+	tx->seg_fill = 0;
+	tx->big = false;
+	tx->partial = false;
+}
+
+static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
+{
+	align_train(tx, sk);
+	while (tx->head < tx->count) {
+		u32 bytes;
+		u32 runs = stretch(tx, &bytes);
+		bool last = tx->head + runs == tx->count;
+		int n;
+
+		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
+		n = weft_push_pages(sk, &tx->vec[tx->head], runs, bytes, more || !last);
+		if (n < 0)
+			return n;
+		tx->partial = true;
+		accept_octets(tx, sk, n);
+	}
+	start_over(tx);
+	return 0;
+}
+
+/* Nothing is staged: let go of what an earlier push held back. */
+static void uncork(struct weft_txsock *tx)
+{
+	tx->corked = false;
+	tcp_sock_set_nodelay(tx->s->sock->sk);
+}
+
+/**
+ * weft_txsock_push - hand everything staged to TCP
+ * @tx: the writer, between two FPDUs
+ * @more: another push follows at once: a last, partial segment may wait for it
+ *
+ * Context: process, tx claim; takes the socket lock. A callback of the socket may
+ * run in here. Return: 0 when TCP has all of it, -EAGAIN when it is full (@writable
+ * will tell, push again then), another -errno when the connection is lost.
+ */
+int weft_txsock_push(struct weft_txsock *tx, bool more)
+{
+	struct sock *sk = tx->s->sock->sk;
+	int ret;
+
+	if (weft_txsock_empty(tx)) {
+		if (tx->corked && !more)
+			uncork(tx);
+		return 0;
+	}
+	lock_sock(sk);
+	ret = push_train(tx, sk, more);
+	release_sock(sk);
+	tx->corked = more && !ret;
+	if (ret == -EAGAIN)
+		weft_count(tx->counters, WEFT_CTR_TX_FULL);
+	return ret;
+}
