@@ -140,9 +140,6 @@ struct pabi_create_cq_ex {
 	static_assert(offsetof(union name, drv) == sizeof(struct core_type),   \
 		      "a gap before the driver's part")
 
-/* Do not tell the kernel that timestamps are wanted: the driver has them. */
-enum { PABI_CREATE_CQ_NO_TS_FLAG = 1 << 0 };
-
 #if WEFT_PABI == 34
 #include "private-abi/pabi-34.h"
 #else
