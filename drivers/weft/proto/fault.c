@@ -27,21 +27,18 @@
 		.status		= WEFT_STATUS_##_status,			\
 	}
 
-#define MPA(name, ecode, status) \
-	ROW(name, LAYER_MPA, 0, ecode, WEFT_HDR_NONE, true, status)
+#define MPA(name, ecode, status) ROW(name, LAYER_MPA, 0, ecode, WEFT_HDR_NONE, true, status)
 #define TAGGED(name, ecode, status) \
 	ROW(name, LAYER_DDP, ET_TAGGED, ecode, WEFT_HDR_DDP, true, status)
 #define UNTAGGED(name, ecode, status) \
 	ROW(name, LAYER_DDP, ET_UNTAGGED, ecode, WEFT_HDR_DDP, true, status)
 #define PROTECTION(name, ecode) \
-	ROW(name, LAYER_RDMAP, ET_PROTECTION, ecode, \
-	    WEFT_HDR_DDP | WEFT_HDR_READ_REQ, true, REM_ACCESS)
+	ROW(name, LAYER_RDMAP, ET_PROTECTION, ecode, WEFT_HDR_DDP | WEFT_HDR_READ_REQ, true, \
+	    REM_ACCESS)
 #define OPERATION(name, ecode, status) \
 	ROW(name, LAYER_RDMAP, ET_OPERATION, ecode, WEFT_HDR_DDP, true, status)
-#define LOCAL(name, status) \
-	ROW(name, LAYER_RDMAP, ET_LOCAL, 0, WEFT_HDR_NONE, true, status)
-#define SILENT(name, status) \
-	ROW(name, 0, 0, 0, WEFT_HDR_NONE, false, status)
+#define LOCAL(name, status) ROW(name, LAYER_RDMAP, ET_LOCAL, 0, WEFT_HDR_NONE, true, status)
+#define SILENT(name, status) ROW(name, 0, 0, 0, WEFT_HDR_NONE, false, status)
 
 static const struct weft_fault_info faults[WEFT_FAULT_COUNT] = {
 	SILENT(NONE, SUCCESS),
@@ -137,8 +134,7 @@ enum weft_fault weft_fault_from_terminate(u8 layer, u8 etype, u8 ecode)
 
 	for (i = 0; i < ARRAY_SIZE(verdicts); i++) {
 		v = &verdicts[i];
-		if (v->layer == layer && v->etype == etype && v->first <= ecode &&
-		    ecode <= v->last)
+		if (v->layer == layer && v->etype == etype && v->first <= ecode && ecode <= v->last)
 			return v->fault;
 	}
 	return WEFT_FAULT_REMOTE_OPERATION;

@@ -50,8 +50,7 @@ static bool inside(const struct weft_stag_view *stag, const struct weft_stag_req
 {
 	u64 offset = req->to - stag->base;
 
-	return req->to >= stag->base && offset <= stag->length &&
-	       req->len <= stag->length - offset;
+	return req->to >= stag->base && offset <= stag->length && req->len <= stag->length - offset;
 }
 
 /**

@@ -14,8 +14,7 @@ static u32 ddp_hdr_len(u8 control)
 
 static bool is_read_request(const u8 *ulpdu)
 {
-	return !(ulpdu[0] & WEFT_DDP_TAGGED) &&
-	       (ulpdu[1] & WEFT_RDMAP_OP_MASK) == WEFT_OP_READ_REQ;
+	return !(ulpdu[0] & WEFT_DDP_TAGGED) && (ulpdu[1] & WEFT_RDMAP_OP_MASK) == WEFT_OP_READ_REQ;
 }
 
 /**
