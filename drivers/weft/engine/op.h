@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the opcode families (op_*.c) share: a message on its way out, a segment
+ * on its way in, and the rows of the two tables that ops.c puts together.
+ */
+#ifndef WEFT_ENGINE_OP_H
+#define WEFT_ENGINE_OP_H
+
+#include <linux/types.h>
+
+#include "proto/ddp.h"
+#include "proto/fault.h"
+#include "proto/rdmap.h"
+#include "proto/wire.h"
+
+struct weft_cq_batch;
+struct weft_mem_region;
+struct weft_sge;
+struct weft_stream;
+struct weft_swr;
+struct weft_ulpdu;
+
+/* Where the payload of an outgoing message comes from. */
+enum weft_source {
+	WEFT_SRC_NONE,		/* only headers */
+	WEFT_SRC_SGE,		/* the work request's gather list */
+	WEFT_SRC_INLINE,	/* octets copied with the work request */
+	WEFT_SRC_STAG,		/* memory the peer named: Read Response */
+};
+
+/**
+ * struct weft_msg - a message on its way out
+ * @opcode: RDMAP opcode
+ * @source: where the payload comes from; a recipe, no page is held
+ * @length: payload octets of the whole message
+ * @done: payload octets staged so far
+ * @stag, @to: sink of a tagged message; @stag also the STag to invalidate
+ * @hdr, @hdr_len: RDMAP header behind the DDP header, if any
+ * @msn: of an untagged message
+ * @src_stag, @src_to: source of a Read Response
+ * @swr: the work request it belongs to, NULL for what the engine itself sends
+ * @answer: it answers the oldest request we owe
+ */
+struct weft_msg {
+	u8 opcode;
+	u8 source;
+	u8 hdr_len;
+	bool answer;
+	u32 length;
+	u32 done;
+	u32 stag;
+	u64 to;
+	u32 msn;
+	u32 src_stag;
+	u64 src_to;
+	struct weft_swr *swr;
+	u8 hdr[WEFT_RDMAP_HDR_MAX];
+};
+
+#define WEFT_MSGS_PER_WR	2	/* Write with immediate */
+
+enum weft_tx_op_flags {
+	WEFT_TXF_INLINE		= 1 << 0,	/* payload may stand in the entry */
+	WEFT_TXF_CREDIT		= 1 << 1,	/* takes one of the ORD requests */
+	WEFT_TXF_RESPONSE	= 1 << 2,	/* done when the response is in */
+	WEFT_TXF_LOCAL		= 1 << 3,	/* nothing crosses the wire */
+};
+
+/**
+ * struct weft_tx_op - a work request opcode
+ * @flags: enum weft_tx_op_flags
+ * @wc: opcode of its completion, enum weft_wc_op
+ * @plan: turn a private work request into messages; for LOCAL, do it. @msgs
+ *	are zeroed. Returns a fault to complete the request with. Context: tx
+ *	claim held, process.
+ * @messages: how many @plan fills
+ */
+struct weft_tx_op {
+	u8 flags;
+	u8 wc;
+	u8 messages;
+	enum weft_fault (*plan)(struct weft_stream *st, struct weft_swr *swr,
+				struct weft_msg *msgs);
+};
+
+/**
+ * struct weft_rx_seg - a segment being received
+ * @ddp: its parsed DDP header
+ * @u: all of it
+ * @head: first octet behind the DDP header
+ * @payload: payload octets (RDMAP header excluded)
+ * @payload_at: where the payload starts in @u
+ * @batch: completion queues to notify when the loop is done
+ */
+struct weft_rx_seg {
+	struct weft_ddp_hdr ddp;
+	const struct weft_ulpdu *u;
+	const u8 *head;
+	u32 payload;
+	u32 payload_at;
+	struct weft_cq_batch *batch;
+};
+
+/**
+ * struct weft_rx_op - an RDMAP opcode
+ * @begin: first segment of a message: find the target
+ * @place: every segment: move the payload
+ * @end: last segment: complete, answer, invalidate
+ *
+ * All return the fault to terminate the stream with. Context: socket lock held,
+ * must not sleep. A step an opcode does not need is weft_rx_nothing.
+ */
+struct weft_rx_op {
+	enum weft_fault (*begin)(struct weft_stream *st, struct weft_rx_seg *seg);
+	enum weft_fault (*place)(struct weft_stream *st, struct weft_rx_seg *seg);
+	enum weft_fault (*end)(struct weft_stream *st, struct weft_rx_seg *seg);
+};
+
+enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
+
+/* Helpers for the families; tx.c and rx.c. */
+void weft_msg_untagged(struct weft_stream *st, struct weft_msg *msg, u8 opcode);
+enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr);
+void weft_tx_response_in(struct weft_stream *st);
+void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
+enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
+			      const struct weft_sge *sge, u32 num_sge, u32 offset);
+
+#endif

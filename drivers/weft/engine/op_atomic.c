@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Atomic operations, both roles: FetchAdd and CmpSwap, plain and masked. They
+ * share the request queues with RDMA Read. RFC 7306, 5.
+ */
+#include "engine/op_atomic.h"
+
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "mem/backing.h"
+#include "mem/stag.h"
+#include "proto/atomic.h"
+#include "ring/sendq.h"
+
+#define OPERAND	8U
+
+static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg,
+			       struct weft_atomic_req *req)
+{
+	struct weft_readq_sent *slot = weft_readq_sent_slot(&st->readq);
+	enum weft_fault fault;
+
+	if (swr->length != OPERAND)
+		return WEFT_FAULT_LOCAL_LENGTH;
+	fault = weft_tx_check_sink(st, swr);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_msg_untagged(st, msg, WEFT_OP_ATOMIC_REQ);
+	req->id = msg->msn;
+	req->stag = swr->wqe.rkey;
+	req->to = swr->wqe.remote_addr;
+	msg->hdr_len = WEFT_ATOMIC_REQ_LEN;
+	weft_atomic_req_build(req, msg->hdr);
+	*slot = (struct weft_readq_sent){
+		.wr_index = swr->index,
+		.atomic = true,
+		.msn = msg->msn,
+		.length = OPERAND,
+	};
+	weft_readq_sent_push(&st->readq);
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_atomic_fadd_plan(struct weft_stream *st, struct weft_swr *swr,
+				      struct weft_msg *msgs)
+{
+	struct weft_atomic_req req = {
+		.code = WEFT_ATOMIC_FADD,
+		.data = swr->wqe.atomic.compare_add,
+		.mask = swr->wqe.atomic.swap_mask,
+		.compare_mask = ~0ULL,
+	};
+
+	return request(st, swr, msgs, &req);
+}
+
+enum weft_fault weft_atomic_cswap_plan(struct weft_stream *st, struct weft_swr *swr,
+				       struct weft_msg *msgs)
+{
+	struct weft_atomic_req req = {
+		.code = WEFT_ATOMIC_CSWAP,
+		.data = swr->wqe.atomic.swap,
+		.mask = swr->wqe.atomic.swap_mask,
+		.compare = swr->wqe.atomic.compare_add,
+		.compare_mask = swr->wqe.atomic.compare_mask,
+	};
+
+	return request(st, swr, msgs, &req);
+}
+
+enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+	enum weft_fault fault;
+
+	if (!owed)
+		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	fault = weft_atomic_req_parse(seg->head, &owed->op);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	owed->atomic = true;
+	owed->segment_len = seg->u->len;
+	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
+	memcpy(owed->headers, seg->u->head, owed->head_len);
+	weft_readq_owed_push(&st->readq);
+	st->rx.kick = true;
+	return WEFT_FAULT_NONE;
+}
+
+/* Executed in request order, at the moment its response is planned. */
+static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_req *req,
+			       u64 *original)
+{
+	const struct weft_atomic_op op = {
+		.code = req->code,
+		.data = req->data,
+		.mask = req->mask,
+		.compare = req->compare,
+		.compare_mask = req->compare_mask,
+	};
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	fault = weft_mem_get(&st->mem, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, &ref);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	if (weft_backing_aligned8(ref.mr->grant.backing, ref.offset))
+		*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
+	else
+		fault = WEFT_FAULT_RDMAP_CATASTROPHIC;
+	weft_mem_put(&ref);
+	return fault;
+}
+
+enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				   struct weft_msg *msg)
+{
+	struct weft_atomic_resp resp = { .id = owed->op.id };
+	enum weft_fault fault = execute(st, &owed->op, &resp.original);
+
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_msg_untagged(st, msg, WEFT_OP_ATOMIC_RESP);
+	msg->hdr_len = WEFT_ATOMIC_RESP_LEN;
+	weft_atomic_resp_build(&resp, msg->hdr);
+	return WEFT_FAULT_NONE;
+}
+
+/* The value lands in host order, as an application reads it. */
+static enum weft_fault deliver(void *arg, u32 done, struct iov_iter *to)
+{
+	size_t len = iov_iter_count(to);
+
+	return copy_to_iter((u8 *)arg + done, len, to) == len ? WEFT_FAULT_NONE :
+								WEFT_FAULT_LOCAL_CATASTROPHIC;
+}
+
+enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	struct weft_atomic_resp resp;
+	enum weft_fault fault;
+	struct weft_swr *swr;
+
+	weft_atomic_resp_parse(seg->head, &resp);
+	if (!sent || !sent->atomic || sent->msn != resp.id)
+		return WEFT_FAULT_RDMAP_OPCODE;
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	weft_readq_sent_pop(&st->readq);
+	fault = weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
+			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
+	weft_retire_done(st, swr, fault, seg->batch);
+	weft_tx_response_in(st);
+	return fault;
+}

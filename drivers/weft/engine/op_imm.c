@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Immediate Data and its solicited form, both roles. The verbs immediate of 32
+ * bits stands in the first half of the eight octets. RFC 7306, 6.
+ */
+#include "engine/op_imm.h"
+
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "ring/sendq.h"
+
+void weft_imm_message(struct weft_stream *st, const struct weft_swr *swr, struct weft_msg *msg)
+{
+	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
+
+	weft_msg_untagged(st, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
+	msg->hdr_len = WEFT_IMM_LEN;
+	memset(msg->hdr, 0, WEFT_IMM_LEN);
+	memcpy(msg->hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
+}
+
+/* Consumes the receive that weft_send_begin() took; nothing is placed. */
+enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp));
+	struct weft_cqe cqe = {
+		.wr_id = st->rx.rwr.wr_id,
+		.qp_num = st->qpn,
+		.opcode = WEFT_WC_RECV_IMM,
+		.byte_len = st->rx.written,
+		.flags = WEFT_WCF_IMM | (info->solicited ? WEFT_WCF_SOLICITED : 0),
+	};
+
+	memcpy(&cqe.imm_or_inv, seg->head, sizeof(cqe.imm_or_inv));
+	st->rx.written = 0;
+	st->rx.rwr_held = false;
+	weft_retire_receive(st, &cqe, seg->batch);
+	return WEFT_FAULT_NONE;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * RDMA Read, both roles: the request we send and its response, the request we
+ * get and our answer. RFC 5040, 5.1.3, 5.1.4 and 7.
+ */
+#include "engine/op_read.h"
+
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "mem/rights.h"
+#include "ring/sendq.h"
+
+/*
+ * What the peer echoes in its response. It names our sink only by convention:
+ * placement goes by the work request, so a kernel address need not be told.
+ */
+static void name_sink(const struct weft_swr *swr, u32 *stag, u64 *to)
+{
+	*stag = swr->wqe.num_sge ? swr->sge[0].lkey : 0;
+	*to = *stag ? swr->sge[0].addr : 0;
+}
+
+enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs)
+{
+	struct weft_readq_sent *slot = weft_readq_sent_slot(&st->readq);
+	struct weft_read_req req = {
+		.length = swr->length,
+		.src_stag = swr->wqe.rkey,
+		.src_to = swr->wqe.remote_addr,
+	};
+	enum weft_fault fault;
+
+	fault = weft_tx_check_sink(st, swr);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	name_sink(swr, &req.sink_stag, &req.sink_to);
+	weft_msg_untagged(st, msgs, WEFT_OP_READ_REQ);
+	msgs->hdr_len = WEFT_READ_REQ_LEN;
+	weft_read_req_build(&req, msgs->hdr);
+	*slot = (struct weft_readq_sent){
+		.wr_index = swr->index,
+		.msn = msgs->msn,
+		.sink_stag = req.sink_stag,
+		.sink_to = req.sink_to,
+		.length = req.length,
+	};
+	weft_readq_sent_push(&st->readq);
+	return WEFT_FAULT_NONE;
+}
+
+/* Room for one request more than promised does not exist: the peer overran IRD. */
+enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+
+	if (!owed)
+		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	owed->atomic = false;
+	weft_read_req_parse(seg->head, &owed->read);
+	owed->segment_len = seg->u->len;
+	owed->head_len = sizeof(owed->headers);
+	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
+	weft_readq_owed_push(&st->readq);
+	st->rx.kick = true;
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_read_answer - plan the response to the oldest Read Request we owe
+ * @st: stream, tx claim held
+ * @owed: the request
+ * @msg: filled
+ *
+ * The source is checked segment by segment while it is copied, and here as a
+ * whole, so that a request that cannot be served sends nothing (RFC 5040, 7).
+ */
+enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				 struct weft_msg *msg)
+{
+	const struct weft_read_req *req = &owed->read;
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	msg->opcode = WEFT_OP_READ_RESP;
+	msg->source = req->length ? WEFT_SRC_STAG : WEFT_SRC_NONE;
+	msg->length = req->length;
+	msg->stag = req->sink_stag;
+	msg->to = req->sink_to;
+	msg->src_stag = req->src_stag;
+	msg->src_to = req->src_to;
+	if (!req->length)
+		return WEFT_FAULT_NONE;
+	fault = weft_mem_get(&st->mem, req->src_stag, req->src_to, req->length,
+			     WEFT_MEM_REMOTE_READ, &ref);
+	if (fault == WEFT_FAULT_NONE)
+		weft_mem_put(&ref);
+	return fault;
+}
+
+/* A response must answer the oldest request, and that must be a Read. */
+enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	return sent && !sent->atomic ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPCODE;
+}
+
+static enum weft_fault fits(const struct weft_readq_sent *sent, const struct weft_rx_seg *seg)
+{
+	u32 left = sent->length - sent->received;
+
+	if (seg->ddp.stag != sent->sink_stag)
+		return WEFT_FAULT_TAGGED_STAG;
+	if (seg->ddp.to != sent->sink_to + sent->received || seg->payload > left)
+		return WEFT_FAULT_TAGGED_BOUNDS;
+	if (seg->ddp.last && seg->payload != left)
+		return WEFT_FAULT_TAGGED_BOUNDS;
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	enum weft_fault fault = fits(sent, seg);
+	struct weft_swr *swr;
+
+	if (fault != WEFT_FAULT_NONE || !seg->payload)
+		return fault;
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	if (fault != WEFT_FAULT_NONE)
+		weft_retire_done(st, swr, fault, seg->batch);
+	sent->received += seg->payload;
+	return fault;
+}
+
+/* Read with Local Invalidate: the sink's STag ends with the response. */
+static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft_swr *swr,
+				       struct weft_mem_region **busy)
+{
+	if (swr->wqe.opcode != WEFT_WR_READ_INV || !swr->wqe.num_sge)
+		return WEFT_FAULT_NONE;
+	return weft_mem_invalidate(&st->mem, swr->sge[0].lkey, false, busy);
+}
+
+enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	struct weft_mem_region *busy = NULL;
+	bool no_wr = sent->no_wr;
+	u32 index = sent->wr_index;
+	enum weft_fault fault;
+	struct weft_swr *swr;
+
+	weft_readq_sent_pop(&st->readq);
+	weft_tx_response_in(st);
+	if (no_wr)
+		return WEFT_FAULT_NONE;
+	swr = weft_sendq_wr(st->cfg.sq, index);
+	fault = invalidate_sink(st, swr, &busy);
+	if (busy) {
+		st->rx.held.swr = swr;
+		weft_rx_hold(st, busy);
+	} else {
+		weft_retire_done(st, swr, fault, seg->batch);
+	}
+	return fault;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Terminate out and in. RFC 5040, 4.8 and 5.4.
+ */
+#include "engine/op_term.h"
+
+#include "base/counters.h"
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "ring/sendq.h"
+
+/* The fault was recorded, headers and all, when it was found. */
+void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
+{
+	weft_msg_untagged(st, msg, WEFT_OP_TERMINATE);
+	msg->hdr_len = weft_term_build(&st->fault, msg->hdr);
+}
+
+/* The request a Terminate names fails with the peer's reason, not with a flush. */
+static void blame(struct weft_stream *st, const struct weft_term *term, struct weft_rx_seg *seg)
+{
+	enum weft_fault fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
+	struct weft_readq_sent *sent = NULL;
+
+	if (term->has_ddp && !term->tagged && term->qn == WEFT_QN_REQUEST)
+		sent = weft_readq_sent_find(&st->readq, term->msn);
+	if (sent && !sent->no_wr)
+		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
+}
+
+enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_term term;
+
+	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
+		blame(st, &term, seg);
+	weft_count(st->cfg.counters, WEFT_CTR_TERM_RECEIVED);
+	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
+	return WEFT_FAULT_STOPPED;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+#ifndef WEFT_ENGINE_OP_TERM_H
+#define WEFT_ENGINE_OP_TERM_H
+
+#include "engine/op.h"
+
+void weft_term_message(struct weft_stream *st, struct weft_msg *msg);
+enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg);
+
+#endif

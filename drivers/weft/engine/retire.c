@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Work requests leave the send queue in the order they came, each when it is
+ * done; a failed stream flushes what is left. Requests become done out of order
+ * (a Send behind a Read), so "done" is a mark and retiring a walk from the head.
+ */
+#include "engine/retire.h"
+
+#include <linux/err.h>
+
+#include "engine/ops.h"
+#include "engine/stream_state.h"
+#include "ring/cq.h"
+#include "ring/sendq.h"
+
+static bool wants_completion(const struct weft_stream *st, const struct weft_swr *swr)
+{
+	return swr->status || st->cfg.signal_all || swr->wqe.flags & WEFT_WRF_SIGNALED;
+}
+
+static int post_completion(struct weft_stream *st, const struct weft_swr *swr,
+			   struct weft_cq_batch *batch)
+{
+	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
+	const struct weft_cqe cqe = {
+		.wr_id = swr->wqe.wr_id,
+		.qp_num = st->qpn,
+		.opcode = op ? op->wc : WEFT_WC_SEND,
+		.byte_len = swr->wc_len,
+		.status = swr->status,
+		.vendor_err = swr->vendor_err,
+		.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
+	};
+
+	return weft_cq_post(st->cfg.send_cq, &cqe, batch);
+}
+
+static void mark_done(struct weft_swr *swr, enum weft_fault fault)
+{
+	if (swr->state == WEFT_SWR_DONE)
+		return;
+	swr->state = WEFT_SWR_DONE;
+	swr->vendor_err = fault;
+	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
+						 weft_fault_info(fault)->status;
+}
+
+/* Completes and frees every request at the head that is done. */
+static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+	u32 was = sq->retired;
+	int err = 0;
+
+	lockdep_assert_held(&st->retire_lock);
+	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE) {
+		if (wants_completion(st, swr))
+			err |= post_completion(st, swr, batch);
+		swr->state = WEFT_SWR_FREE;
+		sq->retired++;
+	}
+	if (sq->retired != was)
+		weft_sendq_publish_retired(sq);
+	return err;
+}
+
+/* A lost completion cannot be made good: the stream ends. No lock held. */
+static void after_retire(struct weft_stream *st, int err)
+{
+	if (err)
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
+}
+
+/**
+ * weft_retire_done - a work request has its outcome
+ * @st: stream
+ * @swr: its request, fetched and not yet done
+ * @fault: WEFT_FAULT_NONE for success
+ * @batch: completion queues to notify later, or NULL
+ *
+ * Context: any up to softirq.
+ */
+void weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault,
+		      struct weft_cq_batch *batch)
+{
+	int err;
+
+	spin_lock_bh(&st->retire_lock);
+	swr->wc_len = swr->length;
+	mark_done(swr, fault);
+	err = retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+}
+
+/* All octets of @swr are TCP's; is that all it waited for? */
+static void mark_sent(struct weft_swr *swr)
+{
+	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
+
+	if (swr->state == WEFT_SWR_DONE)
+		return;
+	if (op->flags & WEFT_TXF_RESPONSE)
+		swr->state = WEFT_SWR_SENT;
+	else
+		mark_done(swr, WEFT_FAULT_NONE);
+}
+
+/**
+ * weft_retire_pushed - TCP has accepted the stream up to a position
+ * @st: stream, tx claim held
+ * @pushed: that position
+ * @batch: completion queues to notify later, or NULL
+ *
+ * Sends and Writes are done when TCP has all their octets (RFC 5040, 5.5).
+ */
+void weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+	int err;
+
+	if (st->tx.sent == sq->fetched)
+		return;
+	spin_lock_bh(&st->retire_lock);
+	while (st->tx.sent != sq->fetched) {
+		swr = weft_sendq_wr(sq, st->tx.sent);
+		if (swr->tx_end > pushed)
+			break;
+		mark_sent(swr);
+		st->tx.sent++;
+	}
+	err = retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+}
+
+/* Posts a receive completion; any context up to softirq. */
+void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+			 struct weft_cq_batch *batch)
+{
+	after_retire(st, weft_cq_post(st->cfg.recv_cq, cqe, batch));
+}
+
+static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
+{
+	spin_lock_bh(&st->retire_lock);
+	mark_done(swr, WEFT_FAULT_FLUSHED);
+	retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+}
+
+/**
+ * weft_retire_flush_sends - complete all posted sends, whatever became of them
+ * @st: stream, tx claim held, nothing will be sent any more
+ * @batch: completion queues to notify later
+ *
+ * Requests that already have an outcome keep it; the rest is flushed, also what
+ * still stands in the shared ring. Context: process.
+ *
+ * Return: false if the ring is corrupt, so that looking again is of no use.
+ */
+bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+	u32 i;
+
+	spin_lock_bh(&st->retire_lock);
+	for (i = sq->retired; i != sq->fetched; i++)
+		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
+	retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+	while (!IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq)))
+		flush_one(st, swr, batch);
+	st->tx.swr = NULL;
+	st->tx.sent = sq->fetched;
+	return !swr;
+}
+
+static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	const struct weft_cqe cqe = {
+		.wr_id = st->rx.rwr.wr_id,
+		.qp_num = st->qpn,
+		.opcode = WEFT_WC_RECV,
+		.status = WEFT_STATUS_FLUSH,
+		.vendor_err = WEFT_FAULT_FLUSHED,
+		.flags = WEFT_WCF_SOLICITED,
+	};
+
+	weft_cq_post(st->cfg.recv_cq, &cqe, batch);
+}
+
+/**
+ * weft_retire_flush_receives - complete all posted receives with a flush
+ * @st: stream, tx claim held, rx quiet
+ * @batch: completion queues to notify later
+ *
+ * The receive in hand goes first. A shared queue keeps its other entries: they
+ * belong to whoever comes next. Context: process.
+ */
+void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	if (st->rx.rwr_held)
+		flush_receive(st, batch);
+	st->rx.rwr_held = false;
+	if (st->cfg.shared_rq)
+		return;
+	weft_recvq_set_flushing(st->cfg.rq, true);
+	while (!weft_recvq_fetch(st->cfg.rq, &st->rx.rwr))
+		flush_receive(st, batch);
+}

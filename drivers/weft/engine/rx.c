@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The rx loop. It runs under the socket lock, so the lock is its claim: in the
+ * socket's callback as a rule, in a worker when memory was short or octets came
+ * before the callbacks. It never sleeps and never sends: what must be sent is
+ * queued and tx is kicked. Order of checks: RFC 5041, 7.1; RFC 5040, 7.
+ */
+#include "engine/rx.h"
+
+#include "base/counters.h"
+#include "engine/ops.h"
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "mem/rights.h"
+#include "net/tcpsock.h"
+#include "proto/mpa_start.h"
+#include "ring/cq.h"
+
+static enum weft_fault place_piece(void *arg, u32 done, struct iov_iter *to)
+{
+	struct weft_rx_seg *seg = arg;
+	u32 len = iov_iter_count(to);
+
+	if (weft_ulpdu_copy(seg->u, seg->payload_at + done, len, to))
+		return WEFT_FAULT_LOCAL_CATASTROPHIC;
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_rx_place - scatter a segment's payload into an own buffer
+ * @st: stream
+ * @seg: the segment
+ * @sge: elements of the work request
+ * @num_sge: how many
+ * @offset: where in the buffer they make the payload goes; it fits
+ */
+enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
+			      const struct weft_sge *sge, u32 num_sge, u32 offset)
+{
+	if (!seg->payload)
+		return WEFT_FAULT_NONE;
+	return weft_mem_walk(&st->mem, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
+			     place_piece, seg);
+}
+
+static u8 rtr_kind(const struct weft_ddp_hdr *ddp)
+{
+	static const u8 kind[WEFT_OP_COUNT] = {
+		[WEFT_OP_SEND] = WEFT_RTR_SEND,
+		[WEFT_OP_WRITE] = WEFT_RTR_WRITE,
+		[WEFT_OP_READ_REQ] = WEFT_RTR_READ,
+	};
+
+	return kind[weft_rdmap_opcode(ddp->ulp)];
+}
+
+/*
+ * The initiator's first FPDU opens our gate (RFC 5044, 7.1.2). In the
+ * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5).
+ */
+static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_seg *seg)
+{
+	struct weft_rx *rx = &st->rx;
+	u8 kind = rtr_kind(&seg->ddp);
+
+	rx->first_seen = true;
+	if (rx->rtr_kinds) {
+		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || seg->payload)
+			return WEFT_FAULT_RDMAP_OPCODE;
+		rx->rtr_send = kind == WEFT_RTR_SEND;
+	}
+	WRITE_ONCE(st->gate_open, true);
+	rx->kick = true;
+	st->cm_events->ready(st->cm);
+	return WEFT_FAULT_NONE;
+}
+
+/* DDP and RDMAP headers, in the order the RFCs give. */
+static enum weft_fault check_headers(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_rx *rx = &st->rx;
+	const struct weft_ulpdu *u = seg->u;
+	enum weft_fault fault;
+	u32 hdr_len;
+
+	fault = weft_ddp_parse(u->head, u->len, &seg->ddp);
+	if (fault == WEFT_FAULT_NONE)
+		fault = weft_rdmap_check(&seg->ddp);
+	if (fault == WEFT_FAULT_NONE && !seg->ddp.tagged)
+		fault = weft_ddp_rx_check(&rx->ddp, &seg->ddp);
+	if (fault == WEFT_FAULT_NONE)
+		fault = weft_rdmap_rx_check(&rx->msgs, &rx->ddp, &seg->ddp);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	hdr_len = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp))->hdr_len;
+	seg->head = u->head + seg->ddp.hdr_len;
+	seg->payload_at = seg->ddp.hdr_len + hdr_len;
+	seg->payload = seg->ddp.payload - hdr_len;
+	return WEFT_FAULT_NONE;
+}
+
+static bool is_first(const struct weft_rx *rx, const struct weft_ddp_hdr *ddp)
+{
+	return ddp->tagged ? weft_rdmap_rx_first_tagged(&rx->msgs) :
+			     weft_ddp_rx_first(&rx->ddp, ddp);
+}
+
+static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
+	struct weft_rx *rx = &st->rx;
+	enum weft_fault fault = WEFT_FAULT_NONE;
+
+	if (is_first(rx, &seg->ddp))
+		fault = op->begin(st, seg);
+	if (fault == WEFT_FAULT_NONE && !seg->ddp.tagged)
+		fault = weft_ddp_rx_check_offset(&rx->ddp, &seg->ddp, U64_MAX);
+	if (fault == WEFT_FAULT_NONE)
+		fault = op->place(st, seg);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_rdmap_rx_advance(&rx->msgs, &seg->ddp);
+	if (!seg->ddp.tagged)
+		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
+	if (!seg->ddp.last)
+		return WEFT_FAULT_NONE;
+	weft_count(st->cfg.counters, WEFT_CTR_RX_MSGS);
+	return op->end(st, seg);
+}
+
+static bool receiving(const struct weft_stream *st)
+{
+	enum weft_qp_state state = READ_ONCE(st->state);
+
+	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
+}
+
+/* One whole ULPDU; anything but NONE ends reception (RFC 5041, 7.1). */
+static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
+{
+	struct weft_stream *st = owner;
+	struct weft_rx_seg seg = { .u = u, .batch = st->rx.batch };
+	enum weft_fault fault;
+
+	if (!receiving(st))
+		return WEFT_FAULT_STOPPED;
+	fault = check_headers(st, &seg);
+	if (fault == WEFT_FAULT_NONE && !st->rx.first_seen)
+		fault = first_fpdu(st, &seg);
+	if (fault == WEFT_FAULT_NONE)
+		fault = dispatch(st, &seg);
+	if (fault == WEFT_FAULT_NONE) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_SEGS);
+		weft_count_add(st->cfg.counters, WEFT_CTR_RX_BYTES, seg.payload);
+	} else if (fault != WEFT_FAULT_STOPPED) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
+		weft_stream_fault(st, fault, u->head, u->head_len, u->len);
+	}
+	return fault;
+}
+
+/* Framing is lost: no header of the segment can be believed. */
+static void framing_lost(void *owner, enum weft_fault fault)
+{
+	weft_stream_fault(owner, fault, NULL, 0, 0);
+}
+
+const struct weft_rxsock_events weft_rx_mpa_events = {
+	.ulpdu = ulpdu,
+	.fault = framing_lost,
+};
+
+/**
+ * weft_rx_hold - keep a completion back, and what comes behind it
+ * @st: stream; @st->rx.held says which completion
+ * @busy: region to wait for
+ *
+ * Reading stops behind this segment and a worker, which may wait, goes on.
+ */
+void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy)
+{
+	st->rx.held.busy = busy;
+	weft_rxsock_pause(&st->rx.sock);
+}
+
+/* The region is quiet: what was held back may be told. Socket lock held. */
+static void settle(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_rx_held *held = &st->rx.held;
+
+	if (!held->busy)
+		return;
+	if (held->swr)
+		weft_retire_done(st, held->swr, WEFT_FAULT_NONE, batch);
+	else
+		weft_retire_receive(st, &held->cqe, batch);
+	memset(held, 0, sizeof(*held));
+}
+
+/* Reads all there is. Socket lock held. */
+static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	int err = -EAGAIN;
+
+	st->rx.batch = batch;
+	st->rx.kick = false;
+	if (!st->rx.held.busy)
+		err = weft_rxsock_run_locked(&st->rx.sock, st->sock);
+	st->rx.batch = NULL;
+	if (st->rx.kick)
+		weft_stream_kick_atomic(st);
+	if (err == -EAGAIN)
+		queue_work(weft_stream_wq, &st->rx_work);
+}
+
+static void readable(void *owner)
+{
+	struct weft_cq_batch batch = {};
+
+	read_locked(owner, &batch);
+	weft_cq_batch_fire(&batch);
+}
+
+static void writable(void *owner)
+{
+	weft_stream_kick_atomic(owner);
+}
+
+/*
+ * A FIN may be told before the octets in front of it were read, so they are
+ * read first. A FIN inside an FPDU is a lost connection (RFC 5044, 4.1).
+ */
+static void judge(struct weft_stream *st)
+{
+	enum weft_sock_state state = weft_sock_state(st->sock);
+
+	if (state == WEFT_SOCK_PEER_CLOSED)
+		weft_stream_step(st, weft_rxsock_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
+								      WEFT_QP_CONN_LOST);
+	else if (state == WEFT_SOCK_LOST)
+		weft_stream_step(st, WEFT_QP_CONN_LOST);
+}
+
+static void changed(void *owner)
+{
+	readable(owner);
+	judge(owner);
+}
+
+const struct weft_sock_events weft_rx_sock_events = {
+	.readable = readable,
+	.writable = writable,
+	.changed = changed,
+};
+
+/* Only the worker sets it back, so it may be looked at without the lock. */
+static void wait_for_quiet(struct weft_stream *st)
+{
+	struct weft_mem_region *busy = READ_ONCE(st->rx.held.busy);
+
+	if (busy)
+		weft_mem_quiesce(busy);
+}
+
+/**
+ * weft_rx_poll - read what no callback will announce
+ * @st: stream with a socket
+ *
+ * After start, for octets and a FIN that came before the callbacks; after a
+ * shortage of memory; after a completion was held back. Context: the stream's rx
+ * worker; takes the socket lock.
+ */
+void weft_rx_poll(struct weft_stream *st)
+{
+	struct weft_cq_batch batch = {};
+
+	wait_for_quiet(st);
+	weft_rxsock_restock(&st->rx.sock, st->sock);
+	weft_sock_lock(st->sock);
+	settle(st, &batch);
+	read_locked(st, &batch);
+	judge(st);
+	weft_sock_unlock(st->sock);
+	weft_cq_batch_fire(&batch);
+}
+
+/**
+ * weft_rx_stop - take no more segments
+ * @st: stream
+ *
+ * When it returns no callback touches the receive queue or a work request; the
+ * socket is still drained, so that the peer's FIN is seen. Context: process.
+ */
+void weft_rx_stop(struct weft_stream *st)
+{
+	struct weft_cq_batch batch = {};
+
+	if (st->sock) {
+		weft_sock_lock(st->sock);
+		weft_rxsock_stop(&st->rx.sock);
+		weft_sock_unlock(st->sock);
+		cancel_work_sync(&st->rx_work);
+		wait_for_quiet(st);
+		settle(st, &batch);
+		weft_cq_batch_fire(&batch);
+	}
+	WRITE_ONCE(st->quiet, true);
+}

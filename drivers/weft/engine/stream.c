@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Streams: birth, index, states, death. The state machine is stepped under the
+ * stream's lock from any context; what may sleep is left to one worker per
+ * stream, so no data path ever tears itself down or waits for itself.
+ */
+#include "engine/stream.h"
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "base/counters.h"
+#include "base/limits.h"
+#include "engine/retire.h"
+#include "engine/rx.h"
+#include "engine/stream_state.h"
+#include "engine/tx.h"
+#include "net/tcpsock.h"
+#include "proto/mpa_start.h"
+#include "ring/cq.h"
+#include "ring/sendq.h"
+
+/* How long a peer may take to answer our FIN or Terminate with its own FIN. */
+#define GOODBYE		(5 * HZ)
+#define QPN_FIRST	2
+#define QPN_LAST	0xffffff
+
+#define WORKER_ACTIONS (WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | WEFT_QPA_HALF_CLOSE | \
+			WEFT_QPA_DEADLINE | WEFT_QPA_RELEASE | WEFT_QPA_REPORT)
+
+struct workqueue_struct *weft_stream_wq;
+
+/* Storage consumers write through these workers, so they must make progress. */
+int weft_stream_workqueue_init(void)
+{
+	weft_stream_wq = alloc_workqueue("weft", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	return weft_stream_wq ? 0 : -ENOMEM;
+}
+
+void weft_stream_workqueue_exit(void)
+{
+	destroy_workqueue(weft_stream_wq);
+}
+
+void weft_stream_index_init(struct weft_stream_index *index)
+{
+	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
+	index->next = 0;
+}
+
+void weft_stream_index_destroy(struct weft_stream_index *index)
+{
+	WARN_ON_ONCE(!xa_empty(&index->xa));
+	xa_destroy(&index->xa);
+}
+
+/* --- states ------------------------------------------------------------ */
+
+static int lost_reason(const struct weft_stream *st, enum weft_qp_event event)
+{
+	int err;
+
+	if (event == WEFT_QP_TIMED_OUT)
+		return -ETIMEDOUT;
+	if (event != WEFT_QP_CONN_LOST || !st->sock)
+		return event == WEFT_QP_FAULTED || event == WEFT_QP_PEER_TERMINATED ? -EPROTO : 0;
+	err = weft_sock_error(st->sock);
+	return err ? err : -ECONNRESET;
+}
+
+/**
+ * weft_stream_step - something happened to a stream
+ * @st: stream
+ * @event: what
+ *
+ * Context: any up to softirq, also with the socket lock held.
+ */
+void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
+{
+	struct weft_qp_step step;
+
+	spin_lock_bh(&st->lock);
+	step = weft_qp_fsm(st->state, event);
+	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
+		  weft_qp_event_name(event), weft_qp_state_name(st->state));
+	if (step.actions & WEFT_QPA_TELL_CM)
+		st->close_error = lost_reason(st, event);
+	WRITE_ONCE(st->state, step.next);
+	st->todo |= step.actions & WORKER_ACTIONS;
+	spin_unlock_bh(&st->lock);
+	if (step.actions & WORKER_ACTIONS)
+		queue_work(weft_stream_wq, &st->down_work);
+	if (step.actions & WEFT_QPA_TX)
+		weft_stream_kick_atomic(st);
+}
+
+/**
+ * weft_stream_fault - a rule was broken, by the peer or by us
+ * @st: stream
+ * @fault: which; only the first one counts (RFC 5040, 7.1)
+ * @head: start of the offending ULPDU, NULL if there is none
+ * @head_len: octets of it that can be read
+ * @ulpdu_len: its length
+ *
+ * Context: any up to softirq.
+ */
+void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
+		       u32 ulpdu_len)
+{
+	spin_lock_bh(&st->lock);
+	if (st->fault.fault == WEFT_FAULT_NONE)
+		weft_fault_rec_fill(&st->fault, fault, head, head_len, ulpdu_len);
+	spin_unlock_bh(&st->lock);
+	weft_stream_step(st, WEFT_QP_FAULTED);
+}
+
+/* Tells verbs whose fault it was. */
+static void report(struct weft_stream *st)
+{
+	enum weft_stream_event event = WEFT_STREAM_FATAL;
+	enum weft_fault fault = st->fault.fault;
+
+	if (fault >= WEFT_FAULT_TAGGED_STAG && fault <= WEFT_FAULT_TAGGED_WRAP)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_RDMAP_STAG && fault <= WEFT_FAULT_RDMAP_PROTECTION)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_TAGGED_VERSION && fault <= WEFT_FAULT_RDMAP_OPERATION)
+		event = WEFT_STREAM_REQ_ERR;
+	st->cfg.events->async(st->cfg.owner, event);
+}
+
+static void tell_closing(struct weft_stream *st)
+{
+	if (!st->cm_events || st->told_closing)
+		return;
+	st->told_closing = true;
+	st->cm_events->closing(st->cm, st->close_error);
+}
+
+/* A train that TCP took only in part leaves a torn FPDU: no orderly close then. */
+static void close_socket(struct weft_stream *st)
+{
+	struct weft_sock *sock = st->sock;
+
+	if (!sock)
+		return;
+	weft_sock_detach(sock);
+	cancel_work_sync(&st->rx_work);	/* queued by a callback meanwhile */
+	if (!weft_txsock_empty(&st->tx.sock))
+		weft_sock_reset(sock);
+	weft_txsock_free(&st->tx.sock);
+	weft_rxsock_free(&st->rx.sock);
+	weft_sock_release(sock);
+	st->sock = NULL;
+}
+
+/* The one way down: callbacks, tx, flush, socket, cm, in this order. */
+static void release(struct weft_stream *st)
+{
+	mutex_lock(&st->lifecycle);
+	weft_rx_stop(st);
+	cancel_delayed_work(&st->deadline);
+	weft_tx_claim_wait(st);
+	close_socket(st);
+	weft_tx_flush(st);
+	weft_tx_unclaim(st);
+	mutex_unlock(&st->lifecycle);
+	weft_stream_kick(st);	/* marks that came while we held the claim */
+	if (st->cfg.shared_rq)
+		st->cfg.events->async(st->cfg.owner, WEFT_STREAM_LAST_WQE);
+	tell_closing(st);
+	if (st->cm_events)
+		st->cm_events->closed(st->cm);
+	complete_all(&st->down);
+}
+
+static u32 take_todo(struct weft_stream *st)
+{
+	u32 todo;
+
+	spin_lock_bh(&st->lock);
+	todo = st->todo;
+	st->todo = 0;
+	spin_unlock_bh(&st->lock);
+	return todo;
+}
+
+static void down_work(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, down_work);
+	u32 todo = take_todo(st);
+
+	if (todo & WEFT_QPA_STOP_RX)
+		weft_rx_stop(st);
+	if (todo & WEFT_QPA_TELL_CM)
+		tell_closing(st);
+	if (todo & WEFT_QPA_REPORT)
+		report(st);
+	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
+		weft_sock_half_close(st->sock);
+	if (todo & WEFT_QPA_DEADLINE)
+		mod_delayed_work(weft_stream_wq, &st->deadline, GOODBYE);
+	if (todo & WEFT_QPA_RELEASE)
+		release(st);
+}
+
+static void deadline_passed(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, deadline.work);
+
+	weft_stream_step(st, WEFT_QP_TIMED_OUT);
+}
+
+static void tx_work(struct work_struct *work)
+{
+	weft_tx_run(container_of(work, struct weft_stream, tx_work));
+}
+
+static void rx_work(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, rx_work);
+
+	weft_rx_poll(st);
+}
+
+/* --- birth and death ---------------------------------------------------- */
+
+static void init_works(struct weft_stream *st)
+{
+	INIT_WORK(&st->tx_work, tx_work);
+	INIT_WORK(&st->rx_work, rx_work);
+	INIT_WORK(&st->down_work, down_work);
+	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
+	init_completion(&st->down);
+}
+
+static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
+			const struct weft_stream_config *cfg)
+{
+	kref_init(&st->ref);
+	spin_lock_init(&st->lock);
+	spin_lock_init(&st->retire_lock);
+	mutex_init(&st->lifecycle);
+	st->index = index;
+	st->cfg = *cfg;
+	st->mem = (struct weft_mem_user){
+		.table = cfg->stags,
+		.pd = cfg->pd,
+		.kernel = cfg->kernel,
+	};
+	init_works(st);
+}
+
+/**
+ * weft_stream_create - a stream without a connection yet
+ * @index: of the device; gives the QP number
+ * @cfg: copied; what it points to outlives the stream
+ *
+ * Context: may sleep. Return: the stream, owned by the caller until
+ * weft_stream_destroy(), or an ERR_PTR.
+ */
+struct weft_stream *weft_stream_create(struct weft_stream_index *index,
+				       const struct weft_stream_config *cfg)
+{
+	struct weft_stream *st = kzalloc(sizeof(*st), GFP_KERNEL);
+	int err;
+
+	if (!st)
+		return ERR_PTR(-ENOMEM);
+	init_stream(st, index, cfg);
+	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
+			      &index->next, GFP_KERNEL);
+	if (err < 0) {
+		kfree(st);
+		return ERR_PTR(err);
+	}
+	st->mem.qpn = st->qpn;
+	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
+	return st;
+}
+
+static void free_stream(struct kref *ref)
+{
+	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
+
+	kvfree(st->readq_mem);
+	kfree_rcu(st, rcu);
+}
+
+void weft_stream_put(struct weft_stream *st)
+{
+	kref_put(&st->ref, free_stream);
+}
+
+/**
+ * weft_stream_destroy - end a stream and let go of it
+ * @st: from weft_stream_create()
+ *
+ * When it returns all work is flushed, the socket is gone, cm has heard of it,
+ * and nothing given in the configuration is used any more. Context: may sleep;
+ * never from a callback of the stream.
+ */
+void weft_stream_destroy(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	wait_for_completion(&st->down);
+	xa_erase(&st->index->xa, st->qpn);
+	cancel_work_sync(&st->down_work);
+	cancel_delayed_work_sync(&st->deadline);
+	cancel_work_sync(&st->tx_work);
+	cancel_work_sync(&st->rx_work);
+	weft_stream_put(st);
+}
+
+/**
+ * weft_stream_find - look a stream up by QP number
+ * @index: of the device
+ * @qpn: QP number
+ *
+ * Context: any. Return: the stream with a reference for weft_stream_put(), or
+ * NULL. The reference keeps the memory, not the work: a destroyed stream
+ * refuses to start and ignores the rest.
+ */
+struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn)
+{
+	struct weft_stream *st;
+
+	rcu_read_lock();
+	st = xa_load(&index->xa, qpn);
+	if (st && !kref_get_unless_zero(&st->ref))
+		st = NULL;
+	rcu_read_unlock();
+	return st;
+}
+
+u32 weft_stream_qpn(const struct weft_stream *st)
+{
+	return st->qpn;
+}
+
+void *weft_stream_owner(const struct weft_stream *st)
+{
+	return st->cfg.owner;
+}
+
+/* A ready-to-receive Read needs a place even if no depth was agreed. */
+static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
+{
+	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
+	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), extra);
+	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), extra);
+
+	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
+	if (!st->readq_mem)
+		return -ENOMEM;
+	weft_readq_init(&st->readq, st->readq_mem, ord, ird);
+	st->ord = ord;
+	st->ird = ird;
+	return 0;
+}
+
+static void init_directions(struct weft_stream *st, struct weft_sock *sock,
+			    const struct weft_mpa_result *mpa, bool initiator)
+{
+	st->sock = sock;
+	weft_txsock_init(&st->tx.sock, sock, mpa->crc, mpa->markers_tx, st->cfg.counters);
+	weft_rxsock_init(&st->rx.sock, mpa->crc, mpa->markers_rx, &weft_rx_mpa_events, st,
+			 st->cfg.counters);
+	weft_ddp_tx_init(&st->tx.ddp);
+	weft_ddp_rx_init(&st->rx.ddp);
+	st->gate_open = initiator;
+	st->rx.first_seen = initiator;
+	st->tx.rtr = initiator ? mpa->rtr : 0;
+	st->rx.rtr_kinds = initiator ? 0 : mpa->rtr;
+}
+
+/**
+ * weft_stream_start - give a stream its connection
+ * @st: stream in state IDLE
+ * @sock: connected, start frames exchanged, nobody attached; the stream owns it
+ *	on success
+ * @mpa: what the peers agreed on
+ * @initiator: we sent the MPA request
+ * @events: what cm wants to hear; @closed is called exactly once
+ * @cm: handed to @events
+ *
+ * Context: process. Return: 0, -ENOMEM, or -EINVAL if the stream was started or
+ * stopped before.
+ */
+int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
+		      const struct weft_mpa_result *mpa, bool initiator,
+		      const struct weft_stream_cm_events *events, void *cm)
+{
+	int err = -EINVAL;
+
+	mutex_lock(&st->lifecycle);
+	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock)
+		goto out;
+	err = init_readq(st, mpa);
+	if (err)
+		goto out;
+	init_directions(st, sock, mpa, initiator);
+	st->cm_events = events;
+	st->cm = cm;
+	weft_stream_step(st, WEFT_QP_STARTED);
+	weft_sock_attach(sock, &weft_rx_sock_events, st);
+	queue_work(weft_stream_wq, &st->rx_work);
+out:
+	mutex_unlock(&st->lifecycle);
+	return err;
+}
+
+/* Orderly: what is posted goes out, then FIN. Any context. */
+void weft_stream_close(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
+}
+
+/* At once: everything is flushed. Any context. */
+void weft_stream_abort(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+}
+
+/**
+ * weft_stream_kick - the doorbell: run tx in the caller's context
+ * @st: stream
+ *
+ * Context: process, may sleep.
+ */
+void weft_stream_kick(struct weft_stream *st)
+{
+	weft_count(st->cfg.counters, WEFT_CTR_KICKS_INLINE);
+	weft_tx_run(st);
+}
+
+/**
+ * weft_stream_kick_atomic - the doorbell where sleeping is not allowed
+ * @st: stream
+ *
+ * Context: any up to softirq, also with the socket lock held.
+ */
+void weft_stream_kick_atomic(struct weft_stream *st)
+{
+	if (!weft_tx_mark(st)) {
+		weft_count(st->cfg.counters, WEFT_CTR_KICKS_MERGED);
+		return;
+	}
+	weft_count(st->cfg.counters, WEFT_CTR_KICKS_QUEUED);
+	queue_work(weft_stream_wq, &st->tx_work);
+}
+
+/* Context: any. The values may change while they are read. */
+void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
+{
+	*out = (struct weft_stream_info){
+		.state = READ_ONCE(st->state),
+		.ird = st->ird,
+		.ord = st->ord,
+		.mulpdu = st->tx.sock.mulpdu,
+		.crc = st->tx.sock.crc,
+		.markers_tx = st->tx.sock.markers,
+		.markers_rx = st->rx.sock.markers,
+		.sq_drained = !weft_sendq_pending(st->cfg.sq),
+	};
+}

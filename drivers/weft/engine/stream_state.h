@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Inside of a stream, for the engine's own files. Grouped by owner: what tx
+ * touches, what rx touches, and what both reach under a lock.
+ */
+#ifndef WEFT_ENGINE_STREAM_STATE_H
+#define WEFT_ENGINE_STREAM_STATE_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "engine/op.h"
+#include "engine/stream.h"
+#include "mem/access.h"
+#include "net/rxsock.h"
+#include "net/txsock.h"
+#include "proto/ddp.h"
+#include "proto/qp_fsm.h"
+#include "proto/rdmap.h"
+#include "proto/readq.h"
+#include "proto/term.h"
+#include "ring/recvq.h"
+#include "uapi/weft-abi.h"
+
+/**
+ * struct weft_tx - the sending direction
+ * @claim: bits of enum weft_tx_claim; the holder of WEFT_TX_CLAIMED owns the rest
+ * @sock: stager and pusher
+ * @swr: work request in hand, fetched and waiting for a credit or a fence
+ * @msg, @msgs, @cur: messages in hand
+ * @sent: send queue index behind the last request whose octets TCP has all
+ * @ddp: next MSN per untagged queue
+ * @rtr: kind of ready-to-receive message to send first, 0: none
+ * @burst: answers sent since the send queue had its turn
+ * @term_staged: the Terminate is out; nothing may follow
+ * @drained: the send queue was found empty while closing
+ */
+struct weft_tx {
+	unsigned long claim;
+	struct weft_txsock sock;
+	struct weft_swr *swr;
+	u8 msgs;
+	u8 cur;
+	struct weft_msg msg[WEFT_MSGS_PER_WR];
+	u32 sent;
+	struct weft_ddp_tx ddp;
+	u8 rtr;
+	u8 burst;
+	bool term_staged;
+	bool drained;
+};
+
+enum weft_tx_claim {
+	WEFT_TX_CLAIMED,	/* somebody runs tx */
+	WEFT_TX_AGAIN,		/* there is news since the owner last looked */
+	WEFT_TX_WAITS,		/* tx wants a kick when a response is in */
+};
+
+/**
+ * struct weft_rx_held - a completion kept back until an STag is quiet
+ * @busy: invalidated, but another stream is still copying; NULL: nothing is held
+ * @swr: the read it ends, or NULL: @cqe is a receive
+ */
+struct weft_rx_held {
+	struct weft_mem_region *busy;
+	struct weft_swr *swr;
+	struct weft_cqe cqe;
+};
+
+/**
+ * struct weft_rx - the receiving direction; protected by the socket lock
+ * @sock: deframer
+ * @ddp: expected MSN and MO per untagged queue
+ * @msgs: which messages are in progress
+ * @rwr: receive in hand, valid while @rwr_held
+ * @rtr_kinds: a ready-to-receive message of one of these kinds must come first
+ * @first_seen: the peer has sent its first FPDU
+ * @rtr_send: the message in progress is the RTR Send: no receive is consumed
+ * @written: octets of Writes since the last Immediate Data, its byte_len
+ * @kick: tx has something to do once the loop is done
+ * @batch: completion queues to notify then
+ * @held: reading goes on when this is settled
+ */
+struct weft_rx {
+	struct weft_rxsock sock;
+	struct weft_ddp_rx ddp;
+	struct weft_rdmap_rx msgs;
+	struct weft_rwr rwr;
+	bool rwr_held;
+	bool first_seen;
+	bool rtr_send;
+	u8 rtr_kinds;
+	u32 written;
+	bool kick;
+	struct weft_cq_batch *batch;
+	struct weft_rx_held held;
+};
+
+/**
+ * struct weft_stream - see engine/stream.h
+ * @lock: @state, @todo, @fault, @close_error
+ * @lifecycle: start against release: who attaches and detaches the socket
+ * @retire_lock: states of work requests, retirement of the send queue
+ * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
+ * @quiet: rx will not touch the receive queue again
+ */
+struct weft_stream {
+	struct kref ref;
+	struct rcu_head rcu;
+	u32 qpn;
+	struct weft_stream_index *index;
+	struct weft_stream_config cfg;
+	struct weft_mem_user mem;
+
+	spinlock_t lock;
+	enum weft_qp_state state;
+	u32 todo;
+	int close_error;
+	struct weft_fault_rec fault;
+
+	spinlock_t retire_lock;
+
+	struct mutex lifecycle;
+	struct weft_sock *sock;
+	const struct weft_stream_cm_events *cm_events;
+	void *cm;
+	struct weft_readq readq;
+	void *readq_mem;
+	u32 ird;
+	u32 ord;
+	bool gate_open;
+	bool quiet;
+	bool told_closing;
+
+	struct weft_tx tx;
+	struct weft_rx rx;
+
+	struct work_struct tx_work;
+	struct work_struct rx_work;
+	struct work_struct down_work;
+	struct delayed_work deadline;
+	struct completion down;
+};
+
+extern const struct weft_sock_events weft_rx_sock_events;
+extern const struct weft_rxsock_events weft_rx_mpa_events;
+
+/* Steps the state machine and sees to its actions. Any context. */
+void weft_stream_step(struct weft_stream *st, enum weft_qp_event event);
+
+/* Records why, once, with the offending headers or none, then steps. Any context. */
+void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
+		       u32 ulpdu_len);
+
+extern struct workqueue_struct *weft_stream_wq;
+
+#endif
