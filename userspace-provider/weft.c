@@ -13,24 +13,15 @@
 #include "uapi/weft-abi.h"
 #include "verbs.h"
 
-struct weft_context {
-	struct verbs_context vctx;
-};
-
-struct weft_device {
-	struct verbs_device vdev;
-};
-
 PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
 
-static void free_context(struct ibv_context *ibctx)
+static void free_context(struct ibv_context *context)
 {
-	struct weft_context *ctx =
-		(struct weft_context *)((char *)ibctx -
-					offsetof(struct weft_context, vctx.context));
+	struct verbs_context *vctx;
 
-	verbs_uninit_context(&ctx->vctx);
-	free(ctx);
+	vctx = (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
+	verbs_uninit_context(vctx);
+	free(vctx);
 }
 
 static const struct verbs_context_ops context_ops = {
@@ -66,43 +57,40 @@ static const struct verbs_context_ops context_ops = {
 	.resize_cq = weft_resize_cq,
 };
 
+/* The object is nothing but libibverbs' part, so that begins at offset 0. */
 static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd,
 					   void *private_data)
 {
 	union get_context_resp resp = {};
 	struct pabi_get_context cmd = {};
-	struct weft_context *ctx;
+	struct verbs_context *vctx;
 	int ret;
 
 	(void)private_data;
-	ctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*ctx),
-					    (void *)offsetof(struct weft_context, vctx),
-					    WEFT_DRIVER_ID);
-	if (!ctx)
+	vctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*vctx), NULL, WEFT_DRIVER_ID);
+	if (!vctx)
 		return NULL;
 
-	ret = ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
+	ret = ibv_cmd_get_context(vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (ret) {
-		verbs_uninit_context(&ctx->vctx);
-		free(ctx);
+		verbs_uninit_context(vctx);
+		free(vctx);
 		errno = ret;
 		return NULL;
 	}
-	verbs_set_ops(&ctx->vctx, &context_ops);
-	return &ctx->vctx;
+	verbs_set_ops(vctx, &context_ops);
+	return vctx;
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)
 {
-	struct weft_device *dev = calloc(1, sizeof(*dev));
-
 	(void)sysfs;
-	return dev ? &dev->vdev : NULL;
+	return calloc(1, sizeof(struct verbs_device));
 }
 
 static void uninit_device(struct verbs_device *vdev)
 {
-	free((char *)vdev - offsetof(struct weft_device, vdev));
+	free(vdev);
 }
 
 static const struct verbs_match_ent matches[] = {
