@@ -58,7 +58,7 @@ static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		if (wants_completion(st, swr))
 			err |= post_completion(st, swr, batch);
 		swr->state = WEFT_SWR_FREE;
-		sq->retired++;
+		WRITE_ONCE(sq->retired, sq->retired + 1);
 	}
 	if (sq->retired != was)
 		weft_sendq_publish_retired(sq);

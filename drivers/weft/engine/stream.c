@@ -204,11 +204,24 @@ static void down_work(struct work_struct *work)
 		release(st);
 }
 
+/* A long queue may take its time to drain, as long as the peer takes octets. */
+static bool progresses(struct weft_stream *st)
+{
+	u64 pushed = READ_ONCE(st->tx.sock.pushed);
+	bool moved = pushed != st->pushed_seen;
+
+	st->pushed_seen = pushed;
+	return moved && READ_ONCE(st->state) == WEFT_QP_CLOSING;
+}
+
 static void deadline_passed(struct work_struct *work)
 {
 	struct weft_stream *st = container_of(work, struct weft_stream, deadline.work);
 
-	weft_stream_step(st, WEFT_QP_TIMED_OUT);
+	if (progresses(st))
+		queue_delayed_work(weft_stream_wq, &st->deadline, GOODBYE);
+	else
+		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
 
 static void tx_work(struct work_struct *work)

@@ -107,6 +107,7 @@ struct weft_rx {
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @quiet: rx will not touch the receive queue again
+ * @pushed_seen: what TCP had taken at the last deadline; owner: the deadline
  */
 struct weft_stream {
 	struct kref ref;
@@ -143,6 +144,7 @@ struct weft_stream {
 	struct work_struct rx_work;
 	struct work_struct down_work;
 	struct delayed_work deadline;
+	u64 pushed_seen;
 	struct completion down;
 };
 
