@@ -15,7 +15,7 @@ struct weft_counters;
 
 /**
  * struct weft_cq_events - what a completion queue tells its owner
- * @completion: an armed CQ got an entry; no weft lock is held, any context
+ * @completion: an armed CQ got an entry; no lock of this room is held, any context
  * @overflow: an entry was lost; any context, called once per queue
  */
 struct weft_cq_events {
@@ -25,7 +25,8 @@ struct weft_cq_events {
 
 /**
  * struct weft_cq - a completion queue
- * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, ring
+ * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, @ring,
+ *	@ctl
  * @prod: next entry to write
  * @cons: kernel pollers' position; a user's is read from the control block
  */
@@ -33,7 +34,7 @@ struct weft_cq {
 	struct weft_ring ring;
 	struct weft_cq_ctl *ctl;
 	bool user;
-	spinlock_t lock;
+	spinlock_t lock; /* irqsave */
 	u32 prod;
 	u32 cons;
 	bool overflowed;
@@ -56,6 +57,8 @@ struct weft_cq_batch {
 int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
 		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters);
 void weft_cq_free(struct weft_cq *cq);
+
+int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring);
 
 int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);
 void weft_cq_batch_fire(struct weft_cq_batch *batch);

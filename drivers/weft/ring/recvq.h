@@ -36,7 +36,7 @@ struct weft_recvq {
 	struct weft_rq_ctl *ctl;
 	bool user;
 	u16 max_sge;
-	spinlock_t lock;
+	spinlock_t lock; /* irqsave */
 	u32 cons;
 	u32 prod;
 	u32 limit;
@@ -54,5 +54,7 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit);
 /* Kernel producers: both under @lock, taken by the caller for a whole list. */
 struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq);
 void weft_recvq_commit(struct weft_recvq *rq);
+
+bool weft_recvq_wants_kick(const struct weft_recvq *rq);
 
 #endif

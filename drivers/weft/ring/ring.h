@@ -8,9 +8,9 @@
 
 #include <linux/types.h>
 
+#include "uapi/weft-abi.h"
+
 struct ib_ucontext;
-struct vm_area_struct;
-struct weft_queue_map;
 struct weft_ring_map;
 
 /**
@@ -35,16 +35,16 @@ struct weft_ring {
 int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx);
 void weft_ring_free(struct weft_ring *ring);
 void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out);
-int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
-
-struct rdma_user_mmap_entry;
-void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry);
 
 static inline void *weft_ring_ctl(const struct weft_ring *ring)
 {
 	return ring->mem;
 }
 
-void *weft_ring_entry(const struct weft_ring *ring, u32 index);
+/* Inline: every entry of every queue is reached through it. */
+static inline void *weft_ring_entry(const struct weft_ring *ring, u32 index)
+{
+	return ring->mem + WEFT_CTL_BYTES + (size_t)(index & (ring->entries - 1)) * ring->stride;
+}
 
 #endif

@@ -28,7 +28,8 @@ enum weft_swr_state {
  * @length: sum of the elements or the inline octets; below 4 GiB
  * @tx_end: position in the outgoing stream of the octet behind its last FPDU
  * @state: enum weft_swr_state
- * @status: enum ib_wc_status, valid once DONE
+ * @status: enum ib_wc_status, valid once DONE; not 0 in a FETCHED one: the entry
+ *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
  * @kernel: what a kernel consumer attached (memory region of REG_MR), never
@@ -54,7 +55,8 @@ struct weft_swr {
 /**
  * struct weft_sendq - a send queue
  * @fetched: next entry to copy out; owner: tx claim
- * @retired: entries before it are free; protected by the stream's retire lock
+ * @retired: entries before it are free; written under the stream's retire lock,
+ *	with WRITE_ONCE
  * @post_lock: serialises kernel producers: @prod, @side
  * @prod: kernel producers' private producer index
  * @side: per slot, what a kernel consumer attaches beside the shared entry
@@ -69,7 +71,7 @@ struct weft_sendq {
 	void *wr;
 	u32 fetched;
 	u32 retired;
-	spinlock_t post_lock;
+	spinlock_t post_lock; /* irqsave */
 	u32 prod;
 	struct weft_mem_region **side;
 };
@@ -90,5 +92,6 @@ void weft_sendq_publish_retired(struct weft_sendq *sq);
 struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq);
 void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr);
 void weft_sendq_commit(struct weft_sendq *sq);
+bool weft_sendq_wants_kick(const struct weft_sendq *sq);
 
 #endif

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Completion queue. Many producers under one lock, one consumer: the process
+ * that has it mapped, or kernel pollers under the same lock.
+ */
+#include "ring/cq.h"
+
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/string.h>
+#include <asm/barrier.h>
+
+#include "base/counters.h"
+
+/**
+ * weft_cq_init - set up an empty completion queue
+ * @cq: what to fill in
+ * @entries: a power of two
+ * @uctx: the process that polls, NULL for a kernel consumer
+ * @events: where notifications go
+ * @owner: handed to them
+ * @counters: of the device
+ *
+ * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
+ */
+int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
+		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters)
+{
+	int ret;
+
+	memset(cq, 0, sizeof(*cq));
+	ret = weft_ring_init(&cq->ring, entries, sizeof(struct weft_cqe), uctx);
+	if (ret)
+		return ret;
+
+	spin_lock_init(&cq->lock);
+	cq->ctl = weft_ring_ctl(&cq->ring);
+	cq->user = uctx;
+	cq->events = events;
+	cq->owner = owner;
+	cq->counters = counters;
+	return 0;
+}
+
+/**
+ * weft_cq_free - give the memory back
+ * @cq: a queue nobody posts to or polls any more
+ *
+ * Context: may sleep.
+ */
+void weft_cq_free(struct weft_cq *cq)
+{
+	weft_ring_free(&cq->ring);
+}
+
+/* Entries not consumed yet; what a process claims may be anything. */
+static u32 used(const struct weft_cq *cq)
+{
+	/* Pairs with weft_ring_publish() of the provider: the slot was read. */
+	return cq->prod - (cq->user ? smp_load_acquire(&cq->ctl->cons) : cq->cons);
+}
+
+static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
+{
+	struct weft_cqe *slot;
+
+	lockdep_assert_held(&cq->lock);
+	if (used(cq) >= cq->ring.entries)
+		return -ENOSPC;
+
+	slot = weft_ring_entry(&cq->ring, cq->prod);
+	*slot = *cqe;
+	if (cq->user)
+		slot->timestamp = ktime_get_ns();
+	cq->prod++;
+	/* Pairs with weft_ring_observe() of the provider. */
+	smp_store_release(&cq->ctl->prod, cq->prod);
+	return 0;
+}
+
+/* Disarms the queue if it waits for an entry like @cqe. */
+static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
+{
+	bool urgent = cqe->status || (cqe->flags & WEFT_WCF_SOLICITED);
+	u32 arm;
+
+	lockdep_assert_held(&cq->lock);
+	/*
+	 * Pairs with the fence in weft_ring_arm() of the provider: we see the
+	 * arming, or the poll that follows it sees the entry.
+	 */
+	smp_mb();
+	arm = READ_ONCE(cq->ctl->arm);
+	if (arm != WEFT_ARM_NEXT && !(arm == WEFT_ARM_SOLICITED && urgent))
+		return false;
+	return xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+}
+
+/* True for the first entry that is lost. */
+static bool note_overflow(struct weft_cq *cq)
+{
+	bool first = !cq->overflowed;
+
+	lockdep_assert_held(&cq->lock);
+	cq->overflowed = true;
+	weft_count(cq->counters, WEFT_CTR_CQ_OVERFLOWS);
+	return first;
+}
+
+static void notify(struct weft_cq *cq)
+{
+	weft_count(cq->counters, WEFT_CTR_CQ_EVENTS);
+	cq->events->completion(cq->owner);
+}
+
+static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
+{
+	u32 i;
+
+	for (i = 0; batch && i < batch->count; i++)
+		if (batch->cq[i] == cq)
+			return;
+	if (batch && batch->count < ARRAY_SIZE(batch->cq))
+		batch->cq[batch->count++] = cq;
+	else
+		notify(cq);
+}
+
+/**
+ * weft_cq_post - add a completion
+ * @cq: the queue
+ * @cqe: copied; its timestamp is filled in here
+ * @batch: takes the notification until weft_cq_batch_fire(), NULL: fire now
+ *
+ * An event is due for any entry if the queue is armed for the next one, and for
+ * solicited entries and errors if it is armed for those.
+ *
+ * Context: any; with @batch NULL or full @cq->events may be called.
+ * Return: 0, or -ENOSPC: the entry is lost, and so is the queue.
+ */
+int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch)
+{
+	bool first_lost = false;
+	bool event = false;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	ret = put_entry(cq, cqe);
+	if (ret)
+		first_lost = note_overflow(cq);
+	else
+		event = take_arm(cq, cqe);
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (first_lost)
+		cq->events->overflow(cq->owner);
+	if (event)
+		notify_later(cq, batch);
+	return ret;
+}
+
+/**
+ * weft_cq_batch_fire - raise the events that were held back
+ * @batch: empty afterwards; its queues are kept alive by the caller's streams
+ *
+ * Context: any, no lock held that a completion handler may want.
+ */
+void weft_cq_batch_fire(struct weft_cq_batch *batch)
+{
+	u32 i;
+
+	for (i = 0; i < batch->count; i++)
+		notify(batch->cq[i]);
+	batch->count = 0;
+}
+
+/**
+ * weft_cq_poll - take completions out of a kernel queue
+ * @cq: a kernel queue
+ * @out: room for @max
+ * @max: at most so many
+ *
+ * Context: any. Return: how many were taken.
+ */
+u32 weft_cq_poll(struct weft_cq *cq, struct weft_cqe *out, u32 max)
+{
+	unsigned long flags;
+	u32 n;
+	u32 i;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	n = min(cq->prod - cq->cons, max);
+	for (i = 0; i < n; i++)
+		out[i] = *(struct weft_cqe *)weft_ring_entry(&cq->ring, cq->cons + i);
+	cq->cons += n;
+	WRITE_ONCE(cq->ctl->cons, cq->cons);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * weft_cq_arm - ask for one event
+ * @cq: the queue
+ * @arm: for which completions; a wish for any is never weakened
+ *
+ * Context: any. Return: true when completions wait already; they raise no event.
+ */
+bool weft_cq_arm(struct weft_cq *cq, enum weft_arm arm)
+{
+	unsigned long flags;
+	bool waiting;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (READ_ONCE(cq->ctl->arm) != WEFT_ARM_NEXT)
+		WRITE_ONCE(cq->ctl->arm, arm);
+	waiting = used(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return waiting;
+}
+
+/**
+ * weft_cq_purge - forget completions of a QP that is going away
+ * @cq: the queue; a process purges its own
+ * @qp_num: the QP; nothing posts for it any more
+ *
+ * Context: any.
+ */
+void weft_cq_purge(struct weft_cq *cq, u32 qp_num)
+{
+	unsigned long flags;
+	u32 to;
+	u32 i;
+
+	if (cq->user)
+		return;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	to = cq->cons;
+	for (i = cq->cons; i != cq->prod; i++) {
+		const struct weft_cqe *cqe = weft_ring_entry(&cq->ring, i);
+
+		if (cqe->qp_num != qp_num)
+			*(struct weft_cqe *)weft_ring_entry(&cq->ring, to++) = *cqe;
+	}
+	cq->prod = to;
+	WRITE_ONCE(cq->ctl->prod, to);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* Same indices, other memory. */
+static int move_entries(struct weft_cq *cq, struct weft_ring *to)
+{
+	struct weft_cq_ctl *ctl = weft_ring_ctl(to);
+	u32 count = used(cq);
+	u32 i;
+
+	lockdep_assert_held(&cq->lock);
+	if (count > to->entries || count > cq->ring.entries)
+		return -EBUSY;
+
+	for (i = cq->prod - count; i != cq->prod; i++)
+		*(struct weft_cqe *)weft_ring_entry(to, i) =
+			*(struct weft_cqe *)weft_ring_entry(&cq->ring, i);
+	WRITE_ONCE(ctl->cons, cq->prod - count);
+	WRITE_ONCE(ctl->arm, READ_ONCE(cq->ctl->arm));
+	/* Pairs with weft_ring_observe() of the provider. */
+	smp_store_release(&ctl->prod, cq->prod);
+	cq->ctl = ctl;
+	return 0;
+}
+
+/**
+ * weft_cq_resize - go on in another ring
+ * @cq: the queue; whoever polls it does not while this runs
+ * @ring: initialised with entries of struct weft_cqe; afterwards the one that is
+ *	not in use and must be freed
+ *
+ * Context: any. Return: 0, or -EBUSY when @ring cannot hold what waits.
+ */
+int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	ret = move_entries(cq, ring);
+	if (!ret)
+		swap(cq->ring, *ring);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return ret;
+}

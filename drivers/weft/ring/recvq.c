@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receive queue, of one QP or shared by many: one producer side, and as many
+ * consumers as there are streams, so fetching takes a lock.
+ */
+#include "ring/recvq.h"
+
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <asm/barrier.h>
+
+/**
+ * weft_recvq_init - set up an empty receive queue
+ * @rq: what to fill in; the caller sets @limit_event and @owner afterwards
+ * @entries: a power of two
+ * @max_sge: elements a receive may have, up to WEFT_MAX_SGE
+ * @uctx: the process that posts, NULL for a kernel consumer
+ *
+ * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
+ */
+int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct ib_ucontext *uctx)
+{
+	u32 stride = sizeof(struct weft_rqe) + max_sge * sizeof(struct weft_sge);
+	int ret;
+
+	memset(rq, 0, sizeof(*rq));
+	if (max_sge > WEFT_MAX_SGE)
+		return -EINVAL;
+
+	ret = weft_ring_init(&rq->ring, entries, stride, uctx);
+	if (ret)
+		return ret;
+
+	spin_lock_init(&rq->lock);
+	rq->ctl = weft_ring_ctl(&rq->ring);
+	rq->user = uctx;
+	rq->max_sge = max_sge;
+	return 0;
+}
+
+/**
+ * weft_recvq_free - give the memory back
+ * @rq: a queue nobody uses any more, or one that was never initialised
+ *
+ * Context: may sleep.
+ */
+void weft_recvq_free(struct weft_recvq *rq)
+{
+	weft_ring_free(&rq->ring);
+}
+
+static int copy_entry(const struct weft_recvq *rq, struct weft_rwr *out, const struct weft_rqe *rqe)
+{
+	u32 i;
+
+	out->wr_id = READ_ONCE(rqe->wr_id);
+	out->num_sge = READ_ONCE(rqe->num_sge);
+	out->length = 0;
+	if (out->num_sge > rq->max_sge) {
+		out->num_sge = 0;
+		return -EINVAL;
+	}
+
+	memcpy(out->sge, rqe + 1, out->num_sge * sizeof(out->sge[0]));
+	barrier(); /* the sum below is that of the copy */
+	for (i = 0; i < out->num_sge; i++)
+		out->length += out->sge[i].length;
+	return 0;
+}
+
+/* More than @entries means that the producer index is impossible. */
+static u32 available(const struct weft_recvq *rq)
+{
+	/* Pairs with weft_ring_publish() of the provider and weft_recvq_commit(). */
+	return smp_load_acquire(&rq->ctl->prod) - rq->cons;
+}
+
+static int fetch_locked(struct weft_recvq *rq, struct weft_rwr *out)
+{
+	u32 avail = available(rq);
+	int ret;
+
+	lockdep_assert_held(&rq->lock);
+	if (!avail)
+		return -ENOENT;
+	if (avail > rq->ring.entries) {
+		memset(out, 0, offsetof(struct weft_rwr, sge));
+		return -EIO;
+	}
+
+	ret = copy_entry(rq, out, weft_ring_entry(&rq->ring, rq->cons));
+	rq->cons++;
+	/* Pairs with weft_ring_observe() of the provider: the slot may be reused. */
+	smp_store_release(&rq->ctl->cons, rq->cons);
+	return ret;
+}
+
+/* Disarms the limit when it is time to raise it. */
+static bool limit_reached(struct weft_recvq *rq)
+{
+	lockdep_assert_held(&rq->lock);
+	if (!rq->limit || available(rq) >= rq->limit)
+		return false;
+	rq->limit = 0;
+	return true;
+}
+
+/**
+ * weft_recvq_fetch - take the oldest receive
+ * @rq: the queue
+ * @out: private copy; its head is written whenever the result is not -ENOENT
+ *
+ * Context: any; @rq->limit_event may be called before it returns.
+ * Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is
+ * malformed: @out has its wr_id and no elements; -EIO: the producer index is
+ * impossible, nothing was taken, and that will not mend itself.
+ */
+int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
+{
+	unsigned long flags;
+	bool reached;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = fetch_locked(rq, out);
+	reached = limit_reached(rq);
+	spin_unlock_irqrestore(&rq->lock, flags);
+
+	if (reached && rq->limit_event)
+		rq->limit_event(rq->owner);
+	return ret;
+}
+
+/**
+ * weft_recvq_set_flushing - whether producers must kick after posting
+ * @rq: the queue of one QP
+ * @flushing: true once the QP has failed
+ *
+ * After this returns, the caller fetches until the queue is empty: what it does
+ * not see then was published by a producer that will see the wish and kick.
+ *
+ * Context: any.
+ */
+void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing)
+{
+	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_FLUSHING : WEFT_RQ_OPEN);
+	/*
+	 * Pairs with the fence in weft_ring_wants_kick() of the provider, and
+	 * that in weft_recvq_wants_kick().
+	 */
+	smp_mb();
+}
+
+/**
+ * weft_recvq_depth - how many receives wait
+ * @rq: the queue
+ *
+ * Context: any. Return: a snapshot, at most the size of the queue.
+ */
+u32 weft_recvq_depth(const struct weft_recvq *rq)
+{
+	return min(READ_ONCE(rq->ctl->prod) - READ_ONCE(rq->cons), rq->ring.entries);
+}
+
+/**
+ * weft_recvq_set_limit - arm the limit event
+ * @rq: the queue
+ * @limit: raise it once fewer receives wait, at once if that is so already;
+ *	0 disarms
+ *
+ * Context: any; @rq->limit_event may be called before it returns.
+ * Return: 0, or -EINVAL when the queue cannot hold @limit receives.
+ */
+int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
+{
+	unsigned long flags;
+	bool reached;
+
+	if (limit > rq->ring.entries)
+		return -EINVAL;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	rq->limit = limit;
+	reached = limit_reached(rq);
+	spin_unlock_irqrestore(&rq->lock, flags);
+
+	if (reached && rq->limit_event)
+		rq->limit_event(rq->owner);
+	return 0;
+}
+
+/**
+ * weft_recvq_reserve - the next entry for a kernel producer to fill in
+ * @rq: a kernel queue
+ *
+ * Nothing is consumed until weft_recvq_commit().
+ *
+ * Context: @rq->lock held. Return: the entry, NULL when the queue is full.
+ */
+struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq)
+{
+	lockdep_assert_held(&rq->lock);
+	if (rq->prod - rq->cons >= rq->ring.entries)
+		return NULL;
+	return weft_ring_entry(&rq->ring, rq->prod);
+}
+
+/**
+ * weft_recvq_commit - publish the reserved entry
+ * @rq: a kernel queue
+ *
+ * Context: @rq->lock held, after a successful weft_recvq_reserve().
+ */
+void weft_recvq_commit(struct weft_recvq *rq)
+{
+	lockdep_assert_held(&rq->lock);
+	rq->prod++;
+	/* Pairs with available(). */
+	smp_store_release(&rq->ctl->prod, rq->prod);
+}
+
+/**
+ * weft_recvq_wants_kick - must somebody be told of what was committed?
+ * @rq: a kernel queue
+ *
+ * Once per posted list, after @rq->lock was dropped. Context: any.
+ * Return: true when the QP has failed and its receives are to be flushed.
+ */
+bool weft_recvq_wants_kick(const struct weft_recvq *rq)
+{
+	smp_mb(); /* pairs with the one in weft_recvq_set_flushing() */
+	return READ_ONCE(rq->ctl->state) == WEFT_RQ_FLUSHING;
+}

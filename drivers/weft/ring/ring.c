@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory of one queue, for a kernel consumer or shared with a process.
+ */
+#include "ring/ring.h"
+
+#include <linux/err.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "ring/mmap.h"
+
+static_assert(sizeof(struct weft_sq_ctl) == WEFT_CTL_BYTES);
+static_assert(sizeof(struct weft_rq_ctl) == WEFT_CTL_BYTES);
+static_assert(sizeof(struct weft_cq_ctl) == WEFT_CTL_BYTES);
+
+/**
+ * weft_ring_init - allocate a queue's memory, all zero
+ * @ring: what to fill in
+ * @entries: a power of two
+ * @stride: octets from entry to entry, a multiple of 8
+ * @uctx: the process that may map it, NULL for a kernel queue
+ *
+ * Context: may sleep. Return: 0, -EINVAL or -ENOMEM.
+ */
+int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx)
+{
+	u64 bytes = PAGE_ALIGN(WEFT_CTL_BYTES + (u64)entries * stride);
+	struct weft_ring_map *map = NULL;
+	void *mem;
+
+	if (!is_power_of_2(entries) || bytes > U32_MAX)
+		return -EINVAL;
+
+	mem = uctx ? vmalloc_user(bytes) : vzalloc(bytes);
+	if (!mem)
+		return -ENOMEM;
+	if (uctx) {
+		map = weft_ring_map_create(uctx, mem, bytes);
+		if (IS_ERR(map)) {
+			vfree(mem);
+			return PTR_ERR(map);
+		}
+	}
+	*ring = (struct weft_ring){
+		.mem = mem, .entries = entries, .stride = stride, .bytes = bytes, .map = map
+	};
+	return 0;
+}
+
+/**
+ * weft_ring_free - let go of a queue's memory
+ * @ring: may be one that was never initialised, all zero
+ *
+ * Nobody in the kernel may touch the entries any more. A process that still has
+ * them mapped keeps the pages. Context: may sleep.
+ */
+void weft_ring_free(struct weft_ring *ring)
+{
+	if (ring->map)
+		weft_ring_map_destroy(ring->map);
+	else
+		vfree(ring->mem);
+	memset(ring, 0, sizeof(*ring));
+}
+
+/**
+ * weft_ring_describe - tell the provider where a queue is found
+ * @ring: a ring that may be mapped, or one that was never initialised
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
+{
+	*out = (struct weft_queue_map){
+		.key = ring->map ? weft_ring_map_key(ring->map) : 0,
+		.bytes = ring->bytes,
+		.entries = ring->entries,
+		.stride = ring->stride,
+	};
+}

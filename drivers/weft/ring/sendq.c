@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The send queue as the engine sees it. Whatever the application wrote is copied
+ * once and judged in the copy; a malformed entry still becomes a work request,
+ * because its poster is owed a completion.
+ */
+#include "ring/sendq.h"
+
+#include <linux/compiler.h>
+#include <linux/err.h>
+#include <linux/limits.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <asm/barrier.h>
+
+#include "base/limits.h"
+#include "proto/fault.h"
+
+#define KNOWN_FLAGS (WEFT_WRF_SIGNALED | WEFT_WRF_SOLICITED | WEFT_WRF_FENCE | WEFT_WRF_INLINE)
+
+static u32 tail_bytes(u32 max_sge, u32 max_inline)
+{
+	return ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
+}
+
+static int alloc_private(struct weft_sendq *sq, u32 entries)
+{
+	sq->wr = kvcalloc(entries, sq->wr_stride, GFP_KERNEL_ACCOUNT);
+	if (!sq->wr)
+		return -ENOMEM;
+	if (sq->user)
+		return 0;
+
+	sq->side = kvcalloc(entries, sizeof(*sq->side), GFP_KERNEL);
+	return sq->side ? 0 : -ENOMEM;
+}
+
+/**
+ * weft_sendq_init - set up an empty send queue
+ * @sq: what to fill in
+ * @entries: a power of two
+ * @max_sge: elements a work request may have, up to WEFT_MAX_SGE
+ * @max_inline: inline octets a work request may have, up to WEFT_MAX_INLINE
+ * @uctx: the process that posts, NULL for a kernel consumer
+ *
+ * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
+ */
+int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
+		    struct ib_ucontext *uctx)
+{
+	u32 tail = tail_bytes(max_sge, max_inline);
+	int ret;
+
+	memset(sq, 0, sizeof(*sq));
+	if (max_sge > WEFT_MAX_SGE || max_inline > WEFT_MAX_INLINE)
+		return -EINVAL;
+
+	ret = weft_ring_init(&sq->ring, entries, sizeof(struct weft_sqe) + tail, uctx);
+	if (ret)
+		return ret;
+
+	spin_lock_init(&sq->post_lock);
+	sq->ctl = weft_ring_ctl(&sq->ring);
+	sq->user = uctx;
+	sq->max_sge = max_sge;
+	sq->max_inline = max_inline;
+	sq->wr_stride = sizeof(struct weft_swr) + tail;
+	ret = alloc_private(sq, entries);
+	if (ret)
+		weft_sendq_free(sq);
+	return ret;
+}
+
+/**
+ * weft_sendq_free - give the memory back
+ * @sq: a queue nobody uses any more, or one that was never initialised
+ *
+ * Context: may sleep.
+ */
+void weft_sendq_free(struct weft_sendq *sq)
+{
+	kvfree(sq->side);
+	kvfree(sq->wr);
+	weft_ring_free(&sq->ring);
+	sq->side = NULL;
+	sq->wr = NULL;
+}
+
+/**
+ * weft_sendq_wr - a private work request by its place in the queue
+ * @sq: the queue
+ * @index: free-running index of a fetched and not yet retired entry
+ *
+ * Context: any.
+ */
+struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index)
+{
+	return sq->wr + (size_t)(index & (sq->ring.entries - 1)) * sq->wr_stride;
+}
+
+static bool head_is_good(const struct weft_sendq *sq, const struct weft_sqe *wqe)
+{
+	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
+
+	return wqe->opcode < opcodes && !(wqe->flags & ~KNOWN_FLAGS) && wqe->num_sge <= sq->max_sge;
+}
+
+static enum weft_fault copy_list(struct weft_swr *swr, const struct weft_sge *from)
+{
+	u64 length = 0;
+	u32 i;
+
+	memcpy(swr->sge, from, swr->wqe.num_sge * sizeof(*from));
+	barrier(); /* the sum below is that of the copy */
+	for (i = 0; i < swr->wqe.num_sge; i++)
+		length += swr->sge[i].length;
+	if (length > WEFT_MAX_MSG)
+		return WEFT_FAULT_LOCAL_LENGTH;
+
+	swr->length = length;
+	return WEFT_FAULT_NONE;
+}
+
+static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *swr,
+				  const struct weft_sqe *from)
+{
+	memcpy(&swr->wqe, from, sizeof(swr->wqe));
+	barrier(); /* the checks below are made on the copy */
+	if (!head_is_good(sq, &swr->wqe))
+		return WEFT_FAULT_LOCAL_QP_OP;
+
+	if (!(swr->wqe.flags & WEFT_WRF_INLINE)) {
+		swr->wqe.inline_len = 0;
+		return copy_list(swr, (const void *)(from + 1));
+	}
+
+	swr->wqe.num_sge = 0;
+	if (swr->wqe.inline_len > sq->max_inline)
+		return WEFT_FAULT_LOCAL_LENGTH;
+	swr->length = swr->wqe.inline_len;
+	memcpy(swr->sge, from + 1, swr->wqe.inline_len);
+	return WEFT_FAULT_NONE;
+}
+
+/* Only what a completion needs remains; every other field is harmless. */
+static void spoil(struct weft_swr *swr, enum weft_fault fault)
+{
+	swr->wqe = (struct weft_sqe){
+		.wr_id = swr->wqe.wr_id,
+		.flags = WEFT_WRF_SIGNALED,
+	};
+	swr->length = 0;
+	swr->status = weft_fault_info(fault)->status;
+	swr->vendor_err = fault;
+}
+
+static struct weft_swr *take(struct weft_sendq *sq, u32 index)
+{
+	struct weft_swr *swr = weft_sendq_wr(sq, index);
+	enum weft_fault fault;
+
+	swr->index = index;
+	swr->length = 0;
+	swr->tx_end = 0;
+	swr->state = WEFT_SWR_FETCHED;
+	swr->status = 0;
+	swr->vendor_err = WEFT_FAULT_NONE;
+	swr->wc_len = 0;
+	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
+
+	fault = copy_entry(sq, swr, weft_ring_entry(&sq->ring, index));
+	if (fault != WEFT_FAULT_NONE)
+		spoil(swr, fault);
+	return swr;
+}
+
+/**
+ * weft_sendq_fetch - take the next entry
+ * @sq: the queue
+ *
+ * The work request is the caller's until it retires. One that has a status
+ * already was malformed: it must be completed with that status and @vendor_err,
+ * in its turn.
+ *
+ * Context: holder of the tx claim. Return: a FETCHED work request, NULL when
+ * there is none, ERR_PTR(-EIO) when the producer index is impossible, which
+ * will not mend itself.
+ */
+struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
+{
+	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
+	u32 prod = smp_load_acquire(&sq->ctl->prod);
+	/*
+	 * An honest producer has seen at most what was retired when it stored
+	 * prod; reading in this order we see at least that.
+	 */
+	u32 retired = READ_ONCE(sq->retired);
+	u32 in_flight = sq->fetched - retired;
+
+	if (prod == sq->fetched)
+		return NULL;
+	if (prod - retired > sq->ring.entries || prod - retired < in_flight)
+		return ERR_PTR(-EIO);
+
+	return take(sq, sq->fetched++);
+}
+
+/**
+ * weft_sendq_pending - is there an entry to fetch?
+ * @sq: the queue
+ *
+ * Context: holder of the tx claim. Return: true also for a corrupt queue.
+ */
+bool weft_sendq_pending(const struct weft_sendq *sq)
+{
+	return READ_ONCE(sq->ctl->prod) != sq->fetched;
+}
+
+/**
+ * weft_sendq_set_busy - spare producers the kick
+ * @sq: the queue; somebody will look at it again before set_idle
+ *
+ * Context: holder of the tx claim.
+ */
+void weft_sendq_set_busy(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_BUSY);
+}
+
+/**
+ * weft_sendq_set_idle - ask producers for a kick, and look a last time
+ * @sq: the queue
+ *
+ * Context: holder of the tx claim. Return: true when the queue is empty and may
+ * be left; false when an entry came meanwhile, whose producer may not have seen
+ * the wish: the caller goes on, or makes sure that somebody does.
+ */
+bool weft_sendq_set_idle(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_NEED_KICK);
+	/*
+	 * Pairs with the fence in weft_ring_wants_kick() of the provider, and
+	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
+	 */
+	smp_mb();
+	return !weft_sendq_pending(sq);
+}
+
+/**
+ * weft_sendq_publish_retired - let producers reuse what has retired
+ * @sq: the queue; @sq->retired was advanced
+ *
+ * Context: retire lock held.
+ */
+void weft_sendq_publish_retired(struct weft_sendq *sq)
+{
+	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
+	smp_store_release(&sq->ctl->retired, sq->retired);
+}
+
+/**
+ * weft_sendq_reserve - the next entry for a kernel producer to fill in
+ * @sq: a kernel queue
+ *
+ * Nothing is consumed until weft_sendq_commit(); a caller that changes its mind
+ * just does not commit. The head is zeroed.
+ *
+ * Context: @sq->post_lock held. Return: the entry, NULL when the queue is full.
+ */
+struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
+{
+	struct weft_sqe *sqe;
+
+	lockdep_assert_held(&sq->post_lock);
+	/* Pairs with weft_sendq_publish_retired(). */
+	if (sq->prod - smp_load_acquire(&sq->ctl->retired) >= sq->ring.entries)
+		return NULL;
+
+	sq->side[sq->prod & (sq->ring.entries - 1)] = NULL;
+	sqe = weft_ring_entry(&sq->ring, sq->prod);
+	memset(sqe, 0, sizeof(*sqe));
+	return sqe;
+}
+
+/**
+ * weft_sendq_attach - hand a region over with the reserved entry
+ * @sq: a kernel queue
+ * @mr: stays valid until the work request has completed
+ *
+ * Context: @sq->post_lock held, between reserve and commit.
+ */
+void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr)
+{
+	lockdep_assert_held(&sq->post_lock);
+	sq->side[sq->prod & (sq->ring.entries - 1)] = mr;
+}
+
+/**
+ * weft_sendq_commit - publish the reserved entry
+ * @sq: a kernel queue
+ *
+ * Context: @sq->post_lock held, after a successful weft_sendq_reserve().
+ */
+void weft_sendq_commit(struct weft_sendq *sq)
+{
+	lockdep_assert_held(&sq->post_lock);
+	sq->prod++;
+	/* Pairs with weft_sendq_fetch(). */
+	smp_store_release(&sq->ctl->prod, sq->prod);
+}
+
+/**
+ * weft_sendq_wants_kick - must the engine be told of what was committed?
+ * @sq: a kernel queue
+ *
+ * Once per posted list, after the last commit. Context: any.
+ */
+bool weft_sendq_wants_kick(const struct weft_sendq *sq)
+{
+	smp_mb(); /* pairs with the one in weft_sendq_set_idle() */
+	return READ_ONCE(sq->ctl->state) == WEFT_SQ_NEED_KICK;
+}
