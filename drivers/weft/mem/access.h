@@ -41,15 +41,18 @@ enum weft_mem_right {
 /**
  * struct weft_mem_ref - a granted access
  * @mr: pinned region; NULL for kernel memory by address
- * @offset: of the first octet within the region, or the kernel address
+ * @offset: of the first octet within the region's backing, or the kernel address
  * @len: octets granted
+ * @kvec: storage for an iterator over kernel memory
  *
- * Held for one copy only, never over a wait or a send.
+ * Held for one copy only, never over a wait or a send. The iterator points into
+ * it.
  */
 struct weft_mem_ref {
 	struct weft_mem_region *mr;
 	u64 offset;
 	u32 len;
+	struct kvec kvec;
 };
 
 enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,

@@ -5,12 +5,12 @@
 #ifndef WEFT_MEM_BACKING_H
 #define WEFT_MEM_BACKING_H
 
-#include <linux/kref.h>
 #include <linux/types.h>
 #include <linux/uio.h>
 
 struct bio_vec;
 struct ib_umem;
+struct weft_atomic_op;
 
 /**
  * struct weft_backing - pages of a region, or all of kernel memory
@@ -21,10 +21,10 @@ struct ib_umem;
  * @first: offset of the region's first octet in its first page
  * @page_shift: size of an element
  *
- * Shared by an MR and the windows bound to it; the last put unpins.
+ * Owned by a region; the windows bound to it borrow it, and keep the region
+ * from going away while they do.
  */
 struct weft_backing {
-	struct kref ref;
 	struct ib_umem *umem;
 	struct bio_vec *vec;
 	u32 count;
@@ -36,12 +36,13 @@ struct weft_backing {
 struct weft_backing *weft_backing_from_umem(struct ib_umem *umem);
 struct weft_backing *weft_backing_kernel(void);
 struct weft_backing *weft_backing_pages(u32 capacity);
-void weft_backing_get(struct weft_backing *b);
-void weft_backing_put(struct weft_backing *b);
+void weft_backing_free(struct weft_backing *b);
+
+void weft_backing_reset(struct weft_backing *b, u32 page_shift);
+int weft_backing_add(struct weft_backing *b, void *page);
 
 void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsigned int dir,
 		       struct iov_iter *out);
-struct weft_atomic_op;
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op);
 bool weft_backing_aligned8(const struct weft_backing *b, u64 offset);
 

@@ -5,7 +5,7 @@
 #ifndef WEFT_MEM_STAG_H
 #define WEFT_MEM_STAG_H
 
-#include <linux/completion.h>
+#include <linux/kref.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -16,7 +16,7 @@ struct weft_backing;
 
 /**
  * struct weft_stag_table - all STags of a device
- * @xa: index to struct weft_stag; read under RCU, written under its own lock
+ * @xa: index to struct weft_mem_region; read under RCU, written under its own lock
  * @next: where the search for a free index goes on, so that a stale STag of a
  *	peer does not soon meet a new owner
  */
@@ -25,47 +25,109 @@ struct weft_stag_table {
 	u32 next;
 };
 
+/* What an STag names; says who may give and take its rights. */
+enum weft_stag_kind {
+	WEFT_STAG_REGION,	/* by the verbs, for good */
+	WEFT_STAG_FASTREG,	/* by work requests; a peer may invalidate */
+	WEFT_STAG_WINDOW1,	/* type 1: bound and bound again */
+	WEFT_STAG_WINDOW2,	/* type 2: bound to a QP; a peer may invalidate */
+};
+
+/* IDLE -> VALID by enable, -> DRAINING by disable, -> IDLE by the last unpin. */
+enum weft_stag_state {
+	WEFT_STAG_IDLE,
+	WEFT_STAG_VALID,
+	WEFT_STAG_DRAINING,
+};
+
 /**
- * struct weft_mem_region - an STag and what it names
- * @stag: index and key; the key octet changes at fast registration
- * @pd: number of the protection domain
+ * struct weft_stag_grant - what an STag gives access to while it is valid
+ * @stag: index and key
  * @qpn: QP a type 2 window is bound to, 0: any of the domain
  * @access: enum ib_access_flags of remote and local rights
  * @iova: tagged offset of the first octet
  * @length: octets
- * @backing: the memory, one reference held
- * @remote_inv: a peer may invalidate it (fast-registered regions, type 2 windows)
- * @pins: 1 while valid, plus one per access under way; 0: invalid
- * @drained: completed by the last unpin after an invalidation
- * @lock: writers of all of the above; a reader holds a pin instead
- *
- * Owned by the MR or MW that added it; freed through RCU.
+ * @offset: of the first octet within @backing
+ * @backing: the memory; a window borrows that of its @parent
+ * @parent: region a window is bound to, one of its @windows
  */
-struct weft_mem_region {
+struct weft_stag_grant {
 	u32 stag;
-	u32 pd;
 	u32 qpn;
 	u32 access;
 	u64 iova;
 	u64 length;
+	u64 offset;
 	struct weft_backing *backing;
-	bool remote_inv;
+	struct weft_mem_region *parent;
+};
+
+/**
+ * struct weft_stag_mapping - pages that a fast registration will install
+ * @fresh: mapped since the last registration
+ *
+ * Owned by the kernel consumer until it posts the registration. Apart from the
+ * grant, because consumers map new pages before the invalidation of the old
+ * ones has run.
+ */
+struct weft_stag_mapping {
+	bool fresh;
+	u64 iova;
+	u64 length;
+	struct weft_backing *backing;
+};
+
+/**
+ * struct weft_mem_region - an STag and what it names
+ * @kind: enum weft_stag_kind, never changes
+ * @pd: number of the protection domain
+ * @grant: stable while the STag is pinned; @grant.stag also while it is not valid
+ * @next: of a fast-register region
+ * @pins: 1 while valid, plus one per access under way
+ * @lock: @state, @dead, @windows, @pd and the writing of @grant
+ * @state: enum weft_stag_state
+ * @dead: will never be valid again
+ * @windows: windows that borrow the memory; the region cannot be taken away
+ * @ref: of the structure alone: its owner, and who waits for it to drain
+ *
+ * Owned by the MR or MW that added it; freed through RCU.
+ */
+struct weft_mem_region {
+	u8 kind;
+	u32 pd;
+	struct weft_stag_grant grant;
+	struct weft_stag_mapping next;
 	refcount_t pins;
-	struct completion drained;
-	spinlock_t lock;
+	spinlock_t lock; /* irqsave */
+	u8 state;
+	bool dead;
+	u32 windows;
+	struct kref ref;
 	struct rcu_head rcu;
 };
 
 void weft_stag_table_init(struct weft_stag_table *t);
 void weft_stag_table_destroy(struct weft_stag_table *t);
 
-struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t);
-void weft_stag_enable(struct weft_mem_region *mr);
+/* The owner. */
+struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_stag_kind kind,
+					u32 pd);
+int weft_stag_enable(struct weft_mem_region *mr, const struct weft_stag_grant *grant);
+int weft_stag_revoke(struct weft_mem_region *mr, bool for_good);
 void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
 
+/* An access. */
 struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag);
 void weft_stag_unpin(struct weft_mem_region *mr);
+
+/* A change of rights. */
+struct weft_mem_region *weft_stag_find(struct weft_stag_table *t, u32 stag);
+void weft_stag_put(struct weft_mem_region *mr);
 bool weft_stag_disable(struct weft_mem_region *mr);
-void weft_stag_disable_wait(struct weft_mem_region *mr);
+bool weft_stag_draining(const struct weft_mem_region *mr);
+void weft_stag_drain(struct weft_mem_region *mr);
+int weft_stag_rename(struct weft_mem_region *mr, u32 stag);
+int weft_stag_add_window(struct weft_mem_region *mr);
+void weft_stag_drop_window(struct weft_mem_region *mr);
 
 #endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * One access to registered memory: find the STag, pin it, apply the rules, give
+ * an iterator, unpin.
+ */
+#include "mem/access.h"
+
+#include <linux/kernel.h>
+#include <linux/mm.h>
+
+#include "mem/backing.h"
+#include "mem/stag.h"
+#include "proto/stag_rules.h"
+#include "uapi/weft-abi.h"
+
+/* What a right asks of the STag, and in whose words a refusal is told. */
+static const struct {
+	enum weft_stag_context context;
+	u32 bit;
+} rights[] = {
+	[WEFT_MEM_LOCAL_READ] = { WEFT_STAG_LOCAL, 0 },
+	[WEFT_MEM_LOCAL_WRITE] = { WEFT_STAG_LOCAL, WEFT_ACCESS_LOCAL_WRITE },
+	[WEFT_MEM_REMOTE_READ] = { WEFT_STAG_READ, WEFT_ACCESS_REMOTE_READ },
+	[WEFT_MEM_REMOTE_WRITE] = { WEFT_STAG_TAGGED, WEFT_ACCESS_REMOTE_WRITE },
+	[WEFT_MEM_REMOTE_ATOMIC] = { WEFT_STAG_READ, WEFT_ACCESS_REMOTE_ATOMIC },
+};
+
+static bool is_local(enum weft_mem_right right)
+{
+	return rights[right].context == WEFT_STAG_LOCAL;
+}
+
+static struct weft_stag_view view_of(const struct weft_mem_region *mr)
+{
+	if (!mr)
+		return (struct weft_stag_view){ .valid = false };
+	return (struct weft_stag_view){
+		.valid = true,
+		.pd = mr->pd,
+		.qpn = mr->grant.qpn,
+		.access = mr->grant.access,
+		.base = mr->grant.iova,
+		.length = mr->grant.length,
+	};
+}
+
+/* A local key names a region; a window is for peers. */
+static bool is_local_key(const struct weft_mem_region *mr)
+{
+	return mr->kind == WEFT_STAG_REGION || mr->kind == WEFT_STAG_FASTREG;
+}
+
+/*
+ * A region of all kernel memory has been given to a peer on purpose, but an
+ * address where there is none must not take us down.
+ */
+static bool is_kernel_range(u64 addr, u32 len)
+{
+	return virt_addr_valid((void *)(uintptr_t)addr) &&
+	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
+}
+
+static enum weft_fault check(const struct weft_mem_user *user, const struct weft_mem_region *mr,
+			     u64 to, u32 len, enum weft_mem_right right)
+{
+	const struct weft_stag_view view = view_of(mr);
+	const struct weft_stag_req req = {
+		.context = rights[right].context,
+		.right = rights[right].bit,
+		.pd = user->pd,
+		.qpn = user->qpn,
+		.to = to,
+		.len = len,
+	};
+	enum weft_fault fault = weft_stag_check(&view, &req);
+
+	if (fault != WEFT_FAULT_NONE || !mr)
+		return fault;
+	if (is_local(right))
+		return is_local_key(mr) ? WEFT_FAULT_NONE : WEFT_FAULT_LOCAL_PROTECTION;
+	if (mr->grant.backing->vec || is_kernel_range(to, len))
+		return WEFT_FAULT_NONE;
+	return rights[right].context == WEFT_STAG_TAGGED ? WEFT_FAULT_TAGGED_BOUNDS :
+							   WEFT_FAULT_RDMAP_BOUNDS;
+}
+
+static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
+{
+	ref->offset = addr;
+	ref->len = len;
+	ref->kvec.iov_base = (void *)(uintptr_t)addr;
+	ref->kvec.iov_len = len;
+}
+
+/**
+ * weft_mem_get - begin an access to memory
+ * @user: on whose behalf
+ * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
+ * @to: tagged offset, or local address
+ * @len: octets; 0 is granted without a look at @stag
+ * @right: what is to be done
+ * @ref: to be handed to weft_mem_put() if access was granted
+ *
+ * Context: any. Return: a fault in the words of the message @right stands for.
+ */
+enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+			     enum weft_mem_right right, struct weft_mem_ref *ref)
+{
+	enum weft_fault fault;
+
+	ref->mr = NULL;
+	if (!len || (!stag && user->kernel && is_local(right))) {
+		grant_address(ref, to, len);
+		return WEFT_FAULT_NONE;
+	}
+
+	ref->mr = weft_stag_pin(user->table, stag);
+	fault = check(user, ref->mr, to, len, right);
+	if (fault != WEFT_FAULT_NONE) {
+		weft_mem_put(ref);
+		return fault;
+	}
+
+	if (!ref->mr->grant.backing->vec) {
+		grant_address(ref, to, len);
+	} else {
+		ref->offset = ref->mr->grant.offset + (to - ref->mr->grant.iova);
+		ref->len = len;
+	}
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_mem_iter - an iterator over granted memory
+ * @ref: granted; must stay where it is while @out is used
+ * @dir: ITER_SOURCE or ITER_DEST
+ * @out: the iterator
+ *
+ * Context: any.
+ */
+void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out)
+{
+	if (ref->mr && ref->mr->grant.backing->vec)
+		weft_backing_iter(ref->mr->grant.backing, ref->offset, ref->len, dir, out);
+	else
+		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
+}
+
+/**
+ * weft_mem_put - end an access
+ * @ref: from weft_mem_get()
+ *
+ * Context: any.
+ */
+void weft_mem_put(struct weft_mem_ref *ref)
+{
+	if (ref->mr)
+		weft_stag_unpin(ref->mr);
+	ref->mr = NULL;
+}
+
+static enum weft_fault visit(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+			     enum weft_mem_right right, u32 done, weft_mem_copy_fn fn, void *arg)
+{
+	unsigned int dir = right == WEFT_MEM_LOCAL_READ ? ITER_SOURCE : ITER_DEST;
+	struct weft_mem_ref ref;
+	struct iov_iter iter;
+	enum weft_fault fault;
+
+	fault = weft_mem_get(user, stag, to, len, right, &ref);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+
+	weft_mem_iter(&ref, dir, &iter);
+	fault = fn(arg, done, &iter);
+	weft_mem_put(&ref);
+	return fault;
+}
+
+/**
+ * weft_mem_walk - move octets to or from a list of local buffers
+ * @user: on whose behalf
+ * @sge: the list
+ * @num_sge: its elements
+ * @offset: octets of the list to skip
+ * @len: octets to move
+ * @right: WEFT_MEM_LOCAL_READ or WEFT_MEM_LOCAL_WRITE
+ * @fn: moves one piece
+ * @arg: for @fn
+ *
+ * Elements without octets are not looked at. Every piece is pinned on its own,
+ * for the duration of @fn.
+ *
+ * Context: as @fn. Return: a fault of the access or of @fn, or
+ * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
+ */
+enum weft_fault weft_mem_walk(const struct weft_mem_user *user, const struct weft_sge *sge,
+			      u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
+			      weft_mem_copy_fn fn, void *arg)
+{
+	enum weft_fault fault;
+	u32 done = 0;
+	u32 piece;
+
+	for (; num_sge && done < len; num_sge--, sge++) {
+		if (offset >= sge->length) {
+			offset -= sge->length;
+			continue;
+		}
+		piece = min(sge->length - offset, len - done);
+		fault = visit(user, sge->lkey, sge->addr + offset, piece, right, done, fn, arg);
+		if (fault != WEFT_FAULT_NONE)
+			return fault;
+		done += piece;
+		offset = 0;
+	}
+	return done == len ? WEFT_FAULT_NONE : WEFT_FAULT_LOCAL_LENGTH;
+}
