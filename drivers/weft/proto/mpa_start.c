@@ -360,19 +360,17 @@ static enum weft_fault conclude_enhanced(const struct weft_mpa_frame *reply,
  * @sent: the policy the request was built from
  * @out: filled in any case
  *
- * A responder that knows only RFC 5044 and overlooked the S of our request gets
- * a plain stream: depths as our consumer wants them and no RTR.
- *
- * Return: WEFT_FAULT_MPA_START for a reply with a block nobody asked for,
+ * Return: WEFT_FAULT_MPA_START for a reply with a block nobody asked for, or
+ * without the one we asked for (RFC 6581, 10: the reply mirrors the request),
  * WEFT_FAULT_MPA_IRD or WEFT_FAULT_MPA_RTR if the terms cannot be met.
  */
 enum weft_fault weft_mpa_conclude(const struct weft_mpa_frame *reply,
 				  const struct weft_mpa_policy *sent, struct weft_mpa_result *out)
 {
+	bool asked = sent->revision >= REVISION_ENHANCED;
+
 	settle_plain(reply, sent, out);
-	if (!reply->enhanced)
-		return WEFT_FAULT_NONE;
-	if (sent->revision < REVISION_ENHANCED)
+	if (reply->enhanced != asked)
 		return WEFT_FAULT_MPA_START;
-	return conclude_enhanced(reply, sent, out);
+	return asked ? conclude_enhanced(reply, sent, out) : WEFT_FAULT_NONE;
 }
