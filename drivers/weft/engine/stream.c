@@ -387,6 +387,31 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 	st->rx.rtr_kinds = initiator ? 0 : mpa->rtr;
 }
 
+static int take_socket(struct weft_stream *st, struct weft_sock *sock,
+		       const struct weft_mpa_result *mpa, bool initiator,
+		       const struct weft_stream_cm_events *events, void *cm)
+{
+	int err;
+
+	lockdep_assert_held(&st->lifecycle);
+	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock)
+		return -EINVAL;
+	err = init_readq(st, mpa);
+	if (err)
+		return err;
+	init_directions(st, sock, mpa, initiator);
+	st->cm_events = events;
+	st->cm = cm;
+	return 0;
+}
+
+static void go(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_STARTED);
+	weft_sock_attach(st->sock, &weft_rx_sock_events, st);
+	queue_work(weft_stream_wq, &st->rx_work);
+}
+
 /**
  * weft_stream_start - give a stream its connection
  * @st: stream in state IDLE
@@ -404,21 +429,41 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 		      const struct weft_mpa_result *mpa, bool initiator,
 		      const struct weft_stream_cm_events *events, void *cm)
 {
-	int err = -EINVAL;
+	int err;
 
 	mutex_lock(&st->lifecycle);
-	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock)
-		goto out;
-	err = init_readq(st, mpa);
-	if (err)
-		goto out;
-	init_directions(st, sock, mpa, initiator);
-	st->cm_events = events;
-	st->cm = cm;
-	weft_stream_step(st, WEFT_QP_STARTED);
-	weft_sock_attach(sock, &weft_rx_sock_events, st);
-	queue_work(weft_stream_wq, &st->rx_work);
-out:
+	err = take_socket(st, sock, mpa, initiator, events, cm);
+	if (!err)
+		go(st);
+	mutex_unlock(&st->lifecycle);
+	return err;
+}
+
+/**
+ * weft_stream_refuse - give an initiator's stream a connection only to end it
+ * @st: stream in state IDLE
+ * @sock: as for weft_stream_start()
+ * @mpa: framing the peer expects
+ * @fault: what is wrong with the peer's reply (RFC 6581, 9.3)
+ * @events: as for weft_stream_start()
+ * @cm: as for weft_stream_start()
+ *
+ * A Terminate is all that is sent; then the stream goes down as after any
+ * fault. Context: process. Return: as weft_stream_start().
+ */
+int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
+		       const struct weft_mpa_result *mpa, enum weft_fault fault,
+		       const struct weft_stream_cm_events *events, void *cm)
+{
+	int err;
+
+	mutex_lock(&st->lifecycle);
+	err = take_socket(st, sock, mpa, true, events, cm);
+	if (!err) {
+		st->gate_open = false;	/* no request gets ahead of the Terminate */
+		go(st);
+		weft_stream_fault(st, fault, NULL, 0, 0);
+	}
 	mutex_unlock(&st->lifecycle);
 	return err;
 }

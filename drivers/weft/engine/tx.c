@@ -123,6 +123,19 @@ static bool pick_answer(struct weft_stream *st)
 	return false;
 }
 
+/* What no waiting can cure; a depth of 0 was agreed, or chosen by the consumer. */
+static enum weft_fault check_request(const struct weft_stream *st, const struct weft_swr *swr,
+				     const struct weft_tx_op *op)
+{
+	if (swr->status)
+		return swr->vendor_err;
+	if (swr->wqe.flags & WEFT_WRF_INLINE && !(op->flags & WEFT_TXF_INLINE))
+		return WEFT_FAULT_LOCAL_QP_OP;
+	if (op->flags & WEFT_TXF_CREDIT && !st->readq.ord)
+		return WEFT_FAULT_LOCAL_QP_OP;
+	return WEFT_FAULT_NONE;
+}
+
 /* Credits and fences: true while the request must wait for a response. */
 static bool must_wait(struct weft_stream *st, const struct weft_swr *swr,
 		      const struct weft_tx_op *op)
@@ -149,8 +162,6 @@ static enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
 	enum weft_fault fault;
 	u8 i;
 
-	if (swr->wqe.flags & WEFT_WRF_INLINE && !(op->flags & WEFT_TXF_INLINE))
-		return WEFT_FAULT_LOCAL_QP_OP;
 	fault = op->plan(st, swr, msg);
 	for (i = 0; i < op->messages; i++)
 		msg[i].swr = swr;
@@ -195,7 +206,7 @@ static enum request_outcome take_request(struct weft_stream *st)
 	if (!swr)
 		return REQUEST_NONE;
 	op = weft_tx_op(swr->wqe.opcode);
-	fault = swr->status ? swr->vendor_err : WEFT_FAULT_NONE;
+	fault = check_request(st, swr, op);
 	if (fault == WEFT_FAULT_NONE && waits(st, swr, op))
 		return REQUEST_NONE;
 	if (fault == WEFT_FAULT_NONE)
