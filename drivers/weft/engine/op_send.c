@@ -36,21 +36,6 @@ enum weft_fault weft_send_inv_plan(struct weft_stream *st, struct weft_swr *swr,
 	return WEFT_FAULT_NONE;
 }
 
-/* Takes the next receive; the RTR Send is the connection's, it takes none. */
-enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
-{
-	struct weft_rx *rx = &st->rx;
-	int err;
-
-	if (rx->rtr_send)
-		return WEFT_FAULT_NONE;
-	err = weft_recvq_fetch(st->cfg.rq, &rx->rwr);
-	if (err == -ENOENT)
-		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
-	rx->rwr_held = true;
-	return err ? WEFT_FAULT_LOCAL_QP_OP : WEFT_FAULT_NONE;
-}
-
 static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, struct weft_cqe *cqe)
 {
 	cqe->wr_id = st->rx.rwr.wr_id;
@@ -70,6 +55,23 @@ static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, en
 
 	complete_receive(st, seg, &cqe);
 	return fault;
+}
+
+/* Takes the next receive; the RTR Send is the connection's, it takes none. */
+enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_rx *rx = &st->rx;
+	int err;
+
+	if (rx->rtr_send)
+		return WEFT_FAULT_NONE;
+	err = weft_recvq_fetch(st->cfg.rq, &rx->rwr);
+	if (err == -ENOENT)
+		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	if (err == -EIO)
+		return WEFT_FAULT_LOCAL_QP_OP;
+	rx->rwr_held = true;
+	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)

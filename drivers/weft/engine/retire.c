@@ -193,6 +193,12 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 	weft_cq_post(st->cfg.recv_cq, &cqe, batch);
 }
 
+/* A malformed receive is owed its flush like any other. */
+static bool taken(int fetched)
+{
+	return !fetched || fetched == -EINVAL;
+}
+
 /**
  * weft_retire_flush_receives - complete all posted receives with a flush
  * @st: stream, tx claim held, rx quiet
@@ -209,6 +215,6 @@ void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *ba
 	if (st->cfg.shared_rq)
 		return;
 	weft_recvq_set_flushing(st->cfg.rq, true);
-	while (!weft_recvq_fetch(st->cfg.rq, &st->rx.rwr))
+	while (taken(weft_recvq_fetch(st->cfg.rq, &st->rx.rwr)))
 		flush_receive(st, batch);
 }

@@ -56,16 +56,23 @@ void weft_stream_index_destroy(struct weft_stream_index *index)
 
 /* --- states ------------------------------------------------------------ */
 
-static int lost_reason(const struct weft_stream *st, enum weft_qp_event event)
+/* What cm tells its consumer: 0 for a close that both sides agreed on. */
+static int down_reason(const struct weft_stream *st, enum weft_qp_event event)
 {
-	int err;
+	int err = st->sock ? weft_sock_error(st->sock) : 0;
 
-	if (event == WEFT_QP_TIMED_OUT)
+	switch (event) {
+	case WEFT_QP_FAULTED:
+	case WEFT_QP_PEER_TERMINATED:
+		return -EPROTO;
+	case WEFT_QP_TIMED_OUT:
 		return -ETIMEDOUT;
-	if (event != WEFT_QP_CONN_LOST || !st->sock)
-		return event == WEFT_QP_FAULTED || event == WEFT_QP_PEER_TERMINATED ? -EPROTO : 0;
-	err = weft_sock_error(st->sock);
-	return err ? err : -ECONNRESET;
+	case WEFT_QP_CONN_LOST:
+		/* Both FINs are through: TCP is done, and so are we. */
+		return err || st->state == WEFT_QP_CLOSING ? err : -ECONNRESET;
+	default:
+		return 0;
+	}
 }
 
 /**
@@ -84,7 +91,7 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
-		st->close_error = lost_reason(st, event);
+		st->close_error = down_reason(st, event);
 	WRITE_ONCE(st->state, step.next);
 	st->todo |= step.actions & WORKER_ACTIONS;
 	spin_unlock_bh(&st->lock);
