@@ -22,7 +22,7 @@ uml_boot() {
 		umid=guest uml_dir="$run/" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		init="$vm_dir/uml-init" weft.run="$run" \
-		ignore_loglevel oops=panic panic=-1 \
+		printk.time=1 log_buf_len=8M ignore_loglevel oops=panic panic=-1 \
 		con=null con0=null,fd:3 ssl=null ssl0=null,fd:4 console=tty0 \
 		3>>"$run/console.log" 4>&1 \
 		</dev/null >>"$run/console.log" 2>&1 9>&- &
