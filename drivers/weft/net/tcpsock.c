@@ -10,7 +10,6 @@
  */
 #include "net/tcpsock.h"
 
-#include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/net.h>
 #include <linux/slab.h>
@@ -23,6 +22,7 @@
 #include <net/tcp.h>
 
 #include "base/compat.h"
+#include "net/addr.h"
 
 static void on_data_ready(struct sock *sk);
 static void on_listen_ready(struct sock *sk);
@@ -88,12 +88,6 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 	return 0;
 }
 
-static int addr_len(const struct sockaddr_storage *addr)
-{
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
-}
-
 /**
  * weft_sock_bind - give the socket its local address
  * @s: the socket
@@ -108,7 +102,7 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 
 	if (reuse)
 		sock_set_reuseaddr(s->sock->sk);
-	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, addr_len(addr));
+	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
 }
 
 /**
@@ -174,7 +168,8 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage copy = *addr;
 
-	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, addr_len(addr), O_NONBLOCK);
+	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr),
+			      O_NONBLOCK);
 }
 
 /**
@@ -211,21 +206,6 @@ enum weft_sock_state weft_sock_state(const struct weft_sock *s)
 	}
 }
 
-/* An IPv4 peer of a dual-stack listener is an IPv4 peer to everybody above. */
-static void unmap_v4(struct sockaddr_storage *addr)
-{
-	struct sockaddr_in6 v6;
-	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
-
-	memcpy(&v6, addr, sizeof(v6));
-	if (v6.sin6_family != AF_INET6 || !ipv6_addr_v4mapped(&v6.sin6_addr))
-		return;
-	memset(addr, 0, sizeof(*addr));
-	v4->sin_family = AF_INET;
-	v4->sin_port = v6.sin6_port;
-	v4->sin_addr.s_addr = v6.sin6_addr.s6_addr32[3];
-}
-
 /**
  * weft_sock_local - own address and port
  * @s: the socket
@@ -239,7 +219,7 @@ int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out)
 
 	memset(out, 0, sizeof(*out));
 	ret = kernel_getsockname(s->sock, (struct sockaddr *)out);
-	unmap_v4(out);
+	weft_addr_unmap(out);
 	return ret < 0 ? ret : 0;
 }
 
@@ -256,7 +236,7 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
 
 	memset(out, 0, sizeof(*out));
 	ret = kernel_getpeername(s->sock, (struct sockaddr *)out);
-	unmap_v4(out);
+	weft_addr_unmap(out);
 	return ret < 0 ? ret : 0;
 }
 
@@ -286,6 +266,17 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos)
 void weft_sock_set_v6only(struct weft_sock *s)
 {
 	ip6_sock_set_v6only(s->sock->sk);
+}
+
+/**
+ * weft_sock_share_port - let siblings listen on the same address and port
+ * @s: a socket not bound yet; all siblings must ask for it
+ *
+ * Context: process. TCP spreads connections over the siblings as it likes.
+ */
+void weft_sock_share_port(struct weft_sock *s)
+{
+	sock_set_reuseport(s->sock->sk);
 }
 
 /**

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Questions about socket addresses whose answer differs between IPv4 and IPv6.
+ */
+#include "net/addr.h"
+
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <net/addrconf.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+static const struct sockaddr_in *v4(const struct sockaddr_storage *addr)
+{
+	return (const struct sockaddr_in *)addr;
+}
+
+static const struct sockaddr_in6 *v6(const struct sockaddr_storage *addr)
+{
+	return (const struct sockaddr_in6 *)addr;
+}
+
+/**
+ * weft_addr_len - octets in use
+ * @addr: of AF_INET6, or else AF_INET
+ */
+int weft_addr_len(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
+}
+
+/**
+ * weft_addr_port - the TCP port
+ * @addr: stands at the same place in both families
+ */
+__be16 weft_addr_port(const struct sockaddr_storage *addr)
+{
+	return v4(addr)->sin_port;
+}
+
+/**
+ * weft_addr_set_port - replace the TCP port
+ * @addr: changed
+ * @port: 0: whichever is free
+ */
+void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port)
+{
+	((struct sockaddr_in *)addr)->sin_port = port;
+}
+
+/**
+ * weft_addr_is_any - is it the unspecified address?
+ * @addr: of either family
+ */
+bool weft_addr_is_any(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ipv6_addr_any(&v6(addr)->sin6_addr);
+	return v4(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/**
+ * weft_addr_unmap - make an IPv4 address of an IPv4-mapped one
+ * @addr: changed if it is one
+ *
+ * An IPv4 peer of a dual-stack listener is an IPv4 peer to everybody above.
+ */
+void weft_addr_unmap(struct sockaddr_storage *addr)
+{
+	struct sockaddr_in plain = { .sin_family = AF_INET };
+
+	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&v6(addr)->sin6_addr))
+		return;
+	plain.sin_port = v6(addr)->sin6_port;
+	plain.sin_addr.s_addr = v6(addr)->sin6_addr.s6_addr32[3];
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &plain, sizeof(plain));
+}
+
+/**
+ * weft_addr_scope - say which link a link-local address is on
+ * @addr: changed if it is link-local and does not say so itself
+ * @ifindex: the link
+ */
+void weft_addr_scope(struct sockaddr_storage *addr, int ifindex)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+
+	if (addr->ss_family == AF_INET6 && !sin6->sin6_scope_id &&
+	    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		sin6->sin6_scope_id = ifindex;
+}
+
+static bool v6_on_device(const struct sockaddr_storage *addr, const struct net_device *netdev)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	return ipv6_chk_addr(dev_net(netdev), &v6(addr)->sin6_addr, netdev, 0);
+#else
+	return false;
+#endif
+}
+
+/**
+ * weft_addr_on_device - is it an address of this network device?
+ * @addr: of either family
+ * @netdev: held by the caller
+ *
+ * Context: any.
+ */
+bool weft_addr_on_device(const struct sockaddr_storage *addr, const struct net_device *netdev)
+{
+	bool found;
+
+	if (addr->ss_family == AF_INET6)
+		return v6_on_device(addr, netdev);
+	rcu_read_lock();
+	found = __ip_dev_find(dev_net(netdev), v4(addr)->sin_addr.s_addr, false) == netdev;
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * weft_addr_ephemeral - was the port chosen for its user rather than by him?
+ * @addr: of either family
+ * @net: says which ports are given out
+ */
+bool weft_addr_ephemeral(const struct sockaddr_storage *addr, struct net *net)
+{
+	int low, high, port = ntohs(weft_addr_port(addr));
+
+	inet_get_local_port_range(net, &low, &high);
+	return port >= low && port <= high;
+}
