@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory regions: of a process, of all kernel memory, and those that kernel
+ * consumers fill by fast registration.
+ */
+#include "verbs/mr.h"
+
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/ib_umem.h>
+
+#include "base/compat.h"
+#include "base/limits.h"
+#include "mem/backing.h"
+#include "mem/stag.h"
+#include "verbs/device.h"
+#include "verbs/pd.h"
+
+#define RIGHTS                                                                                     \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                  \
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND)
+
+/* What needs no support: hints, and the address a region starts at. */
+#define HARMLESS (IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ZERO_BASED)
+
+static int check_access(int access)
+{
+	return access & ~(RIGHTS | HARMLESS) ? -EOPNOTSUPP : 0;
+}
+
+static struct weft_mr *make_mr(struct ib_pd *ibpd, enum weft_stag_kind kind)
+{
+	struct weft_device *dev = to_weft_dev(ibpd->device);
+	struct weft_mr *mr;
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+
+	mr->region = weft_stag_alloc(&dev->stags, kind, to_weft_pd(ibpd)->number);
+	if (IS_ERR(mr->region)) {
+		void *err = ERR_CAST(mr->region);
+
+		kfree(mr);
+		return err;
+	}
+	mr->ib.device = ibpd->device;
+	mr->ib.lkey = mr->region->grant.stag;
+	mr->ib.rkey = mr->region->grant.stag;
+	return mr;
+}
+
+static void free_mr(struct weft_mr *mr)
+{
+	weft_backing_free(mr->region->grant.backing);
+	weft_backing_free(mr->region->next.backing);
+	weft_stag_free(&to_weft_dev(mr->ib.device)->stags, mr->region);
+	kfree(mr);
+}
+
+/* Takes over @backing, also when it fails. */
+static struct ib_mr *make_valid_mr(struct ib_pd *ibpd, struct weft_backing *backing, u64 iova,
+				   u64 length, int access)
+{
+	struct weft_stag_grant grant = {
+		.access = access & RIGHTS,
+		.iova = iova,
+		.length = length,
+		.backing = backing,
+	};
+	struct weft_mr *mr = make_mr(ibpd, WEFT_STAG_REGION);
+
+	if (IS_ERR(mr)) {
+		weft_backing_free(backing);
+		return ERR_CAST(mr);
+	}
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+	grant.stag = mr->region->grant.stag;
+	/* Cannot fail: nobody else knows the region. */
+	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
+	return &mr->ib;
+}
+
+/**
+ * weft_get_dma_mr - all of kernel memory, by address
+ * @ibpd: domain
+ * @access: enum ib_access_flags
+ *
+ * Context: may sleep. Return: the region or an ERR_PTR.
+ */
+struct ib_mr *weft_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct weft_backing *backing;
+	int ret;
+
+	ret = check_access(access);
+	if (ret)
+		return ERR_PTR(ret);
+	backing = weft_backing_kernel();
+	if (IS_ERR(backing))
+		return ERR_CAST(backing);
+	return make_valid_mr(ibpd, backing, 0, U64_MAX, access);
+}
+
+/* Memlock limits are the core's business. */
+static struct weft_backing *pin_user(struct ib_device *ib, u64 start, u64 length, int access)
+{
+	struct weft_backing *backing;
+	struct ib_umem *umem;
+
+	umem = ib_umem_get_va(ib, start, length, access);
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
+	backing = weft_backing_from_umem(umem);
+	if (IS_ERR(backing))
+		ib_umem_release(umem);
+	return backing;
+}
+
+static int check_range(u64 length, u64 iova)
+{
+	if (!length || length > WEFT_MAX_MR_SIZE || iova + length - 1 < iova)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * weft_reg_user_mr - register memory of the calling process
+ * @ibpd: domain
+ * @start: address
+ * @length: octets, not 0
+ * @iova: tagged offset that stands for @start
+ * @access: enum ib_access_flags
+ * @udata: of the call, nothing of ours in it
+ *
+ * Context: may sleep. Return: the region or an ERR_PTR.
+ */
+struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
+			       struct ib_udata *udata)
+{
+	struct weft_backing *backing;
+	int ret;
+
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	ret = check_access(access) ?: check_range(length, iova);
+	if (ret)
+		return ERR_PTR(ret);
+	backing = pin_user(ibpd->device, start, length, access);
+	if (IS_ERR(backing))
+		return ERR_CAST(backing);
+	return make_valid_mr(ibpd, backing, iova, length, access);
+}
+
+/* Writing to pages that were pinned for reading only would miss a copy on write. */
+static bool must_pin_again(const struct weft_stag_grant *old, int flags, int access)
+{
+	return (flags & IB_MR_REREG_TRANS) ||
+	       (ib_access_writable(access) && !old->backing->umem->writable);
+}
+
+/* Fills @grant with what the region is to be. */
+static int plan_rereg(struct weft_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
+		      struct weft_stag_grant *grant)
+{
+	const struct weft_stag_grant *old = &mr->region->grant;
+	int ret;
+
+	*grant = *old;
+	grant->access = access & RIGHTS;
+	if (!must_pin_again(old, flags, access))
+		return 0;
+
+	if (flags & IB_MR_REREG_TRANS) {
+		grant->iova = access & IB_ZERO_BASED ? 0 : iova;
+		grant->length = length;
+	} else {
+		start = old->backing->umem->address;
+	}
+	ret = check_range(grant->length, grant->iova);
+	if (ret)
+		return ret;
+	grant->backing = pin_user(mr->ib.device, start, grant->length, access);
+	return PTR_ERR_OR_ZERO(grant->backing);
+}
+
+/**
+ * weft_rereg_user_mr - change a region, which keeps its STag
+ * @ib: region of a process
+ * @flags: IB_MR_REREG_*, what to change
+ * @start: with TRANS, address
+ * @length: with TRANS, octets
+ * @iova: with TRANS, tagged offset
+ * @access: with ACCESS, enum ib_access_flags
+ * @ibpd: domain from now on
+ * @udata: of the call, nothing of ours in it
+ *
+ * Accesses in between are refused. On failure the region stays as it was.
+ *
+ * Context: may sleep. Return: NULL, or an ERR_PTR.
+ */
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct weft_mr *mr = to_weft_mr(ib);
+	struct weft_backing *old = mr->region->grant.backing;
+	struct weft_stag_grant grant;
+	int ret;
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->region->grant.access;
+	ret = check_access(access) ?: plan_rereg(mr, flags, start, length, iova, access, &grant);
+	if (ret)
+		return ERR_PTR(ret);
+
+	ret = weft_stag_revoke(mr->region, false);
+	if (ret) {
+		if (grant.backing != old)
+			weft_backing_free(grant.backing);
+		return ERR_PTR(ret);
+	}
+	mr->region->pd = to_weft_pd(ibpd)->number;
+	/* Cannot fail: only its owner makes a region valid, and that is us. */
+	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
+	if (grant.backing != old)
+		weft_backing_free(old);
+	return NULL;
+}
+
+/* One set of pages in use, one to map into. */
+static int alloc_page_lists(struct weft_mem_region *region, u32 pages)
+{
+	struct weft_backing *used = weft_backing_pages(pages);
+	struct weft_backing *next;
+
+	if (IS_ERR(used))
+		return PTR_ERR(used);
+	region->grant.backing = used;
+	next = weft_backing_pages(pages);
+	if (IS_ERR(next))
+		return PTR_ERR(next);
+	region->next.backing = next;
+	return 0;
+}
+
+/**
+ * weft_alloc_mr - a region for fast registration, not valid yet
+ * @ibpd: domain
+ * @type: only IB_MR_TYPE_MEM_REG
+ * @max_num_sg: pages at most, up to WEFT_MAX_FAST_REG_PAGES
+ *
+ * Context: may sleep. Return: the region or an ERR_PTR.
+ */
+struct ib_mr *weft_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct weft_mr *mr;
+	int ret;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > WEFT_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+
+	mr = make_mr(ibpd, WEFT_STAG_FASTREG);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = alloc_page_lists(mr->region, max_num_sg);
+	if (ret) {
+		free_mr(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ib;
+}
+
+static int add_page(struct ib_mr *ib, u64 addr)
+{
+	return weft_backing_add(to_weft_mr(ib)->region->next.backing, (void *)(uintptr_t)addr);
+}
+
+/**
+ * weft_map_mr_sg - choose the pages of the next fast registration
+ * @ib: fast-register region, in whatever state; its page size is set
+ * @sg: mapped for DMA, so its addresses are the CPU's
+ * @nents: elements
+ * @offset: octets to skip
+ *
+ * Context: any, by the consumer that owns the region.
+ * Return: elements that fit in, or -EINVAL.
+ */
+int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset)
+{
+	struct weft_stag_mapping *next = &to_weft_mr(ib)->region->next;
+	int mapped;
+
+	if (!is_power_of_2(ib->page_size))
+		return -EINVAL;
+
+	weft_backing_reset(next->backing, ilog2(ib->page_size));
+	mapped = ib_sg_to_pages(ib, sg, nents, offset, add_page);
+	next->backing->first = ib->iova & (ib->page_size - 1);
+	next->fresh = mapped > 0;
+	return mapped;
+}
+
+/**
+ * weft_mr_prepare - hand a region to a registration that is being posted
+ * @ib: fast-register region, of a kernel consumer
+ *
+ * Consumers may set another iova after mapping; the offset in the page stays.
+ *
+ * Context: any. Return: what goes with the work request.
+ */
+struct weft_mem_region *weft_mr_prepare(struct ib_mr *ib)
+{
+	struct weft_mem_region *region = to_weft_mr(ib)->region;
+
+	region->next.iova = ib->iova;
+	region->next.length = ib->length;
+	return region;
+}
+
+/**
+ * weft_dereg_mr - destroy a region of any kind
+ * @ib: the region
+ * @udata: unused
+ *
+ * Context: may sleep. Return: 0, or -EBUSY while windows are bound to it.
+ */
+int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
+{
+	struct weft_mr *mr = to_weft_mr(ib);
+	int ret;
+
+	ret = weft_stag_revoke(mr->region, true);
+	if (ret)
+		return ret;
+	free_mr(mr);
+	return 0;
+}

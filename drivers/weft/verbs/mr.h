@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Memory regions: of a process, of all kernel memory, and those that kernel
+ * consumers fill by fast registration.
+ */
+#ifndef WEFT_VERBS_MR_H
+#define WEFT_VERBS_MR_H
+
+#include <rdma/ib_verbs.h>
+
+struct weft_mem_region;
+
+/**
+ * struct weft_mr - a memory region
+ * @ib: of the core
+ * @region: its STag; of a fast-register one also the pages mapped next
+ */
+struct weft_mr {
+	struct ib_mr ib;
+	struct weft_mem_region *region;
+};
+
+static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct weft_mr, ib);
+}
+
+struct ib_mr *weft_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
+			       struct ib_udata *udata);
+struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *ibpd, struct ib_udata *udata);
+struct ib_mr *weft_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
+int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+
+/* For post.c. */
+struct weft_mem_region *weft_mr_prepare(struct ib_mr *ib);
+
+#endif

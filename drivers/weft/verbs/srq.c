@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Shared receive queue: the core's object around a receive queue.
+ */
+#include "verbs/srq.h"
+
+#include <linux/log2.h>
+#include <linux/minmax.h>
+
+#include "base/limits.h"
+#include "uapi/weft-abi.h"
+#include "verbs/device.h"
+#include "verbs/post.h"
+#include "verbs/ucontext.h"
+
+static void report_limit(struct work_struct *work)
+{
+	struct weft_srq *srq = container_of(work, struct weft_srq, limit_work);
+	struct ib_event ev = {
+		.device = srq->ib.device,
+		.element.srq = &srq->ib,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&ev, srq->ib.srq_context);
+}
+
+/* A stream fetches with its socket locked; that is no place for the owner's code. */
+static void on_limit(void *owner)
+{
+	struct weft_srq *srq = owner;
+
+	schedule_work(&srq->limit_work);
+}
+
+static int respond(const struct weft_srq *srq, struct ib_udata *udata)
+{
+	struct weft_uresp_create_srq resp = {};
+
+	if (!udata)
+		return 0;
+	weft_ring_describe(&srq->rq.ring, &resp.rq);
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+}
+
+static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_udata *udata)
+{
+	int ret;
+
+	ret = weft_recvq_init(&srq->rq, roundup_pow_of_two(attr->max_wr), max(attr->max_sge, 1U),
+			      weft_udata_context(udata));
+	if (ret)
+		return ret;
+	ret = respond(srq, udata);
+	if (ret) {
+		weft_recvq_free(&srq->rq);
+		return ret;
+	}
+	srq->rq.limit_event = on_limit;
+	srq->rq.owner = srq;
+	attr->max_wr = srq->rq.ring.entries;
+	attr->max_sge = srq->rq.max_sge;
+	return 0;
+}
+
+/**
+ * weft_create_srq - make a shared receive queue
+ * @ib: allocated by the core
+ * @init: what is wanted; receives what was granted, at least that
+ * @udata: tells a process where to map it; NULL for a kernel consumer
+ *
+ * Context: may sleep. Return: 0 or -errno.
+ */
+int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_dev(ib->device);
+	struct weft_srq *srq = to_weft_srq(ib);
+	int ret;
+
+	if (init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!init->attr.max_wr || init->attr.max_wr > WEFT_MAX_WR ||
+	    init->attr.max_sge > WEFT_MAX_SGE)
+		return -EINVAL;
+
+	ret = weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
+	if (ret)
+		return ret;
+	INIT_WORK(&srq->limit_work, report_limit);
+	ret = init_queue(srq, &init->attr, udata);
+	if (ret)
+		weft_uncharge(&dev->num_srq);
+	return ret;
+}
+
+/**
+ * weft_modify_srq - arm the limit event
+ * @ib: the queue
+ * @attr: of which only @srq_limit can be changed
+ * @mask: IB_SRQ_LIMIT
+ * @udata: unused
+ *
+ * Context: may sleep. Return: 0, -EOPNOTSUPP for a resize, -EINVAL.
+ */
+int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		    struct ib_udata *udata)
+{
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	return weft_recvq_set_limit(&to_weft_srq(ib)->rq, attr->srq_limit);
+}
+
+int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
+{
+	const struct weft_recvq *rq = &to_weft_srq(ib)->rq;
+
+	attr->max_wr = rq->ring.entries;
+	attr->max_sge = rq->max_sge;
+	attr->srq_limit = READ_ONCE(rq->limit);
+	return 0;
+}
+
+/**
+ * weft_destroy_srq - destroy a queue that no QP uses any more
+ * @ib: the queue
+ * @udata: unused
+ *
+ * Context: may sleep. Return: 0.
+ */
+int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
+{
+	struct weft_srq *srq = to_weft_srq(ib);
+
+	cancel_work_sync(&srq->limit_work);
+	weft_recvq_free(&srq->rq);
+	weft_uncharge(&to_weft_dev(ib->device)->num_srq);
+	return 0;
+}
+
+int weft_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad)
+{
+	return weft_post_recv_list(&to_weft_srq(ib)->rq, wr, bad);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A process that has opened a weft device. Its mappings: ring/mmap.h.
+ */
+#ifndef WEFT_VERBS_UCONTEXT_H
+#define WEFT_VERBS_UCONTEXT_H
+
+#include <rdma/ib_verbs.h>
+
+#include "ring/mmap.h"
+
+struct weft_ucontext {
+	struct ib_ucontext ib;
+};
+
+struct ib_ucontext *weft_udata_context(struct ib_udata *udata);
+
+int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
+void weft_dealloc_ucontext(struct ib_ucontext *ib);
+void weft_disassociate_ucontext(struct ib_ucontext *ib);
+
+#endif
