@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # One line for scripts that want all of scripts/lib.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_lib=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 for weft_part in say cache deps suites source distro kernels; do

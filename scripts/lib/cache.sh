@@ -3,6 +3,7 @@
 # Where everything that takes long to make is kept, outside the repository:
 # package lists, unpacked kernels, User-Mode Linux trees, staged builds.
 # Sourced after say.sh. Removing the directory is always safe.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
 # shellcheck disable=SC2034  # used by the sourcing scripts

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Missing Debian packages: named, then installed. Sourced after say.sh and
 # cache.sh. The lists are packages/<group>.list.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 deps_lists=$weft_top/scripts/lib/packages
 

@@ -3,6 +3,7 @@
 # Debian's own kernels, unpacked into the cache (never installed): image with
 # modules, and headers made usable as KERNELDIR where they lie.
 # Sourced after say.sh, cache.sh, suites.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # distro_suites NAME: where a kernel series is looked for.
 distro_suites() {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Messages and progress, shared by every script. Sourced, never run.
 # Everything goes to stderr: stdout belongs to what a script prints as result.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 say()  { printf 'weft: %s\n' "$*" >&2; }
 warn() { printf 'weft: warning: %s\n' "$*" >&2; }
@@ -11,7 +12,7 @@ die()  { printf 'weft: error: %s\n' "$*" >&2; exit 1; }
 need_value() { [ "$2" -ge 2 ] || die "$1 needs a value"; }
 
 # usage FILE: print the header comment of FILE from its "Usage:" line on.
-usage() { sed -n '/^# Usage:/,/^$/{s/^# \{0,1\}//;/^$/q;p}' "$1"; }
+usage() { sed -n '/^# Usage:/,/^$/{/^# shellcheck/q;/^$/q;s/^# \{0,1\}//p}' "$1"; }
 
 # _heartbeat TITLE LOG: one line every 20 s for as long as a step runs.
 _heartbeat() {

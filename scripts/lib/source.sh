@@ -3,6 +3,7 @@
 # Kernel source trees from Debian's linux-source packages, and what is built
 # of them: User-Mode Linux kernels and siw, the peer, as a module.
 # Sourced after say.sh, cache.sh, suites.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_fragments=$weft_top/scripts/kernel-config
 

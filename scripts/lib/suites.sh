@@ -3,6 +3,7 @@
 # Debian packages of suites that the machine is not set up for, through an apt
 # configuration of our own in the cache: nothing under /etc is edited, nothing
 # is installed. Sourced after say.sh and cache.sh. Works without root.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_mirror=${WEFT_MIRROR:-http://deb.debian.org/debian}
 weft_security_mirror=${WEFT_SECURITY_MIRROR:-http://deb.debian.org/debian-security}
@@ -124,13 +125,13 @@ suite_fetch() {
 	fi
 }
 
-# suite_best REGEX SUITE...: "SUITE PACKAGE VERSION" of every match in those
-# suites, the best first: highest number in the name, then highest version.
+# suite_best REGEX SUITE...: "SUITE PACKAGE VERSION" of the newest matches in
+# those suites, the best first: by the number in the name, then the version.
 suite_best() {
 	local regex=$1 suite name version
 	shift
 	for suite; do
-		for name in $(suite_names "$suite" "$regex"); do
+		for name in $(suite_names "$suite" "$regex" | tail -n 3); do
 			version=$(suite_version "$suite" "$name") || continue
 			printf '%s %s %s\n' "$suite" "$name" "$version"
 		done

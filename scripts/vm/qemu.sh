@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Booting one of Debian's kernels in QEMU. Sourced after run.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 qemu_modules="virtio_pci virtio_console 9pnet_virtio 9p overlay"
 

@@ -3,12 +3,13 @@
 # What scripts/guest and scripts/uml have in common on the host side: options,
 # the job directory, staging, the time limit, cleaning up, the verdict.
 # Sourced after lib/all.sh; the caller provides vm_boot RUNDIR.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 vm_dir=$weft_top/scripts/vm
 . "$vm_dir/stage.sh"
 . "$vm_dir/verdict.sh"
 
-opt_timeout=300 opt_smp=2 opt_mem= opt_keep= opt_weft=yes opt_results=
+opt_timeout=300 opt_smp=2 opt_mem='' opt_keep='' opt_weft=yes opt_results=''
 opt_modules=() opt_command=()
 
 # vm_option WORDS...: take one common option; sets vm_used to the number of
@@ -49,7 +50,7 @@ vm_mhz() { awk -F': ' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo; }
 vm_command() {
 	local script=$1
 	shift
-	[ -e "$script" ] && script=$(realpath "$script")
+	[ -f "$script" ] && script=$(realpath "$script")
 	opt_command=("$script" "$@")
 }
 

@@ -4,6 +4,7 @@
 # one working tree serves several kernels and several users at once, and
 # installs it into a staging tree which later overlays the guest's root.
 # Sourced after say.sh, cache.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # _stage_copy TARGET: sources as they are now, uncommitted ones included. Only
 # files whose content differs are touched, so that make rebuilds just those.
@@ -31,7 +32,7 @@ kernel_make() {
 _stage_merge_usr() {
 	local dir
 	for dir in lib lib64 bin sbin; do
-		[ -d "$1/$dir" ] && [ ! -L "$1/$dir" ] || continue
+		if [ ! -d "$1/$dir" ] || [ -L "$1/$dir" ]; then continue; fi
 		mkdir -p "$1/usr/$dir"
 		cp -al --remove-destination "$1/$dir/." "$1/usr/$dir/"
 		rm -rf "${1:?}/$dir"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Guest side of the verdict: after the job, everything must go away again.
 # Sourced by scripts/vm/init, whose problem() and $job it uses.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # What the test scripts left running: everything but this shell goes.
 kill_leftovers() {

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Booting a User-Mode Linux kernel. Sourced after run.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # UML keeps its memory in a file: best one that never reaches a disk.
 _uml_memory_dir() {
@@ -18,7 +19,9 @@ uml_boot() {
 	local run=$1 mem=$2 shm
 	shm=$(_uml_memory_dir "$mem" "$run")
 	: >"$run/console.log"
-	TMPDIR=$shm setsid "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
+	# The shell in between keeps word of a crash ("Aborted") to the console log.
+	TMPDIR=$shm setsid bash -c '"$@"; exit "$?"' uml \
+		"$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
 		umid=guest uml_dir="$run/" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		init="$vm_dir/uml-init" weft.run="$run" \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Host side of the verdict: reads what a guest left behind and decides.
 # Sourced after say.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_splat='BUG:|kernel BUG at|WARNING: |Oops|Kernel panic|general protection'
 weft_splat+='|[Uu]nable to handle|INFO: task .* blocked|rcu.*(detected|self-detected) stall'
