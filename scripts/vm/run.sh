@@ -78,18 +78,24 @@ vm_prepare() {
 # vm_watch LIMIT: wait for the guest; kill it when LIMIT seconds have passed,
 # which only happens when its own time limit no longer works.
 vm_watch() {
+	# Without stderr, for the shell would report a crash as "Aborted" there.
+	_vm_wait "$1" 2>/dev/null
+	vm_pid=
+	[ ! -e "$vm_run/killed" ] ||
+		warn "the guest did not come to an end; killed after $1 s"
+}
+
+_vm_wait() {
 	local end=$((SECONDS + $1))
-	while kill -0 "$vm_pid" 2>/dev/null; do
+	while kill -0 "$vm_pid"; do
 		if [ "$SECONDS" -ge "$end" ]; then
-			warn "the guest does not come to an end; killed after $1 s"
-			kill -KILL -- "-$vm_pid" 2>/dev/null || true
 			: >"$vm_run/killed"
+			kill -KILL -- "-$vm_pid" || true
 			break
 		fi
 		sleep 0.2 9>&-
 	done
-	wait "$vm_pid" 2>/dev/null || true
-	vm_pid=
+	wait "$vm_pid" || true
 }
 
 # vm_finish BASELINE: verdict, results, exit status.

@@ -19,9 +19,7 @@ uml_boot() {
 	local run=$1 mem=$2 shm
 	shm=$(_uml_memory_dir "$mem" "$run")
 	: >"$run/console.log"
-	# The shell in between keeps word of a crash ("Aborted") to the console log.
-	TMPDIR=$shm setsid bash -c '"$@"; exit "$?"' uml \
-		"$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
+	TMPDIR=$shm setsid "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
 		umid=guest uml_dir="$run/" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		init="$vm_dir/uml-init" weft.run="$run" \
