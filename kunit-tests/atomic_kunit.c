@@ -136,7 +136,7 @@ static struct kunit_case atomic_cases[] = {
 	KUNIT_CASE(apply_fetch_add_each_single_mark),
 	KUNIT_CASE(apply_fetch_add_ignores_compare),
 	KUNIT_CASE(apply_cmp_swap_any_masks),
-	{}
+	{},
 };
 
 static struct kunit_suite atomic_suite = {

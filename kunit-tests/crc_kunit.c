@@ -86,7 +86,7 @@ static struct kunit_case crc_cases[] = {
 	KUNIT_CASE(update_empty),
 	KUNIT_CASE_PARAM(matches_any_bit_flipped, weft_vec_crc_gen_params),
 	KUNIT_CASE(update_against_long_division),
-	{}
+	{},
 };
 
 static struct kunit_suite crc_suite = {

@@ -514,7 +514,7 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(rx_advance_other_queues_stay),
 	KUNIT_CASE(rx_advance_msn_wrap),
 	KUNIT_CASE_PARAM(to_wraps_table, wrap_rows_gen_params),
-	{}
+	{},
 };
 
 static struct kunit_suite ddp_suite = {

@@ -234,7 +234,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE_PARAM(info_completion_status, status_rows_gen_params),
 	KUNIT_CASE_PARAM(from_terminate_known_code, verdict_rows_gen_params),
 	KUNIT_CASE(from_terminate_any_code),
-	{}
+	{},
 };
 
 static struct kunit_suite fault_suite = {

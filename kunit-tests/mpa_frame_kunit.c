@@ -538,7 +538,7 @@ static struct kunit_case mpa_frame_cases[] = {
 	KUNIT_CASE_PARAM(marker_ok_inside_fpdu, marker_rows_gen_params),
 	KUNIT_CASE(marker_ok_between_fpdus),
 	KUNIT_CASE(cursor_ptr_longest_fpdu),
-	{}
+	{},
 };
 
 static struct kunit_suite mpa_frame_suite = {

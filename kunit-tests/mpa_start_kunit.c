@@ -829,7 +829,7 @@ static struct kunit_case mpa_start_cases[] = {
 	KUNIT_CASE(build_reject_enhanced),
 	KUNIT_CASE(build_accept_plain),
 	KUNIT_CASE(handshake_both_sides_agree),
-	{}
+	{},
 };
 
 static struct kunit_suite mpa_start_suite = {

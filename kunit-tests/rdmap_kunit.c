@@ -266,7 +266,7 @@ static const struct order_row order_rows[] = {
 	{ "imm_within_send", { { 3, false }, { 8, true } }, 2, WEFT_FAULT_RDMAP_OPCODE },
 	{ "write_turns_into_response", { { 0, false }, { 2, true } }, 2, WEFT_FAULT_RDMAP_OPCODE },
 	{ "response_turns_into_write", { { 2, false }, { 0, true } }, 2, WEFT_FAULT_RDMAP_OPCODE },
-	{ "changes_over_write", { { 3, false }, { 0, true }, { 4, true } }, 3, WEFT_FAULT_RDMAP_OPCODE },
+	{ "kind_changes", { { 3, false }, { 0, true }, { 4, true } }, 3, WEFT_FAULT_RDMAP_OPCODE },
 };
 
 WEFT_ROWS(order_rows)
@@ -453,7 +453,7 @@ static struct kunit_case rdmap_cases[] = {
 	KUNIT_CASE(atomic_req_build_fetch_add_compare),
 	KUNIT_CASE(atomic_req_parse_every_code),
 	KUNIT_CASE_PARAM(atomic_resp_build_and_parse_vector, weft_vec_atomic_resp_gen_params),
-	{}
+	{},
 };
 
 static struct kunit_suite rdmap_suite = {

@@ -246,7 +246,7 @@ static struct kunit_case readq_cases[] = {
 	KUNIT_CASE(sent_find_only_what_waits),
 	KUNIT_CASE(sent_slot_without_push),
 	KUNIT_CASE_PARAM(rings_do_not_touch, depth_rows_gen_params),
-	{}
+	{},
 };
 
 static struct kunit_suite readq_suite = {

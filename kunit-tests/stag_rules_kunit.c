@@ -236,7 +236,7 @@ static struct kunit_case stag_rules_cases[] = {
 	KUNIT_CASE_PARAM(check_stream, stream_rows_gen_params),
 	KUNIT_CASE_PARAM(check_first_of_several, words_rows_gen_params),
 	KUNIT_CASE_PARAM(check_empty_with_every_defect, words_rows_gen_params),
-	{}
+	{},
 };
 
 static struct kunit_suite stag_rules_suite = {
