@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Birth and death of a device's connection management.
+ */
+#include "cm/cm.h"
+
+#include <linux/jiffies.h>
+#include <linux/netdevice.h>
+#include <linux/rcupdate.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+
+#include "base/limits.h"
+#include "cm/conn.h"
+
+/* Revision 2 with the peer-to-peer model, so that a responder may send first. */
+static const struct weft_mpa_policy default_policy = {
+	.revision = 2,
+	.crc = true,
+	.markers = false,
+	.p2p = true,
+	.rtr = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ,
+	.ird_max = WEFT_MAX_IRD,
+};
+
+static const struct weft_cm_deadlines default_deadlines = {
+	.connect = 20 * HZ,
+	.request = 10 * HZ,
+	.decision = 60 * HZ,
+	.reply = 30 * HZ,
+	.rtr = 10 * HZ,
+};
+
+/**
+ * weft_cm_init - prepare a device for connections
+ * @cm: part of the device
+ * @streams: of the device
+ * @netdev: of the device, held until weft_cm_exit()
+ * @counters: of the device
+ *
+ * Context: process. The queue is for reclaim, since storage reconnects through
+ * it; its items are independent, so one slow connection delays no other.
+ * Return: 0 or -ENOMEM.
+ */
+int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct net_device *netdev,
+		 struct weft_counters *counters)
+{
+	cm->wq = alloc_workqueue("weft_cm", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!cm->wq)
+		return -ENOMEM;
+	cm->streams = streams;
+	cm->netdev = netdev;
+	cm->counters = counters;
+	cm->policy = default_policy;
+	cm->deadlines = default_deadlines;
+	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
+	cm->next_handle = 0;
+	refcount_set(&cm->users, 1);
+	init_completion(&cm->idle);
+	return 0;
+}
+
+/**
+ * weft_cm_abort - end every connection now
+ * @cm: of the device
+ *
+ * Context: process. Consumers who wait for an outcome are told at once instead
+ * of at their deadline. Does not wait.
+ */
+void weft_cm_abort(struct weft_cm *cm)
+{
+	struct weft_conn *conn;
+	unsigned long handle;
+
+	xa_for_each(&cm->conns, handle, conn) {
+		conn = weft_conn_find(cm, handle);
+		if (!conn)
+			continue;
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+		weft_conn_put(conn);
+	}
+}
+
+/**
+ * weft_cm_exit - end what is left and wait for it
+ * @cm: of the device; consumers have destroyed all their ids
+ *
+ * Context: process.
+ */
+void weft_cm_exit(struct weft_cm *cm)
+{
+	weft_cm_abort(cm);
+	weft_cm_put(cm);
+	wait_for_completion(&cm->idle);
+	destroy_workqueue(cm->wq);
+	WARN_ON_ONCE(!xa_empty(&cm->conns));
+	xa_destroy(&cm->conns);
+}
+
+/**
+ * weft_cm_get - one more connection or listener
+ * @cm: of the device
+ */
+void weft_cm_get(struct weft_cm *cm)
+{
+	refcount_inc(&cm->users);
+}
+
+/**
+ * weft_cm_put - one connection or listener less
+ * @cm: of the device; may be gone afterwards
+ */
+void weft_cm_put(struct weft_cm *cm)
+{
+	if (refcount_dec_and_test(&cm->users))
+		complete(&cm->idle);
+}
+
+/**
+ * weft_cm_get_net - the network namespace the device's sockets live in
+ * @cm: of the device
+ *
+ * Context: any. Return: a reference for put_net(), or NULL if it is going away.
+ */
+struct net *weft_cm_get_net(struct weft_cm *cm)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(cm->netdev));
+	rcu_read_unlock();
+	return net;
+}

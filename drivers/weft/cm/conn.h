@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A connection, from the first octet of its handshake until its stream is gone.
+ */
+#ifndef WEFT_CM_CONN_H
+#define WEFT_CM_CONN_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "proto/conn_fsm.h"
+#include "proto/mpa_start.h"
+
+struct iw_cm_id;
+struct weft_cm;
+struct weft_handshake;
+struct weft_listener;
+struct weft_sock;
+struct weft_stream;
+
+/* Bits of @events behind those of enum weft_conn_event. */
+#define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
+
+/**
+ * struct weft_conn - a connection
+ * @handle: its number in the device, which consumers hold instead of a pointer, so
+ *	that an answer that comes too late finds nothing; 0: not begun
+ * @initiator: we connect
+ * @work: runs everything; its items hold a reference
+ * @events: what happened, bits set from any context, taken by @work
+ * @timer: sets WEFT_CONN_TIMED_OUT; holds a reference while it is pending
+ * @lock: protects @state and @todo; and, while the consumer decides, that only
+ *	one of accept, reject and the worker goes on
+ * @state: enum weft_conn_state
+ * @todo: enum weft_conn_action not carried out yet
+ * @id: whom iw_cm knows us by, a reference held
+ * @listener: where we came from, until the consumer knows of us
+ * @waiting: in the list of @listener
+ * @stream: of the consumer's QP, a reference held
+ * @sock: until the stream owns it
+ * @hs: until the consumer knows the outcome
+ * @policy: what this side wants
+ * @result: what both agreed on
+ * @status: why it failed, 0: it did not
+ * @close_error: why the stream went down
+ * @deadline: jiffies
+ * @timing: @deadline counts
+ * @connected: the consumer was told so, and has to be told of the end
+ *
+ * What has no owner above belongs to @work; before that runs, to the creator.
+ * Until it is closed it holds a reference to itself.
+ */
+struct weft_conn {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct weft_cm *cm;
+	u32 handle;
+	bool initiator;
+
+	struct work_struct work;
+	unsigned long events;
+	struct delayed_work timer;
+
+	struct mutex lock;	/* @state, @todo */
+	enum weft_conn_state state;
+	u32 todo;
+
+	struct iw_cm_id *id;
+	struct weft_listener *listener;
+	struct list_head waiting;
+	struct weft_stream *stream;
+	struct weft_sock *sock;
+	struct weft_handshake *hs;
+	struct weft_mpa_policy policy;
+	struct weft_mpa_result result;
+	int status;
+	int close_error;
+	unsigned long deadline;
+	bool timing;
+	bool connected;
+};
+
+struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator);
+struct weft_conn *weft_conn_find(struct weft_cm *cm, u32 handle);
+void weft_conn_get(struct weft_conn *conn);
+void weft_conn_put(struct weft_conn *conn);
+
+void weft_conn_post(struct weft_conn *conn, unsigned int event);
+int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event);
+void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event);
+void weft_conn_arm(struct weft_conn *conn);
+
+#endif

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Handshakes, RFC 5044, 7.1 and RFC 6581: opening the socket, and turning what
+ * is found on it into events of the connection.
+ */
+#include "cm/handshake.h"
+
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "base/counters.h"
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "engine/stream.h"
+#include "net/addr.h"
+#include "net/tcpsock.h"
+
+static void look_later(void *owner)
+{
+	weft_conn_post(owner, WEFT_CONN_LOOK);
+}
+
+static const struct weft_sock_events sock_events = {
+	.readable = look_later,
+	.writable = look_later,
+	.changed = look_later,
+};
+
+/**
+ * weft_handshake_alloc - memory for a handshake
+ * @conn: a new connection
+ *
+ * Context: process. Return: 0 or -ENOMEM.
+ */
+int weft_handshake_alloc(struct weft_conn *conn)
+{
+	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL);
+	if (!conn->hs)
+		return -ENOMEM;
+	conn->hs->tos = -1;
+	weft_start_expect(&conn->hs->in, !conn->initiator);
+	return 0;
+}
+
+/**
+ * weft_handshake_free - the outcome is known
+ * @conn: the connection; may be called twice
+ */
+void weft_handshake_free(struct weft_conn *conn)
+{
+	kfree(conn->hs);
+	conn->hs = NULL;
+}
+
+/* --- the socket --- */
+
+/**
+ * weft_handshake_close - give up the socket, if we still own it
+ * @conn: the connection
+ *
+ * A frame that was written still reaches the peer; octets nobody read make TCP
+ * send a reset instead. Context: the worker.
+ */
+void weft_handshake_close(struct weft_conn *conn)
+{
+	if (!conn->sock)
+		return;
+	weft_sock_detach(conn->sock);
+	weft_sock_release(conn->sock);
+	conn->sock = NULL;
+}
+
+static int create_sock(struct weft_conn *conn)
+{
+	struct net *net = weft_cm_get_net(conn->cm);
+	int ret;
+
+	if (!net)
+		return -ENETDOWN;
+	ret = weft_sock_create(net, conn->hs->remote.ss_family, &conn->sock);
+	put_net(net);
+	return ret;
+}
+
+static int open_sock(struct weft_conn *conn, const struct sockaddr_storage *local)
+{
+	struct weft_handshake *hs = conn->hs;
+	int ret;
+
+	ret = create_sock(conn);
+	if (ret)
+		return ret;
+	if (hs->tos >= 0)
+		weft_sock_set_tos(conn->sock, hs->tos);
+	ret = weft_sock_bind(conn->sock, local, true);
+	if (!ret) {
+		weft_sock_attach(conn->sock, &sock_events, conn);
+		ret = weft_sock_connect(conn->sock, &hs->remote);
+	}
+	if (!ret || ret == -EINPROGRESS)
+		return 0;
+	weft_handshake_close(conn);
+	return ret;
+}
+
+static bool port_taken(struct weft_conn *conn, int ret)
+{
+	struct net *net;
+	bool taken;
+
+	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
+		return false;
+	net = weft_cm_get_net(conn->cm);
+	taken = net && weft_addr_ephemeral(&conn->hs->local, net);
+	if (net)
+		put_net(net);
+	return taken;
+}
+
+/*
+ * rdma_cm picks a local port without asking TCP, which may have given it to
+ * somebody else; then any other will do. A port of the consumer's own choice
+ * must stand.
+ */
+static int open_any(struct weft_conn *conn)
+{
+	struct sockaddr_storage local = conn->hs->local;
+	int ret;
+
+	ret = open_sock(conn, &local);
+	if (!port_taken(conn, ret))
+		return ret;
+	weft_addr_set_port(&local, 0);
+	return open_sock(conn, &local);
+}
+
+static int build_request(struct weft_conn *conn)
+{
+	struct weft_handshake *hs = conn->hs;
+	int len = weft_mpa_build_request(&conn->policy, hs->pd, hs->pd_len, hs->out.frame);
+
+	if (len < 0)
+		return len;
+	hs->out.len = len;
+	hs->out.sent = 0;
+	return 0;
+}
+
+/**
+ * weft_handshake_connect - an initiator's first attempt
+ * @conn: in state idle, its policy and everything asked for filled in
+ *
+ * Context: process; does not wait. Return: 0 when TCP is on its way, or -errno.
+ */
+int weft_handshake_connect(struct weft_conn *conn)
+{
+	int ifindex = conn->cm->netdev->ifindex;
+	int ret;
+
+	ret = build_request(conn);
+	if (ret)
+		return ret;
+	weft_addr_scope(&conn->hs->local, ifindex);
+	weft_addr_scope(&conn->hs->remote, ifindex);
+	return open_any(conn);
+}
+
+/**
+ * weft_handshake_serve - a responder takes a socket
+ * @conn: in state idle
+ * @s: just accepted, now the connection's
+ *
+ * Context: process.
+ */
+void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s)
+{
+	conn->sock = s;
+	weft_sock_local(s, &conn->hs->local);
+	weft_sock_peer(s, &conn->hs->remote);
+	weft_sock_attach(s, &sock_events, conn);
+}
+
+/* --- the consumer's answer --- */
+
+/**
+ * weft_handshake_prepare_accept - settle the terms and write the reply
+ * @conn: locked, the consumer decides; its policy filled in
+ * @pd: private data of the consumer
+ * @pd_len: octets of it
+ *
+ * Context: process. Return: 0, -EINVAL for too much private data, -EPROTO if the
+ * request cannot be accepted at all.
+ */
+int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd_len)
+{
+	struct weft_handshake *hs = conn->hs;
+	int len;
+
+	lockdep_assert_held(&conn->lock);
+	if (weft_mpa_respond(&hs->peer, &conn->policy, &conn->result) != WEFT_FAULT_NONE)
+		return -EPROTO;
+	len = weft_mpa_build_accept(&hs->peer, &conn->policy, &conn->result, pd, pd_len,
+				    hs->out.frame);
+	if (len < 0)
+		return len;
+	hs->out.len = len;
+	return 0;
+}
+
+/**
+ * weft_handshake_prepare_reject - write the refusal
+ * @conn: locked, the consumer decides
+ * @pd: private data of the consumer
+ * @pd_len: octets of it; what does not fit is left out
+ *
+ * Context: process.
+ */
+void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 pd_len)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	lockdep_assert_held(&conn->lock);
+	pd_len = min(pd_len, weft_mpa_pd_room(hs->peer.enhanced));
+	hs->out.len = weft_mpa_build_reject(&hs->peer, &conn->policy, pd, pd_len, hs->out.frame);
+}
+
+/**
+ * weft_handshake_send - send the frame that was prepared
+ * @conn: the connection
+ *
+ * Context: the worker. Return: as weft_start_send().
+ */
+int weft_handshake_send(struct weft_conn *conn)
+{
+	return weft_start_send(&conn->hs->out, conn->sock);
+}
+
+/* --- looking at the socket --- */
+
+static bool look_connecting(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	switch (weft_sock_state(conn->sock)) {
+	case WEFT_SOCK_CONNECTING:
+		return false;
+	case WEFT_SOCK_LOST:
+		conn->status = weft_sock_error(conn->sock) ?: -ECONNREFUSED;
+		*event = WEFT_CONN_TCP_FAILED;
+		return true;
+	default:
+		weft_sock_local(conn->sock, &hs->local);
+		weft_sock_peer(conn->sock, &hs->remote);
+		*event = WEFT_CONN_TCP_UP;
+		return true;
+	}
+}
+
+static enum weft_conn_event fail(struct weft_conn *conn, enum weft_conn_event event, int status)
+{
+	conn->status = status;
+	if (!conn->initiator)
+		weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
+	return event;
+}
+
+static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	struct weft_start_in *in = &conn->hs->in;
+	int ret = weft_start_recv(in, conn->sock);
+
+	if (ret == -EAGAIN)
+		return false;
+	if (!ret && weft_mpa_start_parse(in->frame, in->have, true, &conn->hs->peer))
+		ret = -EPROTO;
+	if (!ret)
+		*event = WEFT_CONN_REQUEST_IN;
+	else if (ret == -EPROTO)
+		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+	else
+		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
+	return true;
+}
+
+/* The responder is owed a Terminate (RFC 6581, 9.3); then the QP is of no use. */
+static void accuse(struct weft_conn *conn, enum weft_fault fault)
+{
+	weft_sock_detach(conn->sock);
+	if (!weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL))
+		conn->sock = NULL;
+}
+
+static enum weft_conn_event judge_reply(struct weft_conn *conn)
+{
+	struct weft_handshake *hs = conn->hs;
+	enum weft_fault fault;
+
+	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, false, &hs->peer))
+		return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+	if (hs->peer.reject)
+		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
+	fault = weft_mpa_conclude(&hs->peer, &conn->policy, &conn->result);
+	if (fault == WEFT_FAULT_NONE)
+		return WEFT_CONN_REPLY_IN;
+	if (fault != WEFT_FAULT_MPA_START)
+		accuse(conn, fault);
+	return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+}
+
+/* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
+static bool may_retry(const struct weft_conn *conn)
+{
+	const struct weft_handshake *hs = conn->hs;
+
+	return conn->policy.revision > 1 && !hs->retried && hs->out.sent && !hs->in.have;
+}
+
+static int retry(struct weft_conn *conn)
+{
+	int ret;
+
+	conn->hs->retried = true;
+	conn->policy.revision = 1;
+	conn->policy.p2p = false;
+	weft_handshake_close(conn);
+	ret = build_request(conn);
+	if (!ret)
+		ret = open_any(conn);
+	if (!ret)
+		weft_conn_arm(conn);
+	return ret;
+}
+
+static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	struct weft_handshake *hs = conn->hs;
+	int ret;
+
+	if (weft_sock_state(conn->sock) == WEFT_SOCK_CONNECTING)
+		return false;	/* the second attempt */
+	ret = weft_handshake_send(conn);
+	if (!ret)
+		ret = weft_start_recv(&hs->in, conn->sock);
+	if (ret == -EAGAIN)
+		return false;
+	if (ret && ret != -EPROTO && may_retry(conn) && !retry(conn))
+		return false;
+	if (!ret)
+		*event = judge_reply(conn);
+	else if (ret == -EPROTO)
+		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+	else
+		*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+	return true;
+}
+
+/* Requests may wait; who hangs up meanwhile does not want an answer any more. */
+static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	enum weft_sock_state state = weft_sock_state(conn->sock);
+
+	if (state != WEFT_SOCK_PEER_CLOSED && state != WEFT_SOCK_LOST)
+		return false;
+	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+	return true;
+}
+
+/**
+ * weft_handshake_look - see what happened to the socket
+ * @conn: the connection
+ * @event: set if something did
+ *
+ * Context: the worker. Return: true if there is an event.
+ */
+bool weft_handshake_look(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	switch (READ_ONCE(conn->state)) {
+	case WEFT_CONN_CONNECTING:
+		return look_connecting(conn, event);
+	case WEFT_CONN_AWAIT_REQUEST:
+		return look_request(conn, event);
+	case WEFT_CONN_AWAIT_REPLY:
+		return look_reply(conn, event);
+	case WEFT_CONN_AWAIT_ULP:
+		return look_undecided(conn, event);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * iw_cm's contract, as drivers/infiniband/core/iwcm.c has it: a connect that
+ * returned 0 gets exactly one CONNECT_REPLY, an accept exactly one ESTABLISHED,
+ * whatever becomes of it, since the consumer's disconnect and destroy wait for
+ * that. DISCONNECT and CLOSE follow only a good reply or an ESTABLISHED.
+ *
+ * Events are queued by iw_cm and handled in its own thread, so no consumer code
+ * runs in here.
+ */
+#include "cm/iwcm.h"
+
+#include <linux/minmax.h>
+#include <rdma/iw_cm.h>
+
+#include "base/limits.h"
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "cm/handshake.h"
+#include "cm/listen.h"
+#include "engine/stream.h"
+
+void weft_iwcm_get_id(struct iw_cm_id *id)
+{
+	id->add_ref(id);
+}
+
+void weft_iwcm_put_id(struct iw_cm_id *id)
+{
+	id->rem_ref(id);
+}
+
+/* --- requests in --- */
+
+static u32 handle_of(const struct iw_cm_id *id)
+{
+	return (unsigned long)id->provider_data;
+}
+
+static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *param)
+{
+	conn->policy.ird = min(param->ird, WEFT_MAX_IRD);
+	conn->policy.ord = min(param->ord, WEFT_MAX_ORD);
+}
+
+static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
+{
+	weft_iwcm_get_id(id);
+	conn->id = id;
+	conn->stream = stream;
+}
+
+static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
+		   const struct iw_cm_conn_param *param)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	if (param->private_data_len > sizeof(hs->pd))
+		return -EINVAL;
+	set_depths(conn, param);
+	hs->local = id->m_local_addr;
+	hs->remote = id->m_remote_addr;
+	hs->tos = id->tos_set ? id->tos : -1;
+	hs->pd_len = param->private_data_len;
+	if (hs->pd_len)
+		memcpy(hs->pd, param->private_data, hs->pd_len);
+	return 0;
+}
+
+static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
+			 const struct iw_cm_conn_param *param)
+{
+	int ret;
+
+	ret = fill_in(conn, id, param);
+	if (!ret)
+		ret = weft_handshake_connect(conn);
+	if (!ret)
+		return weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED);
+	weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	return ret;
+}
+
+/**
+ * weft_cm_connect - iw_connect
+ * @cm: of the device
+ * @id: the consumer's
+ * @param: QP, depths, private data (508 octets in revision 2, 512 in 1)
+ *
+ * Context: process; does not wait for the peer. The mapped addresses are used:
+ * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
+ * CONNECT_REPLY later, or -errno and no event.
+ */
+int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
+{
+	struct weft_stream *stream = weft_stream_find(cm->streams, param->qpn);
+	struct weft_conn *conn;
+	int ret;
+
+	if (!stream)
+		return -EINVAL;
+	conn = weft_conn_new(cm, true);
+	if (!conn) {
+		weft_stream_put(stream);
+		return -ENOMEM;
+	}
+	bind_id(conn, id, stream);
+	ret = begin_connect(conn, id, param);
+	weft_conn_put(conn);
+	return ret;
+}
+
+/* The connection takes the caller's reference to @stream if this succeeds. */
+static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
+			 const struct iw_cm_conn_param *param)
+{
+	int ret;
+
+	if (conn->state != WEFT_CONN_AWAIT_ULP)
+		return -ECONNRESET;
+	set_depths(conn, param);
+	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
+	if (ret)
+		return ret;
+	bind_id(conn, id, stream);
+	weft_conn_decide(conn,
+			 conn->result.rtr ? WEFT_CONN_ULP_ACCEPTED_P2P : WEFT_CONN_ULP_ACCEPTED);
+	return 0;
+}
+
+static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
+{
+	if (conn->state != WEFT_CONN_AWAIT_ULP)
+		return -ECONNRESET;
+	weft_handshake_prepare_reject(conn, pd, pd_len);
+	weft_conn_decide(conn, WEFT_CONN_ULP_REJECTED);
+	return 0;
+}
+
+static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
+		  const struct iw_cm_conn_param *param)
+{
+	int ret = -EINVAL;
+
+	mutex_lock(&conn->lock);
+	if (stream)
+		ret = accept_locked(conn, id, stream, param);
+	if (ret)
+		reject_locked(conn, NULL, 0);
+	mutex_unlock(&conn->lock);
+	return ret;
+}
+
+/**
+ * weft_cm_accept - iw_accept
+ * @cm: of the device
+ * @id: made by iw_cm for our request event
+ * @param: QP, depths, private data
+ *
+ * Context: process; does not wait. Return: 0 and one ESTABLISHED later; or -errno
+ * and no event, the initiator is rejected: -ECONNRESET when it has gone already,
+ * -EINVAL for a wrong QP or too much private data, -EPROTO for terms that cannot
+ * be met.
+ */
+int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
+{
+	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
+	struct weft_stream *stream;
+	int ret;
+
+	if (!conn)
+		return -ECONNRESET;
+	stream = weft_stream_find(cm->streams, param->qpn);
+	ret = accept(conn, id, stream, param);
+	if (ret && stream)
+		weft_stream_put(stream);
+	weft_conn_put(conn);
+	return ret;
+}
+
+/**
+ * weft_cm_reject - iw_reject
+ * @cm: of the device
+ * @id: made by iw_cm for our request event
+ * @pd: private data for the initiator
+ * @pd_len: octets of it
+ *
+ * Context: process; does not wait. Return: 0, or -ECONNRESET when the initiator
+ * has gone already.
+ */
+int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len)
+{
+	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
+	int ret;
+
+	if (!conn)
+		return -ECONNRESET;
+	mutex_lock(&conn->lock);
+	ret = reject_locked(conn, pd, pd_len);
+	mutex_unlock(&conn->lock);
+	weft_conn_put(conn);
+	return ret;
+}
+
+/**
+ * weft_cm_listen - iw_create_listen
+ * @cm: of the device
+ * @id: the consumer's
+ * @backlog: connections nobody has looked at yet
+ *
+ * Context: process. Return: 0 or -errno.
+ */
+int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
+{
+	const struct weft_listener_config cfg = {
+		.id = id,
+		.addr = &id->m_local_addr,
+		.backlog = backlog,
+		.tos = id->tos_set ? id->tos : -1,
+		.v6only = id->m_local_addr.ss_family == AF_INET6 && id->afonly,
+	};
+	struct weft_listener *l = weft_listener_open(cm, &cfg);
+
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	id->provider_data = l;
+	return 0;
+}
+
+/**
+ * weft_cm_listen_destroy - iw_destroy_listen
+ * @cm: of the device
+ * @id: of weft_cm_listen()
+ *
+ * Context: process. Return: 0.
+ */
+int weft_cm_listen_destroy(struct weft_cm *cm, struct iw_cm_id *id)
+{
+	struct weft_listener *l = id->provider_data;
+
+	id->provider_data = NULL;
+	if (l)
+		weft_listener_close(l);
+	return 0;
+}
+
+/* --- events out --- */
+
+static u8 depth(u32 n)
+{
+	return min_t(u32, n, U8_MAX);
+}
+
+/* iw_cm copies private data, and has 8 bits for its length. */
+static void give_private_data(struct iw_cm_event *event, const struct weft_mpa_frame *frame)
+{
+	event->private_data_len = min_t(u32, frame->pd_len, U8_MAX);
+	if (event->private_data_len)
+		event->private_data = (void *)frame->pd;
+}
+
+static void give_addresses(struct iw_cm_event *event, const struct weft_handshake *hs)
+{
+	event->local_addr = hs->local;
+	event->remote_addr = hs->remote;
+}
+
+static int send_up(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	return id->event_handler(id, event);
+}
+
+/* As the consumer sees them: what the peer takes, and what the peer wants. */
+static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_frame *peer)
+{
+	event->ird = depth(peer->enhanced ? peer->ird : WEFT_MAX_IRD);
+	event->ord = depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
+}
+
+/* The same once settled: the peer's IRD is our ORD and the reverse. */
+static void give_own_depths(struct iw_cm_event *event, const struct weft_mpa_result *result)
+{
+	event->ird = depth(result->ord);
+	event->ord = depth(result->ird);
+}
+
+/**
+ * weft_iwcm_tell_request - CONNECT_REQUEST
+ * @conn: of a listener, its request is in
+ *
+ * Context: the worker of @conn. Return: 0, or -errno if nobody will answer.
+ */
+int weft_iwcm_tell_request(struct weft_conn *conn)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
+	struct weft_listener *l = conn->listener;
+
+	if (READ_ONCE(l->closed))
+		return -ECONNABORTED;
+	event.provider_data = (void *)(unsigned long)conn->handle;
+	give_addresses(&event, conn->hs);
+	give_peer_depths(&event, &conn->hs->peer);
+	give_private_data(&event, &conn->hs->peer);
+	return send_up(l->id, &event);
+}
+
+/**
+ * weft_iwcm_tell_reply - CONNECT_REPLY
+ * @conn: an initiator; its status says how it went
+ *
+ * Context: the worker of @conn. Must not get lost: the consumer waits for it, so
+ * when memory is out it goes without the private data, which iw_cm would copy.
+ */
+void weft_iwcm_tell_reply(struct weft_conn *conn)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REPLY,
+		.status = conn->status,
+	};
+
+	give_addresses(&event, conn->hs);
+	if (!conn->status)
+		give_own_depths(&event, &conn->result);
+	give_private_data(&event, &conn->hs->peer);
+	if (!send_up(conn->id, &event))
+		return;
+	event.private_data = NULL;
+	event.private_data_len = 0;
+	WARN_ON_ONCE(send_up(conn->id, &event));
+}
+
+/**
+ * weft_iwcm_tell_established - ESTABLISHED
+ * @conn: a responder that was accepted
+ *
+ * Context: the worker of @conn.
+ */
+void weft_iwcm_tell_established(struct weft_conn *conn)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_ESTABLISHED,
+		.status = conn->status,
+	};
+
+	give_addresses(&event, conn->hs);
+	give_own_depths(&event, &conn->result);
+	WARN_ON_ONCE(send_up(conn->id, &event));
+}
+
+/**
+ * weft_iwcm_tell_disconnect - DISCONNECT
+ * @conn: connected, going down
+ *
+ * Context: the worker of @conn.
+ */
+void weft_iwcm_tell_disconnect(struct weft_conn *conn)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_DISCONNECT };
+
+	WARN_ON_ONCE(send_up(conn->id, &event));
+}
+
+/**
+ * weft_iwcm_tell_close - CLOSE
+ * @conn: connected before, its socket is gone
+ *
+ * Context: the worker of @conn. The last event.
+ */
+void weft_iwcm_tell_close(struct weft_conn *conn)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_CLOSE };
+
+	WARN_ON_ONCE(send_up(conn->id, &event));
+}
+
+/**
+ * weft_iwcm_forget - there will be no more events
+ * @conn: closed
+ *
+ * Context: the worker of @conn.
+ */
+void weft_iwcm_forget(struct weft_conn *conn)
+{
+	if (conn->id)
+		weft_iwcm_put_id(conn->id);
+	conn->id = NULL;
+}

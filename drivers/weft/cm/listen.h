@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A listener: takes connections off TCP and lets each go its own way.
+ */
+#ifndef WEFT_CM_LISTEN_H
+#define WEFT_CM_LISTEN_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct iw_cm_id;
+struct net;
+struct weft_cm;
+struct weft_conn;
+struct weft_sock;
+
+enum weft_listener_sock {
+	WEFT_LISTEN_MAIN,
+	WEFT_LISTEN_LOOPBACK,	/* of a wildcard listener, for its own host */
+	WEFT_LISTEN_SOCKS
+};
+
+/**
+ * struct weft_listener_config - what a consumer listens for
+ * @id: whom iw_cm knows us by; a reference is taken
+ * @addr: where
+ * @backlog: connections TCP keeps for us
+ * @tos: for the connections, -1: none
+ * @v6only: no IPv4 peers
+ */
+struct weft_listener_config {
+	struct iw_cm_id *id;
+	const struct sockaddr_storage *addr;
+	int backlog;
+	int tos;
+	bool v6only;
+};
+
+/**
+ * struct weft_listener - a listening consumer
+ * @id: its id, a reference held
+ * @work: takes connections off TCP; cancelled before the sockets go
+ * @net: of its sockets, for comparing
+ * @port: its port
+ * @wildcard: any address of the device
+ * @siblings: among all wildcard listeners
+ * @lock: protects @waiting, @num_waiting and @closed
+ * @waiting: connections whose request is not complete, oldest first
+ * @closed: takes no more
+ *
+ * Referenced by its consumer and by every connection in @waiting.
+ */
+struct weft_listener {
+	struct kref ref;
+	struct weft_cm *cm;
+	struct iw_cm_id *id;
+	struct weft_sock *sock[WEFT_LISTEN_SOCKS];
+	struct delayed_work work;
+	const struct net *net;
+	__be16 port;
+	bool wildcard;
+	struct list_head siblings;
+	struct mutex lock;	/* @waiting, @num_waiting, @closed */
+	struct list_head waiting;
+	u32 num_waiting;
+	bool closed;
+};
+
+struct weft_listener *weft_listener_open(struct weft_cm *cm,
+					 const struct weft_listener_config *cfg);
+void weft_listener_close(struct weft_listener *l);
+void weft_listener_leave(struct weft_conn *conn);
+
+#endif
