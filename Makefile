@@ -7,7 +7,9 @@ running := $(wildcard /lib/modules/$(shell uname -r)/build)
 newest := $(lastword $(shell ls -dv /usr/src/linux-headers-*[0-9]-* \
 	/lib/modules/*/build 2>/dev/null | grep -v -e '-common'))
 KERNELDIR ?= $(or $(running),$(newest))
-RELEASE = $(shell cat $(KERNELDIR)/include/config/kernel.release 2>/dev/null)
+# Debian's kernel.release is not what uname -r says; this is.
+RELEASE := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	$(KERNELDIR)/include/generated/utsrelease.h 2>/dev/null)
 
 DESTDIR ?=
 SYSCONFDIR ?= /etc

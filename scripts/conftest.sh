@@ -111,6 +111,24 @@ probe KUNIT_VISIBILITY '6.3: VISIBLE_IF_KUNIT and EXPORT_SYMBOL_IF_KUNIT' <<'C'
 #include <kunit/visibility.h>
 C
 
+probe SK_NET_REFCNT_UPGRADE '6.15 and some stables: a kernel socket can hold its netns' <<'C'
+#include <net/sock.h>
+void f(struct sock *);
+void f(struct sock *sk) { sk_net_refcnt_upgrade(sk); }
+C
+
+probe NETNS_TRACKER_FREE '6.3: kernel sockets carry a netns tracker; wanted up to 6.14' <<'C'
+#include <net/sock.h>
+void f(struct net *, struct sock *);
+void f(struct net *n, struct sock *sk) { __netns_tracker_free(n, &sk->ns_tracker, false); }
+C
+
+probe UMEM_GET_VA '7.1: ib_umem_get renamed ib_umem_get_va' <<'C'
+#include <rdma/ib_umem.h>
+struct ib_umem *f(struct ib_device *);
+struct ib_umem *f(struct ib_device *dev) { return ib_umem_get_va(dev, 0, 0, 0); }
+C
+
 write_kbuild() {
 	local name
 	for name in "${names[@]}"; do
@@ -160,20 +178,20 @@ ask() {
 key() {
 	{
 		echo "$kernel" "${ARCH:-}" "${CC:-}" "${LLVM:-}" "${CROSS_COMPILE:-}"
-		cat "$kernel/include/config/kernel.release" "$0"
+		cat "$kernel/include/generated/utsrelease.h" "$0"
 		cksum "$kernel/include/generated/autoconf.h" "$kernel/Module.symvers" 2>&1
 		"${CC:-gcc}" --version 2>&1 || true
 	} | sha256sum | cut -c1-16
 }
 
-[ -e "$kernel/include/config/kernel.release" ] || {
+[ -e "$kernel/include/generated/autoconf.h" ] || {
 	echo "conftest: $kernel is not a configured kernel tree" >&2
 	exit 1
 }
 memo=$(dirname "$header")/have-$(key).h
 mkdir -p "$(dirname "$header")"
 if [ ! -e "$memo" ]; then
-	[ -n "${KBUILD_QUIET:-}" ] || echo "  CONFTEST $(cat "$kernel/include/config/kernel.release")"
+	echo "  CONFTEST $kernel"
 	ask >"$memo.$$"
 	mv "$memo.$$" "$memo"
 fi

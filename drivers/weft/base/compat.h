@@ -8,6 +8,7 @@
 #define WEFT_BASE_COMPAT_H
 
 #include <linux/net.h>
+#include <linux/netdevice.h>
 #include <linux/socket.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -46,6 +47,20 @@ static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)
 }
 #endif
 
+#ifndef HAVE_UMEM_GET_VA
+#define ib_umem_get_va(dev, addr, size, access) ib_umem_get(dev, addr, size, access)
+#endif
+
+/* Does ib_core watch this network device's link for us? Not that of a bond. */
+static inline bool compat_core_raises_port_events(const struct net_device *netdev)
+{
+#ifdef HAVE_CORE_PORT_EVENTS
+	return !netif_is_lag_master(netdev) && !netif_is_lag_port(netdev);
+#else
+	return false;
+#endif
+}
+
 /* The type that bind and connect of a kernel socket take. */
 #ifdef HAVE_SOCKADDR_UNSIZED
 #define weft_sockaddr sockaddr_unsized
@@ -53,58 +68,44 @@ static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)
 #define weft_sockaddr sockaddr
 #endif
 
-/**
- * WEFT_CREATE_CQ_OPS - the operations behind ib_create_cq() for kernel and user
- * @impl: int (struct ib_cq *, const struct ib_cq_init_attr *, struct ib_udata *)
- *
- * Defines the adapters; WEFT_CQ_OPS names them in a struct ib_device_ops.
- */
+/* What create_cq gets behind the attributes, and the udata in it. */
 #ifdef HAVE_CREATE_CQ_ATTRS
-#define WEFT_CREATE_CQ_OPS(impl)							\
-static int compat_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,	\
-			    struct uverbs_attr_bundle *attrs)				\
-{											\
-	return impl(cq, attr, attrs ? &attrs->driver_udata : NULL);			\
+#define compat_cq_arg uverbs_attr_bundle
+static inline struct ib_udata *compat_cq_udata(struct uverbs_attr_bundle *attrs)
+{
+	return attrs ? &attrs->driver_udata : NULL;
 }
 #else
-#define WEFT_CREATE_CQ_OPS(impl)							\
-static int compat_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,	\
-			    struct ib_udata *udata)					\
-{											\
-	return impl(cq, attr, udata);							\
+#define compat_cq_arg ib_udata
+static inline struct ib_udata *compat_cq_udata(struct ib_udata *udata)
+{
+	return udata;
 }
 #endif
 
+/* Designated initialisers for struct ib_device_ops. */
 #ifdef HAVE_CREATE_USER_CQ
-#define WEFT_CQ_OPS	.create_cq = compat_create_cq, .create_user_cq = compat_create_cq
+#define COMPAT_CREATE_USER_CQ(fn) .create_user_cq = (fn),
 #else
-#define WEFT_CQ_OPS	.create_cq = compat_create_cq
+#define COMPAT_CREATE_USER_CQ(fn)
 #endif
 
-/**
- * WEFT_REG_USER_MR_OP - the operation behind ibv_reg_mr()
- * @impl: struct ib_mr *(struct ib_pd *, u64 start, u64 length, u64 iova, int access,
- *	struct ib_udata *)
- *
- * Defines compat_reg_user_mr().
+#ifdef HAVE_RESIZE_USER_CQ
+#define COMPAT_RESIZE_CQ(fn) .resize_user_cq = (fn),
+#define compat_cqe unsigned int
+#else
+#define COMPAT_RESIZE_CQ(fn) .resize_cq = (fn),
+#define compat_cqe int
+#endif
+
+/*
+ * A parameter of reg_user_mr that others do not have: DMA hints, always NULL
+ * for a device without alloc_dmah.
  */
 #ifdef HAVE_REG_USER_MR_DMAH
-#define WEFT_REG_USER_MR_OP(impl)							\
-static struct ib_mr *compat_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,	\
-					u64 iova, int access, struct ib_dmah *dmah,	\
-					struct ib_udata *udata)				\
-{											\
-	if (dmah)									\
-		return ERR_PTR(-EOPNOTSUPP);						\
-	return impl(pd, start, length, iova, access, udata);				\
-}
+#define COMPAT_DMAH_PARAM struct ib_dmah *dmah,
 #else
-#define WEFT_REG_USER_MR_OP(impl)							\
-static struct ib_mr *compat_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,	\
-					u64 iova, int access, struct ib_udata *udata)	\
-{											\
-	return impl(pd, start, length, iova, access, udata);				\
-}
+#define COMPAT_DMAH_PARAM
 #endif
 
 #endif
