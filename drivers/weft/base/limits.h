@@ -16,6 +16,7 @@
 #define WEFT_MAX_SRQ		(1U << 16)
 #define WEFT_MAX_STAG		(1U << 24)	/* RFC 5040: 24-bit index, 8-bit key */
 #define WEFT_MAX_MR_SIZE	(1ULL << 40)
+#define WEFT_MAX_FAST_REG_PAGES 4096U
 #define WEFT_MAX_MSG		0xffffffffU
 #define WEFT_MAX_IRD		1024U
 #define WEFT_MAX_ORD		1024U
