@@ -22,19 +22,21 @@
  * @ib: the core's part; everything is freed with it
  * @netdev: the network device, a reference held until dealloc_driver
  * @netdev_tracker: of that reference
- * @gid: the one entry of the GID table
+ * @tagged: the netdev's address buffer carries a tag of ours, see netdev.c
+ * @port_state: enum ib_port_state as last reported; under RTNL
  * @counters: events, per cpu
  * @stags: memory regions and windows
  * @streams: by QP number
  * @cm: listeners and connections
  * @pds: numbers of protection domains, from 1
- * @num_qp, @num_cq, @num_srq, @num_mr: objects charged against base/limits.h
+ * @num_qp, @num_cq, @num_srq: objects charged against base/limits.h
  */
 struct weft_device {
 	struct ib_device ib;
 	struct net_device *netdev;
 	netdevice_tracker netdev_tracker;
-	union ib_gid gid;
+	bool tagged;
+	u8 port_state;
 	struct weft_counters counters;
 	struct weft_stag_table stags;
 	struct weft_stream_index streams;
@@ -43,7 +45,6 @@ struct weft_device {
 	atomic_t num_qp;
 	atomic_t num_cq;
 	atomic_t num_srq;
-	atomic_t num_mr;
 };
 
 static inline struct weft_device *to_weft_dev(struct ib_device *ib)
@@ -69,7 +70,5 @@ static inline void weft_uncharge(atomic_t *count)
 }
 
 int weft_device_add(const char *name, struct net_device *netdev);
-int weft_device_init(void);
-void weft_device_exit(void);
 
 #endif

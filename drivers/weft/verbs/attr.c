@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What a device and its port say about themselves.
+ */
+#include "verbs/attr.h"
+
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/string.h>
+#include <net/addrconf.h>
+#include <rdma/ib_mad.h>
+
+#include "base/limits.h"
+#include "verbs/device.h"
+#include "verbs/netdev.h"
+
+#define WEFT_VENDOR_ID		0x776674	/* "wft"; no OUI was bought for it */
+#define WEFT_VENDOR_PART_ID	1
+#define WEFT_FW_VER		1
+
+/* rdma_cm and its library keep read depths in 8 bits, at either end. */
+#define WEFT_CM_DEPTH_MAX	255U
+
+/* Physical port states of the InfiniBand specification, as everybody shows them. */
+#define PHYS_DISABLED		3
+#define PHYS_LINK_UP		5
+
+/**
+ * weft_attr_set_guid - give the device the node GUID its MAC stands for
+ * @ib: not yet registered
+ * @mac: address of the network device; all zero: draw one
+ */
+void weft_attr_set_guid(struct ib_device *ib, const u8 *mac)
+{
+	u8 own[ETH_ALEN];
+
+	if (is_zero_ether_addr(mac))
+		eth_random_addr(own);
+	else
+		ether_addr_copy(own, mac);
+	addrconf_addr_eui48((u8 *)&ib->node_guid, own);
+}
+
+static void fill_identity(const struct ib_device *ib, struct ib_device_attr *attr)
+{
+	attr->fw_ver = WEFT_FW_VER;
+	attr->sys_image_guid = ib->node_guid;
+	attr->vendor_id = WEFT_VENDOR_ID;
+	attr->vendor_part_id = WEFT_VENDOR_PART_ID;
+	attr->hw_ver = 0;
+}
+
+static void fill_abilities(struct ib_device_attr *attr)
+{
+	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_PORT_ACTIVE_EVENT;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
+	/* Done by the CPU on the word itself, so nobody sees it half done. */
+	attr->atomic_cap = IB_ATOMIC_GLOB;
+	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
+	attr->page_size_cap = PAGE_SIZE;
+	/* Completions carry CLOCK_MONOTONIC in nanoseconds. */
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = 1000 * 1000;
+}
+
+static void fill_queue_limits(struct ib_device_attr *attr)
+{
+	attr->max_qp = WEFT_MAX_QP;
+	attr->max_qp_wr = WEFT_MAX_WR;
+	attr->max_send_sge = WEFT_MAX_SGE;
+	attr->max_recv_sge = WEFT_MAX_SGE;
+	attr->max_sge_rd = WEFT_MAX_SGE;
+	attr->max_cq = WEFT_MAX_CQ;
+	attr->max_cqe = WEFT_MAX_CQE;
+	attr->max_srq = WEFT_MAX_SRQ;
+	attr->max_srq_wr = WEFT_MAX_WR;
+	attr->max_srq_sge = WEFT_MAX_SGE;
+	attr->max_qp_rd_atom = min(WEFT_MAX_IRD, WEFT_CM_DEPTH_MAX);
+	attr->max_qp_init_rd_atom = min(WEFT_MAX_ORD, WEFT_CM_DEPTH_MAX);
+	attr->max_res_rd_atom = attr->max_qp_rd_atom * attr->max_qp;
+}
+
+static void fill_memory_limits(struct ib_device_attr *attr)
+{
+	attr->max_pd = WEFT_MAX_PD;
+	attr->max_mr = WEFT_MAX_STAG;
+	attr->max_mw = WEFT_MAX_STAG;
+	attr->max_mr_size = WEFT_MAX_MR_SIZE;
+	attr->max_fast_reg_page_list_len = WEFT_MAX_FAST_REG_PAGES;
+	attr->max_pkeys = 1;
+}
+
+int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	if (udata && (udata->inlen || udata->outlen))
+		return -EINVAL;
+
+	memset(attr, 0, sizeof(*attr));
+	fill_identity(ib, attr);
+	fill_abilities(attr);
+	fill_queue_limits(attr);
+	fill_memory_limits(attr);
+	return 0;
+}
+
+/* The core warns at each query of a device that has no speed at all. */
+static void fill_speed(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
+{
+	const struct ethtool_ops *ops = to_weft_dev(ib)->netdev->ethtool_ops;
+
+	if (ops && ops->get_link_ksettings &&
+	    !ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width))
+		return;
+	attr->active_speed = IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
+}
+
+int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
+{
+	struct net_device *netdev = to_weft_dev(ib)->netdev;
+
+	attr->state = weft_netdev_port_state(netdev);
+	attr->phys_state = attr->state == IB_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
+	attr->max_mtu = ib_mtu_int_to_enum(netdev->max_mtu ?: netdev->mtu);
+	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
+	attr->phys_mtu = netdev->mtu;
+	attr->gid_tbl_len = 1;
+	attr->pkey_tbl_len = 1;
+	attr->max_msg_sz = WEFT_MAX_MSG;
+	attr->max_vl_num = 1;
+	fill_speed(ib, port, attr);
+	return 0;
+}
+
+/*
+ * rdma_cm finds the device of an iWARP address by looking 16 octets of the
+ * network device's address buffer up in this table, whatever they mean.
+ */
+int weft_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
+{
+	memcpy(gid->raw, to_weft_dev(ib)->netdev->dev_addr, sizeof(gid->raw));
+	return 0;
+}
+
+/* The default key; without one rdma_cm cannot resolve the "any" address. */
+int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
+{
+	if (index > 0)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
+	return 0;
+}
+
+int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = 1;
+	immutable->pkey_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+void weft_get_dev_fw_str(struct ib_device *ib, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u", WEFT_FW_VER);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The kick: the one system call of the data path, a driver method of the QP
+ * object (uapi/weft-abi.h).
+ */
+#include "verbs/kick.h"
+
+#include <linux/build_bug.h>
+
+#include "engine/stream.h"
+#include "uapi/weft-abi.h"
+#include "verbs/qp.h"
+
+#define UVERBS_MODULE_NAME weft
+#include <rdma/uverbs_named_ioctl.h>
+
+/* The provider knows the numbers without the kernel's headers. */
+static_assert(WEFT_METHOD_QP_KICK == 1U << UVERBS_ID_NS_SHIFT);
+static_assert(WEFT_ATTR_QP_KICK_HANDLE == 1U << UVERBS_ID_NS_SHIFT);
+
+static int UVERBS_HANDLER(WEFT_METHOD_QP_KICK)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_qp *qp = uverbs_attr_get_obj(attrs, WEFT_ATTR_QP_KICK_HANDLE);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	weft_stream_kick(to_weft_qp(qp)->stream);
+	return 0;
+}
+
+/* READ: threads that post to the same QP do not exclude each other. */
+DECLARE_UVERBS_NAMED_METHOD(WEFT_METHOD_QP_KICK,
+			    UVERBS_ATTR_IDR(WEFT_ATTR_QP_KICK_HANDLE, UVERBS_OBJECT_QP,
+					    UVERBS_ACCESS_READ, UA_MANDATORY));
+
+ADD_UVERBS_METHODS(weft_qp_methods, UVERBS_OBJECT_QP, &UVERBS_METHOD(WEFT_METHOD_QP_KICK));
+
+const struct uapi_definition weft_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &weft_qp_methods),
+	{},
+};

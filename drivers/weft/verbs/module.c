@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What happens when the module comes and goes. `rdma link add` is opened last
+ * and shut first; between the two, devices come and go.
+ */
+#include "verbs/module.h"
+
+#include <rdma/ib_verbs.h>
+
+#include "engine/stream.h"
+#include "uapi/weft-abi.h"
+#include "verbs/link.h"
+#include "verbs/netdev.h"
+#include "verbs/stats.h"
+
+int weft_verbs_init(void)
+{
+	int ret;
+
+	weft_stats_init();
+	ret = weft_stream_workqueue_init();
+	if (ret)
+		return ret;
+	ret = weft_netdev_watch();
+	if (ret)
+		goto exit_workqueue;
+	weft_link_register();
+	return 0;
+
+exit_workqueue:
+	weft_stream_workqueue_exit();
+	return ret;
+}
+
+void weft_verbs_exit(void)
+{
+	weft_link_unregister();
+	weft_netdev_unwatch();
+	/* Waits for those, too, that are already on their way out. */
+	ib_unregister_driver((enum rdma_driver_id)WEFT_DRIVER_ID);
+	weft_stream_workqueue_exit();
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The network device below: which kinds carry a weft, what its events mean.
+ *
+ * rdma_cm compares 16 octets of a network device's address buffer with the GIDs
+ * of all devices, first match wins, and a GID of zeros never matches. That
+ * leaves out the loopback device and confuses a VLAN or a bridge with the
+ * device whose MAC it borrows. On those we write random octets behind the MAC,
+ * into the part of the buffer that nobody else looks at.
+ */
+#include "verbs/netdev.h"
+
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/netdevice.h>
+#include <linux/random.h>
+#include <linux/rtnetlink.h>
+#include <rdma/ib_cache.h>
+
+#include "base/compat.h"
+#include "uapi/weft-abi.h"
+#include "verbs/device.h"
+
+/**
+ * weft_netdev_suitable - can TCP over this network device carry a weft?
+ * @netdev: from `rdma link add`
+ */
+bool weft_netdev_suitable(const struct net_device *netdev)
+{
+	/* Ethernet and its likes; lo; tun and WireGuard have no MAC at all. */
+	bool kind = netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_LOOPBACK ||
+		    netdev->type == ARPHRD_NONE;
+
+	return kind && netdev->addr_len <= ETH_ALEN;
+}
+
+static bool needs_tag(const struct net_device *netdev)
+{
+	union ib_gid gid;
+
+	memcpy(gid.raw, netdev->dev_addr, sizeof(gid.raw));
+	return rdma_is_zero_gid(&gid) || is_vlan_dev(netdev) || netif_is_bridge_master(netdev);
+}
+
+/**
+ * weft_netdev_tag - make the address buffer findable and unique
+ * @netdev: suitable
+ *
+ * Context: process, takes RTNL.
+ * Return: whether it had to; then weft_netdev_untag() is owed.
+ */
+bool weft_netdev_tag(struct net_device *netdev)
+{
+	u8 tag[sizeof(union ib_gid)];
+	bool needed;
+
+	get_random_bytes(tag, sizeof(tag));
+	rtnl_lock();
+	needed = needs_tag(netdev);
+	if (needed)
+		dev_addr_mod(netdev, netdev->addr_len, tag, sizeof(tag) - netdev->addr_len);
+	rtnl_unlock();
+	return needed;
+}
+
+void weft_netdev_untag(struct net_device *netdev)
+{
+	static const u8 zeros[sizeof(union ib_gid)];
+
+	rtnl_lock();
+	dev_addr_mod(netdev, netdev->addr_len, zeros, sizeof(zeros) - netdev->addr_len);
+	rtnl_unlock();
+}
+
+/**
+ * weft_netdev_alive - is the network device still registered?
+ * @netdev: a reference is held
+ *
+ * Context: process, takes RTNL. Once this said yes, an unregistration will be
+ * heard by the notifier.
+ */
+bool weft_netdev_alive(struct net_device *netdev)
+{
+	bool alive;
+
+	rtnl_lock();
+	alive = netdev->reg_state == NETREG_REGISTERED;
+	rtnl_unlock();
+	return alive;
+}
+
+enum ib_port_state weft_netdev_port_state(const struct net_device *netdev)
+{
+	return netif_running(netdev) && netif_carrier_ok(netdev) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+}
+
+static void raise(struct weft_device *dev, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ib,
+		.element.port_num = 1,
+		.event = type,
+	};
+
+	ib_dispatch_event(&event);
+}
+
+static void on_link(struct weft_device *dev)
+{
+	enum ib_port_state state = weft_netdev_port_state(dev->netdev);
+
+	if (state == dev->port_state)
+		return;
+	dev->port_state = state;
+	if (!compat_core_raises_port_events(dev->netdev))
+		raise(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+}
+
+static void on_address(struct weft_device *dev)
+{
+	raise(dev, IB_EVENT_GID_CHANGE);
+}
+
+static void on_name(struct weft_device *dev)
+{
+	strscpy(dev->ib.iw_ifname, dev->netdev->name, sizeof(dev->ib.iw_ifname));
+}
+
+/*
+ * Goes on in the core's own worker: here RTNL is held. Handshakes are cut short,
+ * or the worker would sit their deadlines out.
+ */
+static void on_unregister(struct weft_device *dev)
+{
+	weft_cm_abort(&dev->cm);
+	ib_unregister_device_queued(&dev->ib);
+}
+
+/* clang-format off */
+static const struct {
+	unsigned long event;
+	void (*act)(struct weft_device *dev);
+} netdev_acts[] = {
+	{ NETDEV_UP, on_link },
+	{ NETDEV_DOWN, on_link },
+	{ NETDEV_CHANGE, on_link },
+	{ NETDEV_CHANGEADDR, on_address },
+	{ NETDEV_CHANGENAME, on_name },
+	{ NETDEV_UNREGISTER, on_unregister },
+};
+
+/* clang-format on */
+
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)WEFT_DRIVER_ID);
+	size_t i;
+
+	if (!ib)
+		return NOTIFY_DONE;
+	for (i = 0; i < ARRAY_SIZE(netdev_acts); i++) {
+		if (netdev_acts[i].event == event)
+			netdev_acts[i].act(to_weft_dev(ib));
+	}
+	ib_device_put(ib);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_block = {
+	.notifier_call = netdev_event,
+};
+
+int weft_netdev_watch(void)
+{
+	return register_netdevice_notifier(&netdev_block);
+}
+
+void weft_netdev_unwatch(void)
+{
+	unregister_netdevice_notifier(&netdev_block);
+}

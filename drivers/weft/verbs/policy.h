@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What an administrator may choose per device while it runs.
+ */
+#ifndef WEFT_VERBS_POLICY_H
+#define WEFT_VERBS_POLICY_H
+
+struct attribute_group;
+
+extern const struct attribute_group weft_policy_group;
+
+#endif

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Kernel consumers' work requests into the rings the engine reads. Any context;
+ * a list is posted under the post lock, so that two posters do not interleave.
+ */
+#include "verbs/post.h"
+
+#include <linux/nospec.h>
+
+#include "engine/stream.h"
+#include "ring/recvq.h"
+#include "ring/sendq.h"
+#include "uapi/weft-abi.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+
+/**
+ * struct send_kind - what a kernel opcode becomes
+ * @op: enum weft_wr_op
+ * @payload: the gather or scatter list counts
+ * @fill: operands beside the list; NULL: this opcode is not ours
+ */
+struct send_kind {
+	u8 op;
+	bool payload;
+	void (*fill)(struct weft_sqe *sqe, const struct ib_send_wr *wr);
+};
+
+static void fill_send(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+}
+
+static void fill_invalidate(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	sqe->imm_or_inv = wr->ex.invalidate_rkey;
+}
+
+static void fill_rdma(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	sqe->remote_addr = rdma_wr(wr)->remote_addr;
+	sqe->rkey = rdma_wr(wr)->rkey;
+}
+
+static void fill_write_imm(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	fill_rdma(sqe, wr);
+	sqe->imm_or_inv = (__force u32)wr->ex.imm_data;
+}
+
+static void fill_read_inv(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	fill_rdma(sqe, wr);
+	fill_invalidate(sqe, wr);
+}
+
+static void fill_cswap_masked(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	const struct ib_atomic_wr *atomic = atomic_wr(wr);
+
+	sqe->remote_addr = atomic->remote_addr;
+	sqe->rkey = atomic->rkey;
+	sqe->atomic.compare_add = atomic->compare_add;
+	sqe->atomic.swap = atomic->swap;
+	sqe->atomic.compare_mask = atomic->compare_add_mask;
+	sqe->atomic.swap_mask = atomic->swap_mask;
+}
+
+static void fill_cswap(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	fill_cswap_masked(sqe, wr);
+	sqe->atomic.compare_mask = U64_MAX;
+	sqe->atomic.swap_mask = U64_MAX;
+}
+
+/* The boundaries of an add's fields stand where a swap has its mask. */
+static void fill_fadd_masked(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	fill_cswap_masked(sqe, wr);
+	sqe->atomic.swap = 0;
+	sqe->atomic.swap_mask = atomic_wr(wr)->compare_add_mask;
+}
+
+static void fill_fadd(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	fill_fadd_masked(sqe, wr);
+	sqe->atomic.swap_mask = 0;
+}
+
+static void fill_local_inv(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	sqe->rkey = wr->ex.invalidate_rkey;
+}
+
+static void fill_reg_mr(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	sqe->rkey = reg_wr(wr)->key;
+	sqe->bind.access = reg_wr(wr)->access;
+}
+
+static const struct send_kind send_kinds[] = {
+	[IB_WR_SEND] = { WEFT_WR_SEND, true, fill_send },
+	[IB_WR_SEND_WITH_INV] = { WEFT_WR_SEND_INV, true, fill_invalidate },
+	[IB_WR_RDMA_WRITE] = { WEFT_WR_WRITE, true, fill_rdma },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { WEFT_WR_WRITE_IMM, true, fill_write_imm },
+	[IB_WR_RDMA_READ] = { WEFT_WR_READ, true, fill_rdma },
+	[IB_WR_RDMA_READ_WITH_INV] = { WEFT_WR_READ_INV, true, fill_read_inv },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { WEFT_WR_ATOMIC_FADD, true, fill_fadd },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { WEFT_WR_ATOMIC_CSWAP, true, fill_cswap },
+	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { WEFT_WR_ATOMIC_FADD, true, fill_fadd_masked },
+	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { WEFT_WR_ATOMIC_CSWAP, true, fill_cswap_masked },
+	[IB_WR_LOCAL_INV] = { WEFT_WR_LOCAL_INV, false, fill_local_inv },
+	[IB_WR_REG_MR] = { WEFT_WR_REG_MR, false, fill_reg_mr },
+};
+
+static const struct send_kind *find_kind(unsigned int opcode)
+{
+	const struct send_kind *kind;
+
+	if (opcode >= ARRAY_SIZE(send_kinds))
+		return NULL;
+	kind = &send_kinds[array_index_nospec(opcode, ARRAY_SIZE(send_kinds))];
+	return kind->fill ? kind : NULL;
+}
+
+static void copy_sges(struct weft_sge *to, const struct ib_sge *from, int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++) {
+		to[i].addr = from[i].addr;
+		to[i].length = from[i].length;
+		to[i].lkey = from[i].lkey;
+	}
+}
+
+static u64 inline_length(const struct ib_send_wr *wr)
+{
+	u64 length = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length;
+}
+
+/* Kernel consumers name their memory by address: DMA is the CPU's here. */
+static void copy_inline(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	u8 *to = (u8 *)(sqe + 1);
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+	sqe->inline_len = to - (u8 *)(sqe + 1);
+}
+
+static const struct {
+	int ib;
+	u8 weft;
+} send_flags[] = {
+	{ IB_SEND_SIGNALED, WEFT_WRF_SIGNALED },
+	{ IB_SEND_SOLICITED, WEFT_WRF_SOLICITED },
+	{ IB_SEND_FENCE, WEFT_WRF_FENCE },
+	{ IB_SEND_INLINE, WEFT_WRF_INLINE },
+};
+
+static u8 translate_flags(int ib)
+{
+	u8 flags = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(send_flags); i++) {
+		if (ib & send_flags[i].ib)
+			flags |= send_flags[i].weft;
+	}
+	return flags;
+}
+
+static bool payload_fits(const struct weft_sendq *sq, const struct ib_send_wr *wr)
+{
+	if (wr->num_sge < 0)
+		return false;
+	if (wr->send_flags & IB_SEND_INLINE)
+		return inline_length(wr) <= sq->max_inline;
+	return wr->num_sge <= sq->max_sge;
+}
+
+static void fill_payload(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+{
+	if (wr->send_flags & IB_SEND_INLINE) {
+		copy_inline(sqe, wr);
+		return;
+	}
+	sqe->num_sge = wr->num_sge;
+	copy_sges((struct weft_sge *)(sqe + 1), wr->sg_list, wr->num_sge);
+}
+
+static int post_one_send(struct weft_sendq *sq, const struct ib_send_wr *wr)
+{
+	const struct send_kind *kind = find_kind(wr->opcode);
+	struct weft_sqe *sqe;
+
+	lockdep_assert_held(&sq->post_lock);
+	if (!kind)
+		return -EOPNOTSUPP;
+	if (kind->payload && !payload_fits(sq, wr))
+		return -EINVAL;
+	sqe = weft_sendq_reserve(sq);
+	if (!sqe)
+		return -ENOMEM;
+
+	sqe->wr_id = wr->wr_id;
+	sqe->opcode = kind->op;
+	sqe->flags = translate_flags(wr->send_flags);
+	kind->fill(sqe, wr);
+	if (kind->payload)
+		fill_payload(sqe, wr);
+	if (wr->opcode == IB_WR_REG_MR)
+		weft_sendq_attach(sq, weft_mr_prepare(reg_wr(wr)->mr));
+	weft_sendq_commit(sq);
+	return 0;
+}
+
+int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	unsigned long flags;
+	int ret = 0;
+
+	if (qp->sq.user) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&qp->sq.post_lock, flags);
+	while (wr) {
+		ret = post_one_send(&qp->sq, wr);
+		if (ret)
+			break;
+		wr = wr->next;
+	}
+	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
+	if (ret)
+		*bad = wr;
+	if (weft_sendq_wants_kick(&qp->sq))
+		weft_stream_kick_atomic(qp->stream);
+	return ret;
+}
+
+static int post_one_recv(struct weft_recvq *rq, const struct ib_recv_wr *wr)
+{
+	struct weft_rqe *rqe;
+
+	lockdep_assert_held(&rq->lock);
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	rqe = weft_recvq_reserve(rq);
+	if (!rqe)
+		return -ENOMEM;
+
+	rqe->wr_id = wr->wr_id;
+	rqe->num_sge = wr->num_sge;
+	rqe->reserved = 0;
+	copy_sges((struct weft_sge *)(rqe + 1), wr->sg_list, wr->num_sge);
+	weft_recvq_commit(rq);
+	return 0;
+}
+
+/**
+ * weft_post_recv_list - post receives of a kernel consumer
+ * @rq: of a QP or an SRQ
+ * @wr: list
+ * @bad: the first one that was not posted, on failure
+ *
+ * Context: any. Return: 0, -EINVAL, or -ENOMEM when the queue is full.
+ */
+int weft_post_recv_list(struct weft_recvq *rq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	if (rq->user) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&rq->lock, flags);
+	while (wr) {
+		ret = post_one_recv(rq, wr);
+		if (ret)
+			break;
+		wr = wr->next;
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	if (ret)
+		*bad = wr;
+	return ret;
+}
+
+int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	if (ib->srq || qp->rq.user) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	ret = weft_post_recv_list(&qp->rq, wr, bad);
+	/* A failed QP flushes what comes late. */
+	if (weft_recvq_wants_kick(&qp->rq))
+		weft_stream_kick_atomic(qp->stream);
+	return ret;
+}

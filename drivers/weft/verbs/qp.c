@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A queue pair: creation with its rings and stream, the verbs' view of the
+ * stream's states, and the references that iw_cm holds.
+ */
+#include "verbs/qp.h"
+
+#include <linux/log2.h>
+#include <linux/minmax.h>
+
+#include "base/compat.h"
+#include "engine/stream.h"
+#include "uapi/weft-abi.h"
+#include "verbs/cq.h"
+#include "verbs/device.h"
+#include "verbs/pd.h"
+#include "verbs/srq.h"
+#include "verbs/ucontext.h"
+
+/* Programs that take what they get, rsockets among them, should get some. */
+#define MIN_INLINE	96U
+
+#define KNOWN_ACCESS	(IB_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL)
+
+static const enum ib_event_type qp_events[] = {
+	[WEFT_STREAM_FATAL] = IB_EVENT_QP_FATAL,
+	[WEFT_STREAM_REQ_ERR] = IB_EVENT_QP_REQ_ERR,
+	[WEFT_STREAM_ACCESS_ERR] = IB_EVENT_QP_ACCESS_ERR,
+	[WEFT_STREAM_LAST_WQE] = IB_EVENT_QP_LAST_WQE_REACHED,
+};
+
+static void on_async(void *owner, enum weft_stream_event event)
+{
+	struct weft_qp *qp = owner;
+	struct ib_event ev = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = qp_events[event],
+	};
+
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&ev, qp->ib.qp_context);
+}
+
+static const struct weft_stream_qp_events stream_events = {
+	.async = on_async,
+};
+
+static int check_init(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (init->qp_type != IB_QPT_RC || init->create_flags)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > WEFT_MAX_WR || cap->max_send_sge > WEFT_MAX_SGE ||
+	    cap->max_inline_data > WEFT_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq && (cap->max_recv_wr > WEFT_MAX_WR || cap->max_recv_sge > WEFT_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+static u32 entries_for(u32 wanted)
+{
+	return roundup_pow_of_two(max(wanted, 1U));
+}
+
+static int init_queues(struct weft_qp *qp, const struct ib_qp_init_attr *init,
+		       struct ib_ucontext *uctx)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+	int ret;
+
+	ret = weft_sendq_init(&qp->sq, entries_for(cap->max_send_wr), max(cap->max_send_sge, 1U),
+			      max(cap->max_inline_data, MIN_INLINE), uctx);
+	if (ret || init->srq)
+		return ret;
+	ret = weft_recvq_init(&qp->rq, entries_for(cap->max_recv_wr), max(cap->max_recv_sge, 1U),
+			      uctx);
+	if (ret)
+		weft_sendq_free(&qp->sq);
+	return ret;
+}
+
+static void free_queues(struct weft_qp *qp)
+{
+	if (!qp->ib.srq)
+		weft_recvq_free(&qp->rq);
+	weft_sendq_free(&qp->sq);
+}
+
+static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init, bool user)
+{
+	struct weft_device *dev = to_weft_dev(qp->ib.device);
+	struct weft_stream_config cfg = {
+		.pd = to_weft_pd(qp->ib.pd)->number,
+		.kernel = !user,
+		.signal_all = qp->signal_all,
+		.shared_rq = init->srq,
+		.sq = &qp->sq,
+		.rq = init->srq ? &to_weft_srq(init->srq)->rq : &qp->rq,
+		.send_cq = &to_weft_cq(init->send_cq)->cq,
+		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
+		.stags = &dev->stags,
+		.counters = &dev->counters,
+		.events = &stream_events,
+		.owner = qp,
+	};
+
+	qp->stream = weft_stream_create(&dev->streams, &cfg);
+	if (IS_ERR(qp->stream))
+		return PTR_ERR(qp->stream);
+	qp->ib.qp_num = weft_stream_qpn(qp->stream);
+	return 0;
+}
+
+/* What was granted, which is at least what was asked for. */
+static void report_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap)
+{
+	cap->max_send_wr = qp->sq.ring.entries;
+	cap->max_send_sge = qp->sq.max_sge;
+	cap->max_inline_data = qp->sq.max_inline;
+	cap->max_recv_wr = srq ? 0 : qp->rq.ring.entries;
+	cap->max_recv_sge = srq ? 0 : qp->rq.max_sge;
+}
+
+static int respond(const struct weft_qp *qp, bool srq, struct ib_udata *udata)
+{
+	struct weft_uresp_create_qp resp = {
+		.max_inline = qp->sq.max_inline,
+	};
+
+	if (!udata)
+		return 0;
+	weft_ring_describe(&qp->sq.ring, &resp.sq);
+	if (!srq)
+		weft_ring_describe(&qp->rq.ring, &resp.rq);
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+}
+
+int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata)
+{
+	struct weft_device *dev = to_weft_dev(ib->device);
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	ret = check_init(init);
+	if (ret)
+		return ret;
+	ret = weft_charge(&dev->num_qp, WEFT_MAX_QP);
+	if (ret)
+		return ret;
+
+	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->unused);
+	ret = init_queues(qp, init, weft_udata_context(udata));
+	if (ret)
+		goto uncharge;
+	ret = respond(qp, init->srq, udata);
+	if (ret)
+		goto free_queues;
+	report_caps(qp, init->srq, &init->cap);
+	/* Findable by number from here on, so this comes last. */
+	ret = init_stream(qp, init, udata);
+	if (ret)
+		goto free_queues;
+	return 0;
+
+free_queues:
+	free_queues(qp);
+uncharge:
+	weft_uncharge(&dev->num_qp);
+	return ret;
+}
+
+/* clang-format off */
+static const enum ib_qp_state shown_states[] = {
+	[WEFT_QP_IDLE] = IB_QPS_INIT,
+	[WEFT_QP_RTS] = IB_QPS_RTS,
+	[WEFT_QP_CLOSING] = IB_QPS_SQD,
+	[WEFT_QP_TERMINATE] = IB_QPS_ERR,
+	[WEFT_QP_ERROR] = IB_QPS_ERR,
+};
+
+/* clang-format on */
+
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_stream_info info;
+
+	weft_stream_query(qp->stream, &info);
+	attr->qp_state = shown_states[info.state];
+	attr->cur_qp_state = attr->qp_state;
+	attr->sq_draining = info.state == WEFT_QP_CLOSING && !info.sq_drained;
+	attr->path_mtu = ib_mtu_int_to_enum(to_weft_dev(ib->device)->netdev->mtu);
+	attr->qp_access_flags = qp->access;
+	attr->max_rd_atomic = min(info.ord, 255U);
+	attr->max_dest_rd_atomic = min(info.ird, 255U);
+	attr->port_num = 1;
+	report_caps(qp, ib->srq, &attr->cap);
+
+	init->qp_type = ib->qp_type;
+	init->sq_sig_type = qp->signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->qp_context = ib->qp_context;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
+	init->cap = attr->cap;
+	return 0;
+}
+
+static int to_init(struct weft_qp *qp, enum weft_qp_state now)
+{
+	return now == WEFT_QP_IDLE ? 0 : -EINVAL;
+}
+
+/* Only a connection makes a QP ready; iw_cm brings it, not the application. */
+static int to_ready(struct weft_qp *qp, enum weft_qp_state now)
+{
+	return now == WEFT_QP_RTS ? 0 : -EINVAL;
+}
+
+/* rdma_disconnect() comes here and passes our error on to the application. */
+static int to_drained(struct weft_qp *qp, enum weft_qp_state now)
+{
+	weft_stream_close(qp->stream);
+	return 0;
+}
+
+static int to_error(struct weft_qp *qp, enum weft_qp_state now)
+{
+	weft_stream_abort(qp->stream);
+	return 0;
+}
+
+/* clang-format off */
+static int (*const transitions[])(struct weft_qp *qp, enum weft_qp_state now) = {
+	[IB_QPS_RESET] = to_init,
+	[IB_QPS_INIT] = to_init,
+	[IB_QPS_RTR] = to_ready,
+	[IB_QPS_RTS] = to_ready,
+	[IB_QPS_SQD] = to_drained,
+	[IB_QPS_ERR] = to_error,
+};
+
+/* clang-format on */
+
+static int change_state(struct weft_qp *qp, enum ib_qp_state wanted)
+{
+	struct weft_stream_info info;
+
+	if (wanted >= ARRAY_SIZE(transitions) || !transitions[wanted])
+		return -EINVAL;
+	weft_stream_query(qp->stream, &info);
+	return transitions[wanted](qp, info.state);
+}
+
+static int check_modify(const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & IB_QP_CAP)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * Access flags are kept to be shown and no more: rdma_cm hands out 0 for the
+ * active side before it connects and never the atomic bit, while programs
+ * everywhere read, write and do atomics at such QPs. An STag's own rights rule.
+ */
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	ret = check_modify(attr, mask);
+	if (ret)
+		return ret;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (mask & IB_QP_STATE)
+		ret = change_state(qp, attr->qp_state);
+	return ret;
+}
+
+static void drop_ref(struct weft_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+/* A kernel consumer that polls later must not meet a QP that is gone. */
+static void purge(struct ib_cq *ib, u32 qpn)
+{
+	struct weft_cq *cq = &to_weft_cq(ib)->cq;
+
+	if (!cq->user)
+		weft_cq_purge(cq, qpn);
+}
+
+int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	weft_stream_destroy(qp->stream);
+	drop_ref(qp);
+	wait_for_completion(&qp->unused);
+	purge(ib->send_cq, ib->qp_num);
+	purge(ib->recv_cq, ib->qp_num);
+	free_queues(qp);
+	weft_uncharge(&to_weft_dev(ib->device)->num_qp);
+	return 0;
+}
+
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
+{
+	struct weft_stream *st = weft_stream_find(&to_weft_dev(ib)->streams, qpn);
+	struct weft_qp *qp;
+
+	if (!st)
+		return NULL;
+	qp = weft_stream_owner(st);
+	weft_stream_put(st);
+	return &qp->ib;
+}
+
+void weft_iw_add_ref(struct ib_qp *ib)
+{
+	refcount_inc(&to_weft_qp(ib)->refs);
+}
+
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	drop_ref(to_weft_qp(ib));
+}

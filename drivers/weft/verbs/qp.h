@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A queue pair: ib_core's object, two rings and a stream.
+ */
+#ifndef WEFT_VERBS_QP_H
+#define WEFT_VERBS_QP_H
+
+#include <linux/completion.h>
+#include <linux/refcount.h>
+#include <rdma/ib_verbs.h>
+
+#include "ring/recvq.h"
+#include "ring/sendq.h"
+
+struct weft_stream;
+
+/**
+ * struct weft_qp - a queue pair
+ * @rq: its own receive queue, unused with an SRQ
+ * @stream: everything it does; lives as long as the QP
+ * @access: remote rights as last set by a modify, only shown
+ * @signal_all: every send completes
+ * @refs: ours, and one per iw_cm_id that works on it
+ * @unused: completed by the last put, which destroy waits for
+ */
+struct weft_qp {
+	struct ib_qp ib;
+	struct weft_sendq sq;
+	struct weft_recvq rq;
+	struct weft_stream *stream;
+	int access;
+	bool signal_all;
+	refcount_t refs;
+	struct completion unused;
+};
+
+static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct weft_qp, ib);
+}
+
+int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init);
+int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+
+/* For iw_cm. */
+struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);
+void weft_iw_add_ref(struct ib_qp *ib);
+void weft_iw_rem_ref(struct ib_qp *ib);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The device's counters as `rdma statistic` shows them.
+ */
+#include "verbs/stats.h"
+
+#include "base/counters.h"
+#include "verbs/device.h"
+
+/* The names again, in the core's shape; written once, before any device. */
+static struct rdma_stat_desc stat_descs[WEFT_CTR_COUNT];
+
+void weft_stats_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < WEFT_CTR_COUNT; i++)
+		stat_descs[i].name = weft_counter_name(i);
+}
+
+struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(stat_descs, WEFT_CTR_COUNT,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	const struct weft_counters *counters = &to_weft_dev(ib)->counters;
+	unsigned int i;
+
+	if (port == 0)
+		return -EOPNOTSUPP;
+	for (i = 0; i < WEFT_CTR_COUNT; i++)
+		stats->value[i] = weft_counters_read(counters, i);
+	return WEFT_CTR_COUNT;
+}

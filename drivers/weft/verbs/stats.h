@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The device's counters as `rdma statistic` shows them.
+ */
+#ifndef WEFT_VERBS_STATS_H
+#define WEFT_VERBS_STATS_H
+
+#include <rdma/ib_verbs.h>
+
+void weft_stats_init(void);
+struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port);
+int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index);
+
+#endif
