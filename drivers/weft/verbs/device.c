@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
+#include <rdma/iw_cm.h>
 
 #include "base/compat.h"
 #include "ring/mmap.h"
