@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# What the device says of itself: every field there, and true.
+. "$(dirname "$0")/lib.sh"
+
+suite devinfo <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+info=$tmp/devinfo
+read_info() { ibv_devinfo -v -d "$dev" >"$info"; }
+
+# value FIELD: what ibv_devinfo prints behind "FIELD:".
+value() { sed -nE "s/^[[:space:]]*$1:[[:space:]]*//p" "$info" | head -n 1; }
+
+is() {
+	[ "$(value "$1")" = "$2" ] || fail "$1 is '$(value "$1")', expected '$2'"
+}
+
+at_least() {
+	local got
+	got=$(value "$1" | awk '{ print $1 }')
+	[ $((got)) -ge "$2" ] || fail "$1 is '$got', expected at least $2"
+}
+
+mac_hex() { tr -d : </sys/class/net/wd0/address; }
+
+complete() {
+	limit 30 ibv_devinfo -v -d "$dev" >"$info"
+	cat "$info"
+	is transport "iWARP (1)"
+	is phys_port_cnt 1
+	is link_layer Ethernet
+	is state "PORT_ACTIVE (4)"
+	at_least vendor_id 1
+	value fw_ver | grep -q . || fail "no fw_ver"
+}
+
+guids() {
+	read_info
+	for field in node_guid sys_image_guid; do
+		value "$field" | grep -qE '^[0-9a-f]{4}(:[0-9a-f]{4}){3}$' ||
+			fail "$field is '$(value "$field")'"
+		[ "$(value "$field")" != 0000:0000:0000:0000 ] || fail "$field is zero"
+	done
+}
+
+# The connection manager finds an iWARP device by this value alone.
+gid_is_the_mac() {
+	local want gid
+	want=$(mac_hex)00000000000000000000
+	gid=$(tr -d : <"/sys/class/infiniband/$dev/ports/1/gids/0")
+	[ "$gid" = "$want" ] || fail "GID 0 is $gid, expected $want"
+}
+
+limits() {
+	read_info
+	at_least max_qp 64
+	at_least max_qp_wr 1024
+	at_least max_sge 4
+	at_least max_sge_rd 1
+	at_least max_cq 64
+	at_least max_cqe 1024
+	at_least max_mr 64
+	at_least max_pd 64
+	at_least max_qp_rd_atom 1
+	at_least max_qp_init_rd_atom 1
+	is max_msg_sz 0xffffffff
+	is max_mcast_grp 0
+	is max_raw_ipv6_qp 0
+	is max_ah 0
+}
+
+mtu_follows_the_netdev() {
+	read_info
+	is active_mtu "1024 (3)"
+	ip link set wd0 mtu 9000
+	read_info
+	is active_mtu "4096 (5)"
+	ip link set wd0 mtu 1500
+}
+
+speed_is_known() {
+	read_info
+	value active_width | grep -qE '^(1|2|4|8|12)X' || fail "width: $(value active_width)"
+	value active_speed | grep -qE '^[0-9.]+ Gbps' || fail "speed: $(value active_speed)"
+}
+
+watch_is_ready() { [ -s "$tmp/watch" ]; }
+
+port_follows_the_netdev() {
+	start 40 "$tmp/watch" stdbuf -oL ibv_asyncwatch -d "$dev"
+	for _ in $(seq 100); do watch_is_ready && break; sleep 0.1; done
+	ip link set wd0 down
+	sleep 0.5
+	read_info
+	is state "PORT_DOWN (1)"
+	ip link set wd0 up
+	sleep 0.5
+	read_info
+	is state "PORT_ACTIVE (4)"
+	# Addresses go with "down" for IPv6.
+	ip addr add "$saddr6/64" dev wd0 nodad
+	cat "$tmp/watch"
+	expect 'PORT_ERR' "$tmp/watch" 1
+	expect 'PORT_ACTIVE' "$tmp/watch" 1
+}
+
+rdma_dev_shows_it() {
+	rdma dev show "$dev" | tee "$tmp/out"
+	expect "^[0-9]+: $dev: node_type rnic " "$tmp/out" 1
+	expect 'node_guid [0-9a-f:]+ sys_image_guid [0-9a-f:]+' "$tmp/out"
+	rdma link show "$dev/1" | tee "$tmp/out"
+	expect "^link $dev/1 state ACTIVE physical_state LINK_UP netdev wd0" "$tmp/out" 1
+}
+
+# Objects of a living connection, then none.
+rdma_resource_shows_objects() {
+	serve 7174 120 rping -s -P -a "$saddr4"
+	start 100 "$tmp/client.log" rping -c -a "$saddr4" -C 1000000
+	for _ in $(seq 100); do
+		rdma resource show qp >"$tmp/qp"
+		[ "$(grep -c 'state RTS' "$tmp/qp")" -ge 2 ] && break
+		sleep 0.2
+	done
+	cat "$tmp/qp"
+	expect "link $dev/1 lqpn [0-9]+ .*type RC state RTS .*comm rping" "$tmp/qp" 2
+	rdma resource show cm_id | tee "$tmp/cm"
+	expect "state LISTEN ps TCP pid [0-9]+ comm rping src-addr $saddr4:7174" "$tmp/cm" 1
+	expect "state CONNECT ps TCP .*dst-addr $saddr4:7174" "$tmp/cm" 1
+	rdma resource show mr dev "$dev" | tee "$tmp/mr"
+	expect 'comm rping' "$tmp/mr"
+	rdma resource show cq dev "$dev" | tee "$tmp/cq"
+	expect 'comm rping' "$tmp/cq" 2
+	rdma resource show pd dev "$dev" | tee "$tmp/pd"
+	expect 'comm rping' "$tmp/pd"
+}
+
+counters() { rdma statistic show link "$dev/1" | tr ' ' '\n' | grep -A1 -x "$1" | tail -n 1; }
+
+counters_count() {
+	local before
+	before=$(counters tx_messages)
+	serve 7174 60 rping -s -a "$saddr4" -C 5
+	client 60 rping -c -a "$saddr4" -C 5
+	served
+	rdma statistic show link "$dev/1"
+	# 5 rounds: two Sends each way, one Read, one Write and what goes with it.
+	[ $(($(counters tx_messages) - before)) -ge 30 ] || fail "tx_messages hardly moved"
+	[ "$(counters rx_messages)" = "$(counters tx_messages)" ] || fail "rx and tx differ"
+	[ "$(counters connections_active)" -ge 1 ] || fail "connections_active"
+	[ "$(counters rx_crc_errors)" = 0 ] || fail "rx_crc_errors"
+}
+
+topology_dummy
+t "ibv_devinfo -v is complete" complete
+t "GUIDs are there" guids
+t "GID 0 is the MAC" gid_is_the_mac
+t "limits are stated" limits
+t "active MTU follows the netdev" mtu_follows_the_netdev
+t "width and speed are known" speed_is_known
+t "port state follows the netdev, with events" port_follows_the_netdev
+t "rdma dev and rdma link show the device" rdma_dev_shows_it
+t "rdma resource shows the objects of a connection" rdma_resource_shows_objects
+t "rdma statistic counts messages" counters_count
+finish

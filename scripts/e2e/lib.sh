@@ -1,0 +1,291 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# What the end-to-end suites share: TAP, topologies, programs with deadlines.
+# Sourced by scripts/e2e/*.sh, which run as root in a throw-away guest.
+#
+# A suite sources this file, calls "suite", builds a topology, runs its tests
+# with "t NAME FUNCTION [ARG]..." and ends with "finish". A test function runs
+# in a subshell under set -e: the first command that fails, fails it. What it
+# printed is shown only then. Every test must also leave no RDMA object, no
+# process and no complaint of the kernel behind.
+#
+# DRIVER names the link type, so that the scripts can be proven with siw.
+
+set -uo pipefail
+
+driver=${DRIVER:-weft}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tmp=$(mktemp -d)
+dev=${driver}0
+tests=0 failures=0
+srv=() cli=()
+# Emulated CPUs are slow: one knob stretches every deadline.
+slow=${E2E_SLOW:-1}
+# cmtime and many clients at once need descriptors by the hundred.
+ulimit -n 65536
+
+# --- TAP ---------------------------------------------------------------------
+
+suite() {
+	suite_name=$1
+	echo "TAP version 13"
+	echo "# suite $suite_name on $(uname -r), driver $driver"
+	sed 's/^/# /'
+	cleanup >/dev/null 2>&1
+	trap suite_exit EXIT
+	trap 'exit 143' TERM INT
+}
+
+suite_exit() {
+	cleanup >"$tmp/cleanup" 2>&1
+	rm -rf "$tmp"
+}
+
+finish() {
+	echo "1..$tests"
+	[ "$failures" -eq 0 ]
+	exit
+}
+
+diagnose() { sed 's/^/#   /' | tail -n "${1:-60}"; }
+
+_verdict() {
+	local rc=$1 name=$2 seconds=$3
+	tests=$((tests + 1))
+	if [ "$rc" -eq 77 ]; then
+		echo "ok $tests - $suite_name: $name # SKIP $(tail -n 1 "$tmp/test.log")"
+	elif [ "$rc" -eq 0 ]; then
+		echo "ok $tests - $suite_name: $name"
+		[ "$seconds" -lt 5 ] || echo "#   took $seconds s"
+	else
+		failures=$((failures + 1))
+		echo "not ok $tests - $suite_name: $name"
+		echo "#   status $rc after $seconds s"
+		diagnose <"$tmp/test.log"
+	fi
+}
+
+# skip REASON: from within a test.
+skip() {
+	echo "$*"
+	exit 77
+}
+
+# t NAME FUNCTION [ARG]...: run one test.
+t() {
+	local name=$1 rc began=$SECONDS
+	shift
+	dmesg | wc -l >"$tmp/dmesg.lines"
+	(
+		trap '[ -z "$(jobs -p)" ] || kill_jobs 2>/dev/null' EXIT
+		set -e
+		"$@"
+	) >"$tmp/test.log" 2>&1 </dev/null
+	rc=$?
+	if [ "$rc" -eq 0 ]; then
+		after_test >>"$tmp/test.log" 2>&1 || rc=99
+	fi
+	_verdict "$rc" "$name" $((SECONDS - began))
+}
+
+# fail REASON: from within a test.
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+# kill_jobs: what a test left running. TERM, because timeout passes it on.
+kill_jobs() {
+	set +e
+	pkill -TERM -P "$BASHPID"
+	sleep 0.2
+	pkill -KILL -P "$BASHPID"
+	wait
+}
+
+after_test() {
+	idle || return 1
+	new_splats
+}
+
+splat='BUG:|kernel BUG|WARNING:|Oops|general protection|Unable to handle|blocked for more'
+splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic'
+splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
+splat+='|unregister_netdevice: waiting|bad page state'
+
+# new_splats: fails when the kernel complained since the test began.
+new_splats() {
+	dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))" >"$tmp/dmesg"
+	grep -E "$splat" "$tmp/dmesg" || return 0
+	echo "FAILED: the kernel complained:"
+	cat "$tmp/dmesg"
+	return 1
+}
+
+# --- RDMA objects --------------------------------------------------------------
+
+# objects: "pd 0 cq 0 ..." of every device of the driver.
+objects() {
+	rdma resource show 2>/dev/null | sed -nE "s/^[0-9]+: (${driver}[^:]*): /\1 /p"
+}
+
+# idle [SECONDS]: wait until no device has any object left.
+idle() {
+	local end=$((SECONDS + ${1:-10}))
+	while objects | grep -qE ' [1-9][0-9]*( |$)'; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "FAILED: objects left behind:"
+			objects
+			rdma resource show cm_id
+			rdma resource show qp
+			return 1
+		fi
+		sleep 0.2
+	done
+}
+
+# --- Topologies ------------------------------------------------------------------
+
+addr4=10.77.0.1
+addr6=fd77::1
+peer4=10.77.0.2
+peer6=fd77::2
+
+# topology_dummy: one device; client and server in one namespace, their bytes
+# travel through TCP over lo.
+topology_dummy() {
+	modprobe -q dummy
+	modprobe -q ipv6
+	ip link add wd0 type dummy
+	ip link set wd0 up
+	ip addr add "$addr4/24" dev wd0
+	ip addr add "$addr6/64" dev wd0 nodad
+	rdma link add "$dev" type "$driver" netdev wd0
+	srv=() cli=()
+	saddr4=$addr4 saddr6=$addr6
+}
+
+# topology_veth: two namespaces, one device in each, joined by a veth pair.
+topology_veth() {
+	modprobe -q veth
+	modprobe -q ipv6
+	ip netns add wa
+	ip netns add wb
+	ip link add va netns wa mtu 1500 type veth peer name vb netns wb mtu 1500
+	_veth_end wa va "$addr4" "$addr6" "${driver}a"
+	_veth_end wb vb "$peer4" "$peer6" "${driver}b"
+	srv=(ip netns exec wa) cli=(ip netns exec wb)
+	# shellcheck disable=SC2034  # for the suites
+	saddr4=$addr4 saddr6=$addr6
+}
+
+_veth_end() {
+	ip -n "$1" link set lo up
+	ip -n "$1" link set "$2" up
+	ip -n "$1" addr add "$3/24" dev "$2"
+	ip -n "$1" addr add "$4/64" dev "$2" nodad
+	ip netns exec "$1" rdma link add "$5" type "$driver" netdev "$2"
+}
+
+# cleanup: everything any topology or test made.
+cleanup() {
+	local name ns
+	pkill -KILL -x 'rping|ucmatose|cmtime|rstream|riostream|rcopy|tcpdump' 2>/dev/null
+	for name in $(rdma link show | sed -n "s,^link \($driver[^/]*\)/.*,\1,p"); do
+		timeout 20 rdma link delete "$name"
+	done
+	ip link show type dummy | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p' |
+		while read -r name; do ip link delete "$name"; done
+	for ns in wa wb; do ip netns delete "$ns" 2>/dev/null; done
+}
+
+# --- Programs with deadlines -------------------------------------------------------
+
+# limit SECONDS COMMAND...: it ends by then, or fails with status 124.
+limit() { timeout --foreground -k 2 "$(($1 * slow))" "${@:2}"; }
+
+# start SECONDS FILE COMMAND...: the same in the background, its output in FILE,
+# its process id in $started. (A function call in the background would put a
+# shell between us and the program.)
+start() {
+	timeout --foreground -k 2 "$(($1 * slow))" "${@:3}" >"$2" 2>&1 &
+	started=$!
+}
+
+# listening PORT: does anything listen there, in the server's namespace?
+listening() {
+	"${srv[@]}" cat /proc/net/tcp /proc/net/tcp6 |
+		awk -v port=":$(printf %04X "$1")" '
+			$4 == "0A" && $2 ~ port "$" { found = 1 } END { exit !found }'
+}
+
+# serve PORT SECONDS COMMAND...: start a server and wait until it listens.
+# Its output goes to $tmp/server.log, its process id to $server.
+serve() {
+	local port=$1 seconds=$2 end=$((SECONDS + 15 * slow))
+	shift 2
+	start "$seconds" "$tmp/server.log" "${srv[@]}" "$@"
+	server=$started
+	until listening "$port"; do
+		kill -0 "$server" 2>/dev/null || fail_server "it ended before it listened"
+		[ "$SECONDS" -lt "$end" ] || fail_server "it does not listen on port $port"
+		sleep 0.1
+	done
+}
+
+fail_server() {
+	echo "server: $1; it said:"
+	cat "$tmp/server.log"
+	fail "server: $1"
+}
+
+# served: the server started last has to end by itself, with status 0.
+served() {
+	local rc=0
+	wait "$server" || rc=$?
+	[ "$rc" -eq 0 ] || fail_server "status $rc"
+}
+
+# stop_server: end a persistent one.
+stop_server() {
+	kill -TERM "$server" 2>/dev/null || true
+	wait "$server" 2>/dev/null || true
+}
+
+# client SECONDS COMMAND...: run a client, output shown and kept in client.log.
+client() {
+	local seconds=$1 rc=0
+	shift
+	limit "$seconds" "${cli[@]}" "$@" >"$tmp/client.log" 2>&1 || rc=$?
+	cat "$tmp/client.log"
+	[ "$rc" -eq 0 ] && return 0
+	echo "client: status $rc; the server said:"
+	cat "$tmp/server.log"
+	return "$rc"
+}
+
+# expect PATTERN FILE [COUNT]: lines that match; without COUNT at least one.
+expect() {
+	local n
+	n=$(grep -cE -e "$1" "$2") || true
+	if [ -z "${3:-}" ]; then
+		[ "$n" -gt 0 ] && return 0
+		echo "no line matches '$1' in $(basename "$2"):"
+	else
+		[ "$n" -eq "$3" ] && return 0
+		echo "$n lines match '$1' in $(basename "$2"), expected $3:"
+	fi
+	tail -n 40 "$2"
+	fail "output is not as expected"
+}
+
+refuse() {
+	! grep -nE -e "$1" "$2" || fail "'$1' must not stand in $(basename "$2")"
+}
+
+# compile NAME: build scripts/e2e/progs/NAME.c, print the program's path.
+compile() {
+	[ -x "$tmp/$1" ] || cc -O1 -Wall -Werror -o "$tmp/$1" "$here/progs/$1.c" \
+		-lrdmacm -libverbs -lpthread || fail "cannot compile $1"
+	echo "$tmp/$1"
+}

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# perftest: bandwidth and latency programs of Send, Write and Read, in their
+# modes. -R is needed on every iWARP device.
+. "$(dirname "$0")/lib.sh"
+
+suite perftest <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+# both PROGRAM OPTION...: run a pair; the table is in client.log.
+both() {
+	local program=$1
+	shift
+	serve 18515 120 "$program" -R -d "$dev" -F "$@"
+	client 120 "$program" -R -d "$dev" -F "$@" "$saddr4"
+	served
+	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
+}
+
+# row SIZE ITERATIONS: the table has that line. Its figures are not judged: on
+# a busy machine perftest fails to calibrate its clock and prints 0.00.
+row() {
+	awk -v size="$1" -v n="$2" '$1 == size && $2 == n && NF >= 5 { ok = 1 }
+		END { exit !ok }' "$tmp/client.log" ||
+		fail "no measurement of $2 messages of $1 octets"
+}
+
+bw() {
+	local program=$1 size=$2 count=$3
+	shift 3
+	both "$program" -s "$size" -n "$count" "$@"
+	row "$size" "$((count * ${qps:-1}))"
+}
+
+# All sizes from 2 octets to 8 MB.
+all_sizes() {
+	both "$1" -a -n 5
+	row 2 5
+	row 65536 5
+	row 8388608 5
+}
+
+eight_qps() { qps=8 bw "$1" 4096 100 -q 8; }
+
+lat() {
+	both "$1" -s 64 -n 200
+	row 64 200
+}
+
+lat_all_sizes() {
+	both "$1" -a -n 5
+	row 2 5
+	row 8388608 5
+}
+
+lat_events() {
+	both "$1" -s 64 -n 100 -e
+	row 64 100
+}
+
+topology_dummy
+for verb in send write read; do
+	t "ib_${verb}_bw of 64 KiB" bw "ib_${verb}_bw" 65536 50
+	t "ib_${verb}_bw -a" all_sizes "ib_${verb}_bw"
+	t "ib_${verb}_bw -b" bw "ib_${verb}_bw" 4096 100 -b
+	t "ib_${verb}_bw -q 8" eight_qps "ib_${verb}_bw"
+	t "ib_${verb}_bw -l 16" bw "ib_${verb}_bw" 4096 160 -l 16
+	[ "$verb" = write ] || t "ib_${verb}_bw -e" bw "ib_${verb}_bw" 4096 100 -e
+	t "ib_${verb}_lat of 64 octets" lat "ib_${verb}_lat"
+	t "ib_${verb}_lat -a" lat_all_sizes "ib_${verb}_lat"
+	[ "$verb" = write ] || t "ib_${verb}_lat -e" lat_events "ib_${verb}_lat"
+done
+t "ib_send_bw of one octet, old post functions" bw ib_send_bw 1 200 --use_old_post_send
+t "ib_send_bw, short queues" bw ib_send_bw 4096 100 -t 8 -r 8
+finish

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The agent's loop: reads commands, looks after events and completions.
+ *
+ * A command is a word and key=value pairs; the answer is one line "ok ..." or
+ * "err NUMBER ...". Lines "event", "wc", "cqevent" and "async" come when they do.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ibv_context *device;
+struct rdma_event_channel *cm_channel;
+
+/* --- answers ---------------------------------------------------------------- */
+
+static void say(const char *prefix, const char *format, va_list list)
+{
+	printf("%s", prefix);
+	vprintf(format, list);
+	putchar('\n');
+}
+
+void ok(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	say("ok ", format, list);
+	va_end(list);
+}
+
+void err(int number, const char *format, ...)
+{
+	char prefix[64];
+	va_list list;
+
+	snprintf(prefix, sizeof(prefix), "err %d ", number);
+	va_start(list, format);
+	say(prefix, format, list);
+	va_end(list);
+}
+
+void line(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	say("", format, list);
+	va_end(list);
+}
+
+int from_hex(const char *hex, uint8_t *out, size_t room)
+{
+	size_t len = strlen(hex) / 2, i;
+	unsigned int octet;
+
+	if (len > room)
+		return -1;
+	for (i = 0; i < len; i++) {
+		if (sscanf(hex + 2 * i, "%2x", &octet) != 1)
+			return -1;
+		out[i] = octet;
+	}
+	return len;
+}
+
+void print_hex(const void *data, size_t len)
+{
+	const uint8_t *octet = data;
+
+	while (len--)
+		printf("%02x", *octet++);
+}
+
+/* --- commands --------------------------------------------------------------- */
+
+const char *arg_str(const struct args *a, const char *key, const char *missing)
+{
+	for (int i = 0; i < a->count; i++)
+		if (!strcmp(a->key[i], key))
+			return a->value[i];
+	return missing;
+}
+
+uint64_t arg_num(const struct args *a, const char *key, uint64_t missing)
+{
+	const char *text = arg_str(a, key, NULL);
+
+	return text ? strtoull(text, NULL, 0) : missing;
+}
+
+/* dev name=: take the device of that name; tells what it can do. */
+static void cmd_dev(const struct args *a)
+{
+	struct ibv_context **list = rdma_get_devices(NULL);
+	const char *name = arg_str(a, "name", "");
+	struct ibv_device_attr attr;
+
+	for (int i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]->device), name))
+			device = list[i];
+	if (!device) {
+		err(ENODEV, "no device %s", name);
+		return;
+	}
+	if (ibv_query_device(device, &attr)) {
+		err(errno, "query");
+		return;
+	}
+	fcntl(device->async_fd, F_SETFL, O_NONBLOCK);
+	ok("rd_atom=%d init_rd_atom=%d atomic_cap=%d flags=%#x sge=%d qp_wr=%d",
+	   attr.max_qp_rd_atom, attr.max_qp_init_rd_atom, attr.atomic_cap, attr.device_cap_flags,
+	   attr.max_sge, attr.max_qp_wr);
+}
+
+/* sync: everything there is to report by now is reported before the answer. */
+static void cmd_sync(const struct args *a)
+{
+	(void)a;
+	poll_queues();
+	conn_event();
+	poll_queues();
+	ok("sync");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(const struct args *a);
+} commands[] = {
+	{ "dev", cmd_dev },		{ "sync", cmd_sync },
+	{ "pd", cmd_pd },		{ "mr", cmd_mr },
+	{ "rereg", cmd_rereg },		{ "dereg", cmd_dereg },
+	{ "mw", cmd_mw },		{ "dealloc", cmd_dealloc },
+	{ "fill", cmd_fill },		{ "poke", cmd_poke },
+	{ "peek", cmd_peek },		{ "hash", cmd_hash },
+	{ "guard", cmd_guard },		{ "listen", cmd_listen },
+	{ "resolve", cmd_resolve },	{ "qp", cmd_qp },
+	{ "connect", cmd_connect },	{ "accept", cmd_accept },
+	{ "reject", cmd_reject },	{ "disconnect", cmd_disconnect },
+	{ "destroy", cmd_destroy },	{ "query", cmd_query },
+	{ "modify", cmd_modify },	{ "cq", cmd_cq },
+	{ "poll", cmd_poll },		{ "arm", cmd_arm },
+	{ "dropcq", cmd_dropcq },	{ "post", cmd_post },
+};
+
+static void run_line(char *text)
+{
+	struct args a = { 0 };
+	char *save, *word, *verb = strtok_r(text, " ", &save);
+
+	if (!verb)
+		return;
+	while ((word = strtok_r(NULL, " ", &save)) && a.count < MAX_ARGS) {
+		char *sign = strchr(word, '=');
+
+		if (!sign)
+			continue;
+		*sign = '\0';
+		a.key[a.count] = word;
+		a.value[a.count++] = sign + 1;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!strcmp(commands[i].name, verb)) {
+			commands[i].run(&a);
+			return;
+		}
+	}
+	err(ENOSYS, "%s", verb);
+}
+
+/* Returns false at the end of the input. */
+static bool read_commands(void)
+{
+	static char buf[1 << 18];
+	static size_t fill;
+	ssize_t got = read(0, buf + fill, sizeof(buf) - fill - 1);
+	char *start = buf, *end;
+
+	if (got <= 0)
+		return got < 0 && errno == EINTR;
+	fill += got;
+	buf[fill] = '\0';
+	while ((end = strchr(start, '\n'))) {
+		*end = '\0';
+		run_line(start);
+		fflush(stdout);
+		start = end + 1;
+	}
+	fill -= start - buf;
+	memmove(buf, start, fill);
+	return true;
+}
+
+/* --- events ----------------------------------------------------------------- */
+
+static void async_event(void)
+{
+	struct ibv_async_event event;
+	struct conn *c = NULL;
+
+	if (!device || ibv_get_async_event(device, &event))
+		return;
+	switch (event.event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		c = conn_of_qp(event.element.qp->qp_num);
+		break;
+	default:
+		break;
+	}
+	line("async type=%d k=%d name=%s", event.event_type, c ? c->k : 0,
+	     ibv_event_type_str(event.event_type));
+	ibv_ack_async_event(&event);
+}
+
+static int gather(struct pollfd *fds, struct queue **owners)
+{
+	int n = 0;
+
+	fds[n++] = (struct pollfd){ .fd = 0, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = cm_channel->fd, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = device ? device->async_fd : -1, .events = POLLIN };
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		if (!queues[i].channel)
+			continue;
+		owners[n] = &queues[i];
+		fds[n++] = (struct pollfd){ .fd = queues[i].channel->fd, .events = POLLIN };
+	}
+	return n;
+}
+
+int main(void)
+{
+	struct queue *owners[MAX_OBJECTS + 3];
+	struct pollfd fds[MAX_OBJECTS + 3];
+
+	cm_channel = rdma_create_event_channel();
+	if (!cm_channel) {
+		err(errno, "no rdma_cm");
+		return 1;
+	}
+	fcntl(cm_channel->fd, F_SETFL, O_NONBLOCK);
+	for (;;) {
+		int n = gather(fds, owners);
+
+		poll(fds, n, 1);
+		conn_event();
+		if (fds[2].revents)
+			async_event();
+		for (int i = 3; i < n; i++)
+			if (fds[i].revents)
+				queue_event(owners[i]);
+		poll_queues();
+		fflush(stdout);
+		if (fds[0].revents && !read_commands())
+			return 0;
+	}
+}

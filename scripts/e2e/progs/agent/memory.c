@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Protection domains, regions between guards, windows.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GUARD		8192U
+#define GUARD_OCTET	0xa5
+
+static struct {
+	char name[32];
+	struct ibv_pd *pd;
+} pds[MAX_OBJECTS];
+
+static struct {
+	char name[32];
+	struct ibv_mw *mw;
+} windows[MAX_OBJECTS];
+
+static struct region regions[MAX_OBJECTS];
+
+struct ibv_pd *find_pd(const char *name)
+{
+	for (int i = 0; i < MAX_OBJECTS; i++)
+		if (pds[i].pd && !strcmp(pds[i].name, name))
+			return pds[i].pd;
+	return NULL;
+}
+
+struct region *find_region(const char *name)
+{
+	for (int i = 0; i < MAX_OBJECTS; i++)
+		if (regions[i].map && !strcmp(regions[i].name, name))
+			return &regions[i];
+	return NULL;
+}
+
+struct ibv_mw *find_window(const char *name)
+{
+	for (int i = 0; i < MAX_OBJECTS; i++)
+		if (windows[i].mw && !strcmp(windows[i].name, name))
+			return windows[i].mw;
+	return NULL;
+}
+
+int parse_access(const char *letters)
+{
+	int access = 0;
+
+	for (; *letters; letters++) {
+		switch (*letters) {
+		case 'l': access |= IBV_ACCESS_LOCAL_WRITE; break;
+		case 'w': access |= IBV_ACCESS_REMOTE_WRITE; break;
+		case 'r': access |= IBV_ACCESS_REMOTE_READ; break;
+		case 'a': access |= IBV_ACCESS_REMOTE_ATOMIC; break;
+		case 'b': access |= IBV_ACCESS_MW_BIND; break;
+		case 'z': access |= IBV_ACCESS_ZERO_BASED; break;
+		default: break;
+		}
+	}
+	return access;
+}
+
+/* pd name= */
+void cmd_pd(const struct args *a)
+{
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		if (pds[i].pd)
+			continue;
+		pds[i].pd = ibv_alloc_pd(device);
+		if (!pds[i].pd)
+			break;
+		snprintf(pds[i].name, sizeof(pds[i].name), "%s", arg_str(a, "name", "pd"));
+		ok("pd");
+		return;
+	}
+	err(errno, "pd");
+}
+
+static int map_region(struct region *r, size_t len, size_t shift)
+{
+	r->map_len = 2 * GUARD + ((len + shift + 4095) & ~(size_t)4095);
+	r->map = mmap(NULL, r->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (r->map == MAP_FAILED) {
+		r->map = NULL;
+		return errno;
+	}
+	r->buf = r->map + GUARD + shift;
+	r->len = len;
+	memset(r->map, GUARD_OCTET, r->map_len);
+	memset(r->buf, 0, len);
+	return 0;
+}
+
+static void unmap_region(struct region *r)
+{
+	munmap(r->map, r->map_len);
+	memset(r, 0, sizeof(*r));
+}
+
+static int register_region(struct region *r, const struct args *a)
+{
+	int access = parse_access(arg_str(a, "access", "l"));
+
+	r->iova = arg_num(a, "iova", access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)r->buf);
+	if (arg_str(a, "iova", NULL))
+		r->mr = ibv_reg_mr_iova(r->pd, r->buf, r->len, r->iova, access);
+	else
+		r->mr = ibv_reg_mr(r->pd, r->buf, r->len, access);
+	return r->mr ? 0 : errno;
+}
+
+/*
+ * mr name= pd= len= access=letters of lwrabz [iova=] [shift=octets into a page]
+ * [prot=r: make the pages read-only first]
+ */
+void cmd_mr(const struct args *a)
+{
+	struct region *r = NULL;
+	int ret;
+
+	for (int i = 0; i < MAX_OBJECTS && !r; i++)
+		if (!regions[i].map)
+			r = &regions[i];
+	if (!r) {
+		err(ENOSPC, "regions");
+		return;
+	}
+	r->pd = find_pd(arg_str(a, "pd", "pd"));
+	ret = map_region(r, arg_num(a, "len", 4096), arg_num(a, "shift", 0));
+	if (ret) {
+		err(ret, "mmap");
+		return;
+	}
+	if (!strcmp(arg_str(a, "prot", ""), "r"))
+		mprotect(r->map, r->map_len, PROT_READ);
+	ret = register_region(r, a);
+	if (ret) {
+		unmap_region(r);
+		err(ret, "ibv_reg_mr");
+		return;
+	}
+	snprintf(r->name, sizeof(r->name), "%s", arg_str(a, "name", "mr"));
+	ok("addr=%#lx iova=%#lx lkey=%u rkey=%u", (unsigned long)r->buf, (unsigned long)r->iova,
+	   r->mr->lkey, r->mr->rkey);
+}
+
+/* rereg name= access= */
+void cmd_rereg(const struct args *a)
+{
+	struct region *r = find_region(arg_str(a, "name", "mr"));
+	int ret;
+
+	if (!r) {
+		err(ENOENT, "region");
+		return;
+	}
+	ret = ibv_rereg_mr(r->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			   parse_access(arg_str(a, "access", "l")));
+	if (ret)
+		err(errno, "rereg");
+	else
+		ok("lkey=%u rkey=%u", r->mr->lkey, r->mr->rkey);
+}
+
+/* dereg name= [keep=1: the memory stays, for hash and guard] */
+void cmd_dereg(const struct args *a)
+{
+	struct region *r = find_region(arg_str(a, "name", "mr"));
+	int ret = 0;
+
+	if (!r) {
+		err(ENOENT, "region");
+		return;
+	}
+	if (r->mr)
+		ret = ibv_dereg_mr(r->mr);
+	if (ret) {
+		err(ret, "dereg");
+		return;
+	}
+	r->mr = NULL;
+	if (!arg_num(a, "keep", 0))
+		unmap_region(r);
+	ok("dereg");
+}
+
+/* mw name= pd= type=1|2 */
+void cmd_mw(const struct args *a)
+{
+	enum ibv_mw_type type = arg_num(a, "type", 2) == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
+
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		if (windows[i].mw)
+			continue;
+		windows[i].mw = ibv_alloc_mw(find_pd(arg_str(a, "pd", "pd")), type);
+		if (!windows[i].mw)
+			break;
+		snprintf(windows[i].name, sizeof(windows[i].name), "%s", arg_str(a, "name", "mw"));
+		ok("rkey=%u", windows[i].mw->rkey);
+		return;
+	}
+	err(errno, "mw");
+}
+
+/* dealloc name=: of a window */
+void cmd_dealloc(const struct args *a)
+{
+	const char *name = arg_str(a, "name", "mw");
+
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		int ret;
+
+		if (!windows[i].mw || strcmp(windows[i].name, name))
+			continue;
+		ret = ibv_dealloc_mw(windows[i].mw);
+		if (ret) {
+			err(ret, "dealloc");
+			return;
+		}
+		windows[i].mw = NULL;
+		ok("dealloc");
+		return;
+	}
+	err(ENOENT, "window");
+}
+
+static uint8_t *part(const struct args *a, struct region **r, size_t *len)
+{
+	size_t off = arg_num(a, "off", 0);
+
+	*r = find_region(arg_str(a, "name", "mr"));
+	if (!*r || off > (*r)->len) {
+		err(ENOENT, "region");
+		return NULL;
+	}
+	*len = arg_num(a, "len", (*r)->len - off);
+	if (*len > (*r)->len - off) {
+		err(ERANGE, "region");
+		return NULL;
+	}
+	return (*r)->buf + off;
+}
+
+/* fill name= [off=] [len=] octet= */
+void cmd_fill(const struct args *a)
+{
+	struct region *r;
+	size_t len;
+	uint8_t *at = part(a, &r, &len);
+
+	if (!at)
+		return;
+	memset(at, (int)arg_num(a, "octet", 0), len);
+	ok("fill");
+}
+
+/* poke name= off= hex= */
+void cmd_poke(const struct args *a)
+{
+	const char *hex = arg_str(a, "hex", "");
+	struct region *r;
+	size_t len;
+	uint8_t *at = part(a, &r, &len);
+
+	if (!at)
+		return;
+	if (from_hex(hex, at, len) < 0)
+		err(EINVAL, "hex");
+	else
+		ok("poke");
+}
+
+/* peek name= off= len= */
+void cmd_peek(const struct args *a)
+{
+	struct region *r;
+	size_t len;
+	const uint8_t *at = part(a, &r, &len);
+
+	if (!at)
+		return;
+	printf("ok hex=");
+	print_hex(at, len);
+	putchar('\n');
+}
+
+static uint32_t crc32(const uint8_t *data, size_t len)
+{
+	static uint32_t table[256];
+	uint32_t crc = ~0U;
+
+	for (uint32_t n = 0; n < 256; n++) {
+		table[n] = n;
+		for (int bit = 0; bit < 8; bit++)
+			table[n] = table[n] >> 1 ^ (table[n] & 1 ? 0xedb88320U : 0);
+	}
+	while (len--)
+		crc = crc >> 8 ^ table[(crc ^ *data++) & 0xff];
+	return ~crc;
+}
+
+/* hash name= [off=] [len=]: the CRC-32 of zlib */
+void cmd_hash(const struct args *a)
+{
+	struct region *r;
+	size_t len;
+	const uint8_t *at = part(a, &r, &len);
+
+	if (at)
+		ok("crc32=%u", crc32(at, len));
+}
+
+/* guard name=: is everything around the buffer as it was? */
+void cmd_guard(const struct args *a)
+{
+	struct region *r = find_region(arg_str(a, "name", "mr"));
+
+	if (!r) {
+		err(ENOENT, "region");
+		return;
+	}
+	for (uint8_t *at = r->map; at < r->map + r->map_len; at++) {
+		if (at == r->buf)
+			at += r->len;
+		if (at < r->map + r->map_len && *at != GUARD_OCTET) {
+			err(EFAULT, "guard broken at %ld", (long)(at - r->buf));
+			return;
+		}
+	}
+	ok("intact");
+}

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# The other programs of rdmacm-utils: connection storms, rsockets, and a
+# passive side that sends first.
+. "$(dirname "$0")/lib.sh"
+
+suite rdmacm <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+# The passive side sends first: needs the peer-to-peer start-up, or buffering.
+passive_side_first() {
+	serve 7471 120 ucmatose -c 4 -C 20 -S 4096
+	client 120 ucmatose -s "$saddr4" -c 4 -C 20 -S 4096
+	served
+	expect 'data transfers complete' "$tmp/client.log" 1
+	expect 'test complete' "$tmp/client.log" 1
+	expect 'return status 0' "$tmp/client.log" 1
+	expect 'return status 0' "$tmp/server.log" 1
+}
+
+ucmatose_defaults() {
+	serve 7471 120 ucmatose
+	client 120 ucmatose -s "$saddr4"
+	served
+	expect 'return status 0' "$tmp/client.log" 1
+}
+
+client_and_server() {
+	serve 7471 60 rdma_server -p 7471
+	client 60 rdma_client -s "$saddr4" -p 7471
+	served
+	expect 'end 0' "$tmp/client.log" 1
+	expect 'end 0' "$tmp/server.log" 1
+	refuse 'inline' "$tmp/client.log"
+}
+
+xserver() {
+	serve 7471 60 rdma_xserver -c r
+	client 60 rdma_xclient -s "$saddr4" -c r
+	served
+	expect 'end 0' "$tmp/client.log" 1
+	expect 'end 0' "$tmp/server.log" 1
+}
+
+# The server has no end of its own for all versions: stop it.
+connection_storm() {
+	serve 7471 200 cmtime
+	client 180 cmtime -s "$saddr4" -c 200 -t 20000
+	stop_server
+	expect '^connect +:' "$tmp/client.log" 1
+	expect '^disconnect +:' "$tmp/client.log" 1
+	refuse 'fail|error|timed out' "$tmp/client.log"
+}
+
+# stream PROGRAM: every size, data verified.
+stream() {
+	serve 7471 200 "$1" -T v -S all
+	client 180 "$1" -s "$saddr4" -T v -S all
+	served
+	expect '^64_lat|^64 ' "$tmp/client.log"
+	expect '^1m_lat|^1m ' "$tmp/client.log"
+	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+}
+
+# stream_with OPTION...: small runs in every calling style of rsockets.
+stream_with() {
+	serve 7471 60 rstream -S 4096 -C 50 "$@"
+	client 60 rstream -s "$saddr4" -S 4096 -C 50 "$@"
+	served
+	expect '4k' "$tmp/client.log"
+}
+
+copy_5_megabytes() {
+	head -c 5000000 /dev/urandom >"$tmp/original"
+	serve 7427 120 rcopy
+	client 100 rcopy "$tmp/original" "$saddr4:$tmp/copy"
+	stop_server
+	cmp "$tmp/original" "$tmp/copy"
+}
+
+topology_dummy
+t "ucmatose: the passive side sends first" passive_side_first
+t "ucmatose with its defaults" ucmatose_defaults
+t "rdma_server and rdma_client, inline" client_and_server
+t "rdma_xserver -c r" xserver
+t "cmtime: 200 connections" connection_storm
+t "rstream -T v -S all" stream rstream
+t "riostream -T v -S all" stream riostream
+t "rstream, blocking" stream_with -T b
+t "rstream, non-blocking" stream_with -T n
+t "rstream, asynchronous accept and connect" stream_with -T a
+t "rstream without inline data" stream_with -i 0
+t "rcopy of 5 MB" copy_5_megabytes
+finish

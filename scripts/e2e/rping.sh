@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# rping: Sends both ways, a Read and a Write per round, data compared (-V).
+. "$(dirname "$0")/lib.sh"
+
+suite rping <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+# rounds ADDRESS SIZE COUNT
+rounds() {
+	local addr=$1 size=$2 count=$3
+	serve 7174 120 rping -s -a "$addr" -v -V -C "$count" -S "$size"
+	client 120 rping -c -a "$addr" -v -V -C "$count" -S "$size"
+	served
+	expect '^ping data: rdma-ping-' "$tmp/client.log" "$count"
+	expect '^server ping data: rdma-ping-' "$tmp/server.log" "$count"
+	refuse 'error|mismatch|corrupt|fail' "$tmp/client.log"
+}
+
+# A persistent server makes a thread per connection; eight clients at once.
+eight_at_once() {
+	local i pids=()
+	serve 7174 150 rping -s -P -a "$saddr4" -v -V -S 4096
+	for i in 1 2 3 4 5 6 7 8; do
+		start 100 "$tmp/c$i" "${cli[@]}" rping -c -a "$saddr4" -v -V -C 20 -S 4096
+		pids+=("$started")
+	done
+	for i in 1 2 3 4 5 6 7 8; do
+		wait "${pids[i - 1]}" || { cat "$tmp/c$i"; fail "client $i"; }
+		expect '^ping data: rdma-ping-' "$tmp/c$i" 20
+	done
+	stop_server
+}
+
+one_after_another() {
+	serve 7174 100 rping -s -P -a "$saddr4" -v -V
+	for _ in 1 2 3; do
+		client 60 rping -c -a "$saddr4" -v -V -C 5
+		expect '^ping data: rdma-ping-' "$tmp/client.log" 5
+	done
+	stop_server
+}
+
+bound_source() {
+	serve 7174 60 rping -s -a "$saddr4" -C 3
+	client 60 rping -c -a "$saddr4" -I "$saddr4" -v -C 3
+	served
+}
+
+wildcard_listener() {
+	serve 7174 60 rping -s -C 3
+	client 60 rping -c -a "$saddr4" -v -C 3
+	served
+}
+
+wildcard_listener6() {
+	serve 7174 60 rping -s -a :: -C 3
+	client 60 rping -c -a "$saddr6" -v -C 3
+	served
+}
+
+# rping itself hangs when it cannot connect; ucmatose says why and ends.
+nobody_listens() {
+	local rc=0
+	limit 30 "${cli[@]}" ucmatose -s "$saddr4" -p 7999 >"$tmp/out" 2>&1 || rc=$?
+	cat "$tmp/out"
+	[ "$rc" -ne 0 ] || fail "connected to nobody"
+	[ "$rc" -ne 124 ] || fail "the client hung"
+	expect 'EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|[Cc]onnection refused' "$tmp/out" 1
+}
+
+topology_dummy
+t "100 rounds of 64 octets" rounds "$saddr4" 64 100
+t "100 rounds of 4096 octets" rounds "$saddr4" 4096 100
+t "100 rounds of 65000 octets" rounds "$saddr4" 65000 100
+t "IPv6" rounds "$saddr6" 4096 20
+t "a persistent server, one client after the other" one_after_another
+t "a persistent server, eight clients at once" eight_at_once
+t "a client bound to a source address" bound_source
+t "a server on the IPv4 wildcard" wildcard_listener
+t "a server on the IPv6 wildcard" wildcard_listener6
+t "nobody listens: the client is told so" nobody_listens
+finish

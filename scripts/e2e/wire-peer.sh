@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Every requirement that can be seen on the wire, against a peer that shares no
+# code with the module: scripts/wirepeer, over TCP, correct and broken.
+# WIRE_GROUPS and WIRE_ONLY choose tests: groups of wire-peer/test_*.py, patterns
+# of names or requirement ids.
+. "$(dirname "$0")/lib.sh"
+
+suite wire-peer <<'TOPOLOGY'
+  verbs agent, weft0 - va (wa, 10.77.0.1) === veth === vb (wb, 10.77.0.2) - plain TCP
+TOPOLOGY
+
+topology_wire() {
+	modprobe -q veth
+	modprobe -q sch_netem
+	ip netns add wa
+	ip netns add wb
+	ip link add va netns wa mtu 1500 type veth peer name vb netns wb mtu 1500
+	_veth_end wa va "$addr4" "$addr6" "$dev"
+	ip -n wb link set lo up
+	ip -n wb link set vb up
+	ip -n wb addr add "$peer4/24" dev vb
+	ip -n wb addr add "$peer6/64" dev vb nodad
+}
+
+topology_wire
+agent=$tmp/agent
+cc -O1 -Wall -Werror -o "$agent" "$here"/progs/agent/*.c -lrdmacm -libverbs ||
+	{ echo "Bail out! cannot compile the agent"; exit 1; }
+
+args=(--dev "$dev" --weft "$addr4" --own "$peer4" --slow "$slow")
+for group in ${WIRE_GROUPS:-}; do args+=(--group "$group"); done
+for only in ${WIRE_ONLY:-}; do args+=(--only "$only"); done
+export PYTHONDONTWRITEBYTECODE=1
+# Not "ip netns exec": that hides what /sys says of the device.
+nsenter --net=/run/netns/wb /usr/bin/python3 "$here/wire-peer/run.py" "${args[@]}" -- \
+	nsenter --net=/run/netns/wa "$agent"
+status=$?
+idle || status=1
+exit "$status"

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What all groups of tests share: the registry, connections, the aftermath.
+
+A test is a function of one Fixture, registered with the ids of the requirement
+rows it proves. When it returns, whatever it did to the other side, the guards
+around every region must stand, the kernel must not have complained, and the
+next connection must work.
+"""
+
+import itertools
+import os
+import time
+
+from agent import Agent, AgentError, NotSeen
+from wirepeer import mpa, peer, rdmap
+
+OK, LOC_LEN, LOC_QP_OP, LOC_PROT, FLUSH, MW_BIND, BAD_RESP = 0, 1, 2, 4, 5, 6, 7
+REM_INV, REM_ACCESS, REM_OP, FATAL = 9, 10, 11, 18
+WC_SEND, WC_WRITE, WC_READ, WC_CSWAP, WC_FADD, WC_BIND, WC_INV = range(7)
+WC_RECV, WC_RECV_IMM = 128, 129
+WITH_IMM, WITH_INV = 2, 8
+STATE_RTS, STATE_SQD, STATE_SQE, STATE_ERR = 3, 4, 5, 6
+
+TESTS = []
+
+
+class Skip(Exception):
+    """There is no means to run this here; the text says why."""
+
+
+def test(*rows, each=(None,)):
+    """Register a test for requirement rows; @each gives one result per case."""
+    def register(function):
+        for case in each:
+            TESTS.append((rows, function, case))
+        return function
+    return register
+
+
+def pattern(length, seed=1):
+    return bytes((n * 7 + (n >> 8) * 13 + seed) & 0xFF for n in range(length))
+
+
+class Region:
+    """A registered region of the agent."""
+
+    def __init__(self, fixture, name, fields, length):
+        self.fixture, self.name, self.len = fixture, name, length
+        self.addr, self.iova = fields["addr"], fields["iova"]
+        self.lkey, self.rkey = fields["lkey"], fields["rkey"]
+        self.registered = True
+
+    def _cmd(self, verb, **fields):
+        return self.fixture.agent.cmd(verb, name=self.name, **fields)
+
+    def poke(self, data, off=0):
+        for at in range(0, len(data), 32768):
+            self._cmd("poke", off=off + at, hex=data[at:at + 32768].hex())
+
+    def fill(self, octet, off=0, length=None):
+        self._cmd("fill", off=off, len=length, octet=octet)
+
+    def peek(self, off=0, length=None):
+        length = self.len - off if length is None else length
+        return bytes.fromhex(self._cmd("peek", off=off, len=length)["hex"])
+
+    def crc32(self, off=0, length=None):
+        return self._cmd("hash", off=off, len=length)["crc32"]
+
+    def sge(self, off=0, length=None):
+        return "%s:%d:%d" % (self.name, off, self.len - off if length is None else length)
+
+    def dereg(self, keep=False):
+        self._cmd("dereg", keep=int(keep))
+        self.registered = False
+        if not keep:
+            self.fixture.regions.remove(self)
+
+
+class Link:
+    """One connection: our end and the agent's."""
+
+    def __init__(self, fixture, wire, k):
+        self.f, self.peer, self.k = fixture, wire, k
+        self.agent = fixture.agent
+        self.posted = []            # receives, oldest first
+        self.slots = {}             # wr: (region, offset)
+
+    def post(self, op, wr=None, **fields):
+        wr = next(self.f.wr_ids) if wr is None else wr
+        self.agent.cmd("post", k=self.k, op=op, wr=wr, **fields)
+        return wr
+
+    def recv(self, count=1, size=1024, region=None, access="l"):
+        """Post receives, one after the other in a region of their own."""
+        if region is None:
+            region = self.f.mr(length=max(1, count * size), access=access, pd=self.f.pd_of[self.k])
+        for n in range(count):
+            wr = self.post("recv", sge=region.sge(n * size, size) if size else None)
+            self.posted.append(wr)
+            self.slots[wr] = (region, n * size)
+        return region
+
+    def wc(self, wr=None, status=OK, timeout=5, **match):
+        """The next completion; its status must be @status."""
+        if wr is not None:
+            match["wr"] = wr
+        found = self.agent.wait("wc", timeout, k=self.k, **match)
+        if found["wr"] in self.posted:
+            self.posted.remove(found["wr"])
+        if status is not None and found["status"] != status:
+            raise AssertionError("completion %s, due status %d" % (found, status))
+        return found
+
+    def received(self, payload, **match):
+        """The oldest receive completes with @payload."""
+        wr = self.posted[0]
+        region, off = self.slots[wr]
+        found = self.wc(wr=wr, **match)
+        if found["len"] != len(payload):
+            raise AssertionError("byte_len %d, due %d" % (found["len"], len(payload)))
+        if payload:
+            seen = region.peek(off, len(payload))
+            if seen != payload:
+                raise AssertionError("received %s..., due %s..." % (
+                    seen[:32].hex(), payload[:32].hex()))
+        return found
+
+    def event(self, kind, timeout=5, **match):
+        return self.agent.wait("event", timeout, k=self.k, type=kind, **match)
+
+    def no_wc(self, **match):
+        self.agent.none("wc", k=self.k, **match)
+
+    def state(self):
+        return self.agent.cmd("query", k=self.k)
+
+    def kick(self):
+        """The initiator's first FPDU, so that the responder may send."""
+        self.peer.write(0, 0)
+
+    def dead(self, asynchronous=None, statuses=(FLUSH,), timeout=8):
+        """The stream is at its end: event, everything posted completed in error."""
+        self.event("DISCONNECTED", timeout)
+        for wr in list(self.posted):
+            found = self.wc(wr=wr, status=None)
+            if found["status"] not in statuses and found["status"] != FLUSH:
+                raise AssertionError("completion %s, due one of %s" % (found, statuses))
+        if asynchronous:
+            self.agent.wait("async", 3, k=self.k)
+        elif asynchronous is False:
+            self.agent.none("async", k=self.k)
+        if self.state()["state"] not in (STATE_ERR, STATE_SQE):
+            raise AssertionError("QP state %s" % self.state())
+
+    def refused(self, layer, etype, code, bits="MD", ulpdu=None, statuses=(FLUSH,), **more):
+        """The segment sent last was answered with that Terminate, and all is over."""
+        ulpdu = self.peer.last_ulpdu if ulpdu is None else ulpdu
+        term = self.peer.expect_terminate(layer, etype, code, ulpdu, bits, **more)
+        self.peer.close()
+        self.dead(True, statuses)
+        return term
+
+    def terminated(self, *what, **more):
+        """As refused(), for errors that carry no headers."""
+        return self.refused(*what, bits="", ulpdu=b"", **more)
+
+
+class Fixture:
+    """What one test made, so that it can be taken away again."""
+
+    def __init__(self, world):
+        self.world = world
+        self.agent = world.agent
+        self.links, self.regions, self.windows, self.pds = [], [], [], ["pd"]
+        self.peers, self.listeners = [], []
+        self.pd_of = {}
+        self.wr_ids = itertools.count(1)
+        self.undo = []
+
+    # --- objects ---------------------------------------------------------------
+
+    def mr(self, length=4096, access="lwra", pd="pd", **more):
+        name = "m%d" % next(self.world.names)
+        fields = self.agent.cmd("mr", name=name, pd=pd, len=length, access=access, **more)
+        region = Region(self, name, fields, length)
+        self.regions.append(region)
+        return region
+
+    def pd(self):
+        name = "pd%d" % next(self.world.names)
+        self.agent.cmd("pd", name=name)
+        return name
+
+    def window(self, kind=2, pd="pd"):
+        name = "w%d" % next(self.world.names)
+        fields = self.agent.cmd("mw", name=name, pd=pd, type=kind)
+        self.windows.append(name)
+        return name, fields["rkey"]
+
+    # --- policy of the device ------------------------------------------------------
+
+    def policy(self, name, value):
+        """Set a policy file for this test; Skip if the module has none."""
+        path = "/sys/class/infiniband/%s/weft/%s" % (self.world.dev, name)
+        if not os.path.exists(path):
+            raise Skip("the module has no policy file '%s'" % name)
+        with open(path, encoding="ascii") as file:
+            was = file.read().strip()
+
+        def write(what):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("%s\n" % what)
+
+        write(value)
+        self.undo.append(lambda: write(was))
+
+    # --- connections -----------------------------------------------------------------
+
+    def connect(self, **more):
+        wire = peer.Peer.connect(self.world.weft, self.world.port, self.world.timeout, **more)
+        self.peers.append(wire)
+        return wire
+
+    def asked(self, timeout=5):
+        """The agent's connection request event, its link number in k."""
+        return self.agent.wait("event", timeout, type="CONNECT_REQUEST",
+                               listener=self.world.listener)
+
+    def passive(self, recv=4, size=1024, qp=None, pd="pd", ird=4, ord=4, pdata=b"", wire=None,
+                piece=None, accept=True, before_accept=None, **request):
+        """We connect, the agent accepts: full operation, nothing sent yet."""
+        wire = wire or self.connect()
+        wire.send_request(piece=piece, **request)
+        asked = self.asked()
+        link = Link(self, wire, asked["k"])
+        link.asked = asked
+        self.links.append(link)
+        self.pd_of[link.k] = pd
+        if not accept:
+            return link
+        self.agent.cmd("qp", k=link.k, pd=pd, cq="cq", **(qp or {}))
+        if recv:
+            link.recv(recv, size)
+        if before_accept:
+            before_accept(link)
+        self.agent.cmd("accept", k=link.k, ird=ird, ord=ord, pdata=pdata.hex() or None)
+        link.reply = wire.read_reply()
+        wire.full_operation(True)
+        return link
+
+    def running(self, **more):
+        """passive() with the gate open: the first FPDU was an empty Write."""
+        link = self.passive(**more)
+        link.kick()
+        link.event("ESTABLISHED")
+        return link
+
+    def listen(self, **more):
+        listener = peer.Listener(self.world.own, timeout=self.world.timeout, **more)
+        self.listeners.append(listener)
+        return listener
+
+    def resolved(self, listener, pd="pd", recv=4, size=1024, qp=None):
+        """An agent's connection with a QP, about to connect to @listener."""
+        k = self.agent.cmd("resolve", addr=self.world.own, port=listener.port)["k"]
+        link = Link(self, None, k)
+        self.links.append(link)
+        self.pd_of[k] = pd
+        self.agent.cmd("qp", k=k, pd=pd, cq="cq", **(qp or {}))
+        if recv:
+            link.recv(recv, size)
+        return link
+
+    def dialed(self, listener=None, ird=4, ord=4, pdata=b"", maxseg=None, **more):
+        """The agent connects to us: its request is read, not yet answered."""
+        listener = listener or self.listen(maxseg=maxseg)
+        link = self.resolved(listener, **more)
+        self.agent.cmd("connect", k=link.k, ird=ird, ord=ord, pdata=pdata.hex() or None)
+        link.peer = listener.accept()
+        self.peers.append(link.peer)
+        link.request = link.peer.read_request()
+        return link
+
+    @staticmethod
+    def answer(link, enhanced=None, **reply):
+        """A correct reply to the request, but for what is given."""
+        req = link.request
+        if req.enhanced and "s" not in reply:
+            e = req.enhanced
+            enhanced = enhanced or mpa.Enhanced(ird=16, ord=min(e.ird, 16), a=e.a, b=0, c=e.c, d=0)
+            reply.setdefault("rev", 2)
+        elif not req.enhanced:
+            reply.setdefault("rev", 1)
+        link.peer.send_reply(enhanced=enhanced, **reply)
+        link.peer.full_operation(False)
+
+    def active(self, enhanced=None, reply=None, **more):
+        """The agent connects, we accept: established, the RTR taken."""
+        link = self.dialed(**more)
+        self.answer(link, enhanced, **(reply or {}))
+        link.established = link.event("ESTABLISHED")
+        link.rtr = None
+        if link.peer.reply_frame.enhanced and link.peer.reply_frame.enhanced.a:
+            link.rtr = link.peer.message()
+            if link.rtr.opcode == rdmap.READ_REQ:
+                link.peer.read_response(rdmap.ReadRequest(link.rtr.payload), b"")
+        return link
+
+    # --- the aftermath -----------------------------------------------------------------
+
+    def guards(self):
+        for region in self.regions:
+            self.agent.cmd("guard", name=region.name)
+
+    def take_away(self):
+        for undo in reversed(self.undo):
+            undo()
+        for link in self.links:
+            if link.peer:
+                link.peer.close()
+        for wire in self.peers:
+            wire.close()
+        for listener in self.listeners:
+            listener.close()
+        for link in self.links:
+            try:
+                self.agent.cmd("destroy", k=link.k)
+            except AgentError:
+                pass
+        for name in self.windows:
+            try:
+                self.agent.cmd("dealloc", name=name)
+            except AgentError:
+                pass
+        for region in list(self.regions):
+            region.dereg()
+        self.agent.forget()
+
+
+class World:
+    """What lasts for all tests: the agent, its listener, the addresses."""
+
+    def __init__(self, dev, weft, own, agent_argv, slow):
+        self.dev, self.weft, self.own, self.slow = dev, weft, own, slow
+        self.argv = agent_argv
+        self.port = 7471
+        self.timeout = 5.0 * slow
+        self.names = itertools.count(1)
+        self.agent = None
+        self.start_agent()
+
+    def start_agent(self):
+        self.agent = Agent(self.argv, self.slow)
+        self.device = self.agent.cmd("dev", name=self.dev)
+        self.agent.cmd("pd", name="pd")
+        self.agent.cmd("cq", name="cq", depth=16384)
+        self.listener = self.agent.cmd("listen", addr=self.weft, port=self.port)["k"]
+
+    def healthy(self):
+        """The next connection works, in both directions."""
+        fixture = Fixture(self)
+        try:
+            link = fixture.running(recv=1, size=64)
+            link.peer.send(b"are you well?")
+            link.received(b"are you well?")
+            out = fixture.mr(length=16, access="l")
+            out.poke(b"yes")
+            wr = link.post("send", sge=out.sge(0, 3))
+            if link.peer.expect(rdmap.SEND).payload != b"yes":
+                raise AssertionError("not the octets that were sent")
+            link.wc(wr=wr)
+        finally:
+            fixture.take_away()
+
+
+__all__ = ["AgentError", "NotSeen", "Skip", "test", "pattern", "Region", "Link", "Fixture", "World",
+           "TESTS", "time"] + [n for n in dir() if n.isupper()]
