@@ -20,6 +20,7 @@
 /* Programs that take what they get, rsockets among them, should get some. */
 #define MIN_INLINE	96U
 
+#define HAND_MADE	(IB_QP_AV | IB_QP_DEST_QPN | IB_QP_RQ_PSN | IB_QP_SQ_PSN)
 #define KNOWN_ACCESS	(IB_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL)
 
 static const enum ib_event_type qp_events[] = {
@@ -218,6 +219,12 @@ static int to_init(struct weft_qp *qp, enum weft_qp_state now)
 	return now == WEFT_QP_IDLE ? 0 : -EINVAL;
 }
 
+/* rdma_cm asks for this before it accepts; it means nothing to iWARP. */
+static int to_receiving(struct weft_qp *qp, enum weft_qp_state now)
+{
+	return now == WEFT_QP_IDLE || now == WEFT_QP_RTS ? 0 : -EINVAL;
+}
+
 /* Only a connection makes a QP ready; iw_cm brings it, not the application. */
 static int to_ready(struct weft_qp *qp, enum weft_qp_state now)
 {
@@ -241,7 +248,7 @@ static int to_error(struct weft_qp *qp, enum weft_qp_state now)
 static int (*const transitions[])(struct weft_qp *qp, enum weft_qp_state now) = {
 	[IB_QPS_RESET] = to_init,
 	[IB_QPS_INIT] = to_init,
-	[IB_QPS_RTR] = to_ready,
+	[IB_QPS_RTR] = to_receiving,
 	[IB_QPS_RTS] = to_ready,
 	[IB_QPS_SQD] = to_drained,
 	[IB_QPS_ERR] = to_error,
@@ -264,6 +271,9 @@ static int check_modify(const struct ib_qp_attr *attr, int mask)
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & IB_QP_CAP)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	/* A path set by hand: there is no TCP connection behind it. */
+	if (mask & HAND_MADE)
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
 		return -EINVAL;
