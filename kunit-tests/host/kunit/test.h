@@ -14,8 +14,6 @@
 
 #define KUNIT_PARAM_DESC_SIZE	128
 #define GFP_KERNEL		0
-#define __maybe_unused		__attribute__((__unused__))
-#define __printf(f, args)	__attribute__((__format__(printf, f, args)))
 #define strscpy(to, from, size)	snprintf((to), (size), "%s", (from))
 
 struct kunit_block {
