@@ -150,10 +150,12 @@ static u32 crc_over(struct sk_buff *skb, u32 offset, u32 len)
 	u32 n;
 
 	skb_prepare_seq_read(skb, offset, offset + len, &seq);
-	while ((n = skb_seq_read(done, &data, &seq)) != 0) {
+	while (done < len && (n = skb_seq_read(done, &data, &seq)) != 0) {
+		n = min(n, len - done);	/* a block may reach beyond what was asked for */
 		crc = weft_crc_update(crc, data, n);
 		done += n;
 	}
+	skb_abort_seq_read(&seq);
 	return crc;
 }
 
