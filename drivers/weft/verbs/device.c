@@ -9,6 +9,7 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
+#include <rdma/iw_cm.h>
 
 #include "base/compat.h"
 #include "ring/mmap.h"
