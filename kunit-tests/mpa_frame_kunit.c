@@ -453,6 +453,28 @@ static void frame_stream_of_random_lengths(struct kunit *test)
 	}
 }
 
+/* Where there are no markers nothing parts the octets of a run. */
+static void cursor_run_without_markers(struct kunit *test)
+{
+	struct weft_mpa_cursor c;
+	u32 len;
+
+	weft_mpa_cursor_init(&c, 0, 5000, false);
+	KUNIT_EXPECT_EQ(test, weft_mpa_cursor_run(&c, &len), WEFT_RUN_LENGTH);
+	KUNIT_EXPECT_EQ(test, len, 2U);
+	weft_mpa_cursor_pass(&c, len);
+	KUNIT_EXPECT_EQ(test, weft_mpa_cursor_run(&c, &len), WEFT_RUN_ULPDU);
+	KUNIT_EXPECT_EQ(test, len, 5000U);
+	weft_mpa_cursor_pass(&c, len);
+	KUNIT_EXPECT_EQ(test, weft_mpa_cursor_run(&c, &len), WEFT_RUN_PAD);
+	KUNIT_EXPECT_EQ(test, len, 2U);
+	weft_mpa_cursor_pass(&c, len);
+	KUNIT_EXPECT_EQ(test, weft_mpa_cursor_run(&c, &len), WEFT_RUN_CRC);
+	KUNIT_EXPECT_EQ(test, len, 4U);
+	weft_mpa_cursor_pass(&c, len);
+	KUNIT_EXPECT_EQ(test, weft_mpa_cursor_run(&c, &len), WEFT_RUN_END);
+}
+
 struct marker_row {
 	const char *name;
 	u8 marker[4];
@@ -535,6 +557,7 @@ static struct kunit_case mpa_frame_cases[] = {
 	KUNIT_CASE_PARAM(frame_over_position_wrap, length_rows_gen_params),
 	KUNIT_CASE_PARAM(frame_without_markers, length_rows_gen_params),
 	KUNIT_CASE(frame_stream_of_random_lengths),
+	KUNIT_CASE(cursor_run_without_markers),
 	KUNIT_CASE_PARAM(marker_ok_inside_fpdu, marker_rows_gen_params),
 	KUNIT_CASE(marker_ok_between_fpdus),
 	KUNIT_CASE(cursor_ptr_longest_fpdu),
