@@ -76,6 +76,7 @@ t() {
 	local name=$1 rc began=$SECONDS
 	shift
 	dmesg | wc -l >"$tmp/dmesg.lines"
+	before_test >/dev/null 2>&1
 	(
 		trap '[ -z "$(jobs -p)" ] || kill_jobs 2>/dev/null' EXIT
 		set -e
@@ -102,6 +103,9 @@ kill_jobs() {
 	pkill -KILL -P "$BASHPID"
 	wait
 }
+
+# For suites to override: what every test starts from.
+before_test() { :; }
 
 after_test() {
 	idle || return 1

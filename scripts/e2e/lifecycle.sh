@@ -1,0 +1,246 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Links come and go: on every kind of netdev, refused where they must be, a
+# thousand times, and without a trace.
+. "$(dirname "$0")/lib.sh"
+
+suite lifecycle <<'TOPOLOGY'
+  wd0 (dummy, 10.77.0.1, fd77::1), and per test: VLAN wd0.7, bridge wbr0, veth wv0, lo
+TOPOLOGY
+
+# CYCLES of link add, rping, link delete.
+cycles=${CYCLES:-1000}
+
+netdev() {
+	modprobe -q dummy
+	ip link add wd0 type dummy
+	ip link set wd0 up
+	ip addr add "$addr4/24" dev wd0
+	ip addr add "$addr6/64" dev wd0 nodad
+	saddr4=$addr4
+}
+
+# A test that failed half way must not fail the next ones.
+before_test() {
+	local name
+	for name in $(rdma link show | sed -n "s,^link \($driver[^/]*\)/.*,\1,p"); do
+		timeout 20 rdma link delete "$name"
+	done
+	for name in wd1 wd2 wd3 wd4 wd5 wd0.7 wbr0 wv0 wtun0; do ip link delete "$name"; done
+	return 0
+}
+
+add() { rdma link add "$1" type "$driver" netdev "$2"; }
+
+# refused WORDS COMMAND...: it fails, and says WORDS.
+refused() {
+	local words=$1
+	shift
+	if "$@" >"$tmp/out" 2>&1; then fail "'$*' succeeded"; fi
+	cat "$tmp/out"
+	expect "$words" "$tmp/out" 1
+}
+
+no_such_netdev() { refused 'No such device' add "$dev" nosuch0; }
+
+unsuitable_netdev() {
+	modprobe -q tun
+	ip tuntap add dev wtun0 mode tun
+	refused 'Operation not supported|Invalid argument|No such device' add "$dev" wtun0
+	ip link delete wtun0
+}
+
+same_name() {
+	ip link add wd1 type dummy
+	add "$dev" wd0
+	refused 'File exists' add "$dev" wd1
+	rdma link delete "$dev"
+	ip link delete wd1
+}
+
+same_netdev() {
+	add "$dev" wd0
+	refused 'File exists' add "${driver}9" wd0
+	rdma link delete "$dev"
+}
+
+delete_nobody() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
+
+ping_over() {
+	serve 7174 40 rping -s -a "$1" -v -C 3
+	client 40 rping -c -a "$1" -v -C 3
+	served
+	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
+}
+
+# on_netdev NAME ADDRESS: link add, traffic, link delete.
+on_netdev() {
+	ip link set "$1" up
+	ip addr add "$2/24" dev "$1"
+	add "$dev" "$1"
+	rdma link show "$dev/1" | tee "$tmp/link"
+	expect "netdev $1" "$tmp/link" 1
+	ping_over "$2"
+	rdma link delete "$dev"
+}
+
+on_vlan() {
+	modprobe -q 8021q
+	ip link add link wd0 name wd0.7 type vlan id 7
+	on_netdev wd0.7 10.78.0.1
+	ip link delete wd0.7
+}
+
+on_bridge() {
+	modprobe -q bridge
+	ip link add wbr0 type bridge
+	ip link add wd2 type dummy
+	ip link set wd2 master wbr0
+	ip link set wd2 up
+	on_netdev wbr0 10.79.0.1
+	ip link delete wbr0
+	ip link delete wd2
+}
+
+on_veth() {
+	modprobe -q veth
+	ip link add wv0 type veth peer name wv1
+	ip link set wv1 up
+	on_netdev wv0 10.80.0.1
+	ip link delete wv0
+}
+
+# The connection manager looks devices up by MAC, so lo needs one for traffic.
+on_loopback() {
+	add "$dev" lo
+	rdma link show "$dev/1"
+	rdma link delete "$dev"
+	ip link set lo address 02:00:00:00:77:01
+	add "$dev" lo
+	ping_over 127.0.0.1
+	rdma link delete "$dev"
+}
+
+netdev_vanishes() {
+	ip link add wd3 type dummy
+	ip link set wd3 up
+	add "$dev" wd3
+	limit 20 ip link delete wd3
+	rdma link show | tee "$tmp/links"
+	refuse "^link $dev/" "$tmp/links"
+}
+
+netdev_renamed() {
+	ip link add wd4 type dummy
+	add "$dev" wd4
+	ip link set wd4 name wd5
+	rdma link show "$dev/1" | tee "$tmp/links"
+	expect 'netdev wd5' "$tmp/links" 1
+	rdma link delete "$dev"
+	ip link delete wd5
+}
+
+# A program that holds the device open must not hold up its deletion.
+deleted_while_open() {
+	add "$dev" wd0
+	start 60 "$tmp/watch" ibv_asyncwatch -d "$dev"
+	sleep 1
+	limit 15 rdma link delete "$dev"
+	rdma link show | tee "$tmp/links"
+	refuse "^link $dev/" "$tmp/links"
+}
+
+listener_survives_deletion() {
+	add "$dev" wd0
+	serve 7174 60 rping -s -P
+	limit 15 rdma link delete "$dev"
+	add "$dev" wd0
+	ping_over_listener
+	stop_server
+	rdma link delete "$dev"
+}
+
+ping_over_listener() {
+	client 20 rping -c -a "$saddr4" -v -C 3
+	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
+}
+
+ten_devices() {
+	local i
+	for i in $(seq 10); do
+		ip link add "wx$i" type dummy
+		add "${driver}x$i" "wx$i"
+	done
+	[ "$(rdma link show | grep -c "^link ${driver}x")" -eq 10 ] || fail "not ten"
+	for i in $(seq 10); do
+		rdma link delete "${driver}x$i"
+		ip link delete "wx$i"
+	done
+}
+
+cycle() {
+	add "$dev" wd0
+	timeout 30 rping -s -a "$saddr4" -C 1 >"$tmp/s" 2>&1 &
+	until listening 7174; do :; done
+	timeout 30 rping -c -a "$saddr4" -C 1 >"$tmp/c" 2>&1 || { cat "$tmp/c"; return 1; }
+	wait "$!" || { cat "$tmp/s"; return 1; }
+	rdma link delete "$dev"
+}
+
+# slabs: active objects per cache, once everything that can go has gone.
+slabs() {
+	for _ in 1 2 3; do
+		sync
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 1
+	done
+	awk 'NR > 2 { print $1, $2 }' /proc/slabinfo | sort
+}
+
+# One object leaked per cycle stands out in whichever cache it is.
+grown() {
+	join "$tmp/slabs.before" "$tmp/slabs.after" |
+		awk -v least="$((cycles * 8 / 10))" '$3 - $2 >= least { print $1, $2, $3 }'
+}
+
+many_cycles() {
+	local i
+	for i in $(seq 10); do cycle; done
+	slabs >"$tmp/slabs.before"
+	for i in $(seq "$cycles"); do
+		cycle || fail "cycle $i"
+	done
+	slabs >"$tmp/slabs.after"
+	[ "$cycles" -ge 200 ] || return 0
+	grown | tee "$tmp/grown"
+	[ ! -s "$tmp/grown" ] || fail "slab caches have grown by an object per cycle"
+}
+
+module_goes_and_comes() {
+	[ "$driver" = weft ] || skip "only for weft"
+	limit 20 rmmod weft
+	[ ! -e /sys/module/weft ] || fail "still loaded"
+	limit 20 modprobe weft
+	add "$dev" wd0
+	ping_over "$saddr4"
+	rdma link delete "$dev"
+}
+
+netdev
+t "no such netdev" no_such_netdev
+t "a netdev that is not Ethernet" unsuitable_netdev
+t "the same name twice" same_name
+t "the same netdev twice" same_netdev
+t "deleting what is not there" delete_nobody
+t "on a VLAN" on_vlan
+t "on a bridge" on_bridge
+t "on a veth" on_veth
+t "on the loopback netdev" on_loopback
+t "ten devices" ten_devices
+t "the netdev is deleted" netdev_vanishes
+t "the netdev is renamed" netdev_renamed
+t "deleted while a program has it open" deleted_while_open
+t "a listener on the wildcard outlives the device" listener_survives_deletion
+t "$cycles cycles of link add, rping, link delete" many_cycles
+t "the module goes and comes back" module_goes_and_comes
+finish

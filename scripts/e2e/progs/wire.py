@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Judge a packet capture of iWARP connections with tshark's decoder.
+
+Usage: wire.py decode CAPTURE TABLE   decode once (slow), keep the result
+       wire.py CHECK TABLE            one of the functions below
+"""
+
+import collections
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+OPCODES = {0: "Write", 1: "Read Request", 2: "Read Response", 3: "Send",
+           4: "Send-Inv", 5: "Send-SE", 6: "Send-SE-Inv", 7: "Terminate"}
+READ_RESPONSE = 2
+
+
+def number(text):
+    return int(text, 0)
+
+
+
+class Packet:
+    """The layers of one captured packet that matter here."""
+
+    def __init__(self, element):
+        self.fields = {}
+        self.layers = []
+        for proto in element:
+            name = proto.get("name", "")
+            values = {}
+            for field in proto.iter("field"):
+                values.setdefault(field.get("name"), field)
+            if name.startswith("iwarp"):
+                self.layers.append((name, values))
+            elif name in ("ip", "ipv6", "tcp"):
+                self.fields.update(values)
+
+    def get(self, name):
+        return self.fields[name].get("show")
+
+    def direction(self):
+        source = "ip.src" if "ip.src" in self.fields else "ipv6.src"
+        return (int(self.get("tcp.stream")), self.get(source),
+                int(self.get("tcp.srcport")))
+
+
+def start_frame(values):
+    keys = ("marker_flag", "crc_flag", "rej_flag", "rev", "pdlength")
+    frame = {k: number(values["iwarp_mpa." + k].get("show")) for k in keys}
+    frame["kind"] = "reply" if "iwarp_mpa.key.rep" in values else "request"
+    private = values.get("iwarp_mpa.privatedata")
+    frame["private"] = private.get("value") if private is not None else ""
+    return frame
+
+
+def fpdu(mpa, ddp):
+    def have(name):
+        return number(ddp[name].get("show")) if name in ddp else None
+
+    crc = mpa["iwarp_mpa.crc"].get("showname") if "iwarp_mpa.crc" in mpa else ""
+    crc += mpa["iwarp_mpa.crc_check"].get("showname") if "iwarp_mpa.crc_check" in mpa else ""
+    return {
+        "kind": "fpdu", "length": number(mpa["iwarp_mpa.ulpdulength"].get("show")),
+        "crc": "good" if "Good CRC32" in crc else "bad" if "Bad" in crc else "?",
+        "opcode": have("iwarp_rdma.opcode"), "last": have("iwarp_ddp.last_flag"),
+        "qn": have("iwarp_ddp.qn"), "msn": have("iwarp_ddp.msn"),
+        "mo": have("iwarp_ddp.mo"), "stag": have("iwarp_ddp.stag"),
+        "to": have("iwarp_ddp.tagged_offset"),
+        "sink_stag": have("iwarp_rdma.sinkstag"), "sink_to": have("iwarp_rdma.sinkto"),
+        "read_size": have("iwarp_rdma.rdmardsz"),
+    }
+
+
+def items(packet):
+    """The start frames and FPDUs that end in this packet."""
+    for i, (name, values) in enumerate(packet.layers):
+        if name != "iwarp_mpa":
+            continue
+        if "iwarp_mpa.fpdu" in values:
+            follows = packet.layers[i + 1] if i + 1 < len(packet.layers) else ("", {})
+            yield fpdu(values, follows[1] if follows[0] == "iwarp_ddp_rdmap" else {})
+            continue
+        # A request and a reply are fields of one layer only in odd captures.
+        yield start_frame(values)
+
+
+def decode(capture, table):
+    command = ["tshark", "-r", capture, "-Y", "tcp.len > 0", "-T", "pdml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as tshark:
+        packets = []
+        for _, element in ET.iterparse(tshark.stdout):
+            if element.tag != "packet":
+                continue
+            packet = Packet(element)
+            packets.append({"direction": packet.direction(),
+                            "octets": int(packet.get("tcp.len")),
+                            "items": list(items(packet))})
+            element.clear()
+    with open(table, "w", encoding="ascii") as f:
+        json.dump(packets, f)
+    kinds = collections.Counter(i["kind"] for p in packets for i in p["items"])
+    print(len(packets), "packets with data,", dict(kinds))
+    names = collections.Counter(OPCODES.get(i["opcode"], i["opcode"]) for _, i in all_fpdus(packets))
+    print(dict(names))
+
+
+def all_items(packets):
+    for packet in packets:
+        for item in packet["items"]:
+            yield tuple(packet["direction"]), item
+
+
+def all_fpdus(packets):
+    return ((d, i) for d, i in all_items(packets) if i["kind"] == "fpdu")
+
+
+def start_frames_well_formed(packets):
+    """Each stream opens with one request and one reply, CRC asked for, no markers."""
+    kinds = collections.defaultdict(list)
+    for direction, item in all_items(packets):
+        if item["kind"] != "fpdu":
+            kinds[direction[0]].append(item)
+    assert kinds, "no start frames"
+    for stream, frames in kinds.items():
+        assert [f["kind"] for f in frames] == ["request", "reply"], (stream, frames)
+        request, reply = frames
+        for frame in frames:
+            assert frame["crc_flag"] == 1, ("CRC is on by default", frame)
+            assert frame["marker_flag"] == 0 and frame["rej_flag"] == 0, frame
+            assert frame["pdlength"] <= 512, frame
+        assert reply["rev"] == request["rev"], frames
+        if request["rev"] == 2:
+            assert request["pdlength"] >= 4 and reply["pdlength"] >= 4, frames
+
+
+def crcs_good(packets):
+    """Every FPDU has a good CRC."""
+    verdicts = collections.Counter(i["crc"] for _, i in all_fpdus(packets))
+    print(dict(verdicts))
+    assert verdicts["good"] > 50, "too few FPDUs"
+    assert set(verdicts) == {"good"}, verdicts
+
+
+def every_octet_decoded(packets):
+    """Start frames and FPDUs account for every octet of every direction."""
+    sent, seen = collections.Counter(), collections.Counter()
+    for packet in packets:
+        sent[tuple(packet["direction"])] += packet["octets"]
+    for direction, item in all_items(packets):
+        if item["kind"] == "fpdu":
+            body = 2 + item["length"]
+            seen[direction] += body + -body % 4 + 4
+        else:
+            seen[direction] += 20 + item["pdlength"]
+    print(dict(sent))
+    assert sent == seen, (sent, seen)
+
+
+def messages_in_order(packets):
+    """Untagged: MSN from 1 by 1 per queue, offsets without gaps, one last flag."""
+    state = {}
+    checked = 0
+    for direction, item in all_fpdus(packets):
+        if item["qn"] is None:
+            continue
+        key = direction + (item["qn"],)
+        msn, offset = state.get(key, (1, 0))
+        assert (item["msn"], item["mo"]) == (msn, offset), (key, msn, offset, item)
+        payload = item["length"] - 18
+        state[key] = (msn + 1, 0) if item["last"] else (msn, offset + payload)
+        checked += 1
+    assert checked > 20, checked
+    for key, (_, offset) in state.items():
+        assert offset == 0, ("the last message of a queue is not complete", key)
+
+
+def tagged_in_order(packets):
+    """Tagged segments of a message follow each other without gaps."""
+    state, checked = {}, 0
+    for direction, item in all_fpdus(packets):
+        if item["qn"] is not None:
+            continue
+        key = direction + (item["opcode"],)
+        here = (item["stag"], item["to"])
+        if key in state:
+            assert here == state[key], (key, state[key], item)
+            checked += 1
+        state.pop(key, None)
+        if not item["last"]:
+            state[key] = (item["stag"], item["to"] + item["length"] - 14)
+    assert checked > 20, checked
+    assert not state, "a message is not complete"
+
+
+def reads_answered_to_the_sink(packets):
+    """Read Responses go to the STag, offset and length the request named."""
+    wanted = collections.defaultdict(collections.deque)
+    ports = collections.defaultdict(set)
+    left, checked = {}, 0
+    for direction, _ in all_items(packets):
+        ports[direction[0]].add(direction)
+    for direction, item in all_fpdus(packets):
+        if item["sink_stag"] is not None:
+            wanted[direction].append(item)
+        elif item["opcode"] == READ_RESPONSE:
+            asker = next(d for d in ports[direction[0]] if d != direction)
+            request = wanted[asker][0]
+            done = left.setdefault(asker, 0)
+            assert item["stag"] == request["sink_stag"], (item, request)
+            assert item["to"] == request["sink_to"] + done, (item, request)
+            left[asker] += item["length"] - 14
+            if item["last"]:
+                assert left.pop(asker) == request["read_size"], request
+                wanted[asker].popleft()
+                checked += 1
+    assert checked >= 10, checked
+    assert not any(wanted.values()), "a request was not answered"
+
+
+def initiator_first(packets):
+    """No FPDU of the responder before the initiator's first."""
+    initiator, opened = {}, set()
+    for direction, item in all_items(packets):
+        if item["kind"] == "request":
+            initiator[direction[0]] = direction
+        elif item["kind"] == "fpdu":
+            if direction == initiator[direction[0]]:
+                opened.add(direction[0])
+            assert direction[0] in opened, ("responder spoke first", direction)
+    assert opened
+
+
+def segments_fit(packets):
+    """No FPDU is longer than a TCP segment of an MTU of 1500 allows."""
+    longest = 0
+    for _, item in all_fpdus(packets):
+        body = 2 + item["length"]
+        longest = max(longest, body + -body % 4 + 4)
+    print("longest FPDU:", longest)
+    assert longest <= 1460, longest
+    assert longest >= 1400, "segments are needlessly short"
+
+
+def packets_end_on_fpdus(packets):
+    """TCP segments begin and end with FPDUs, so the receiver never waits."""
+    odd = 0
+    for packet in packets:
+        size = 0
+        for item in packet["items"]:
+            if item["kind"] == "fpdu":
+                body = 2 + item["length"]
+                size += body + -body % 4 + 4
+            else:
+                size += 20 + item["pdlength"]
+        odd += size != packet["octets"]
+    print(odd, "of", len(packets), "packets are not whole FPDUs")
+    # A push cut short by a full socket is allowed to, but must stay rare.
+    assert odd * 20 <= len(packets)
+
+
+def main(argv):
+    if argv[1] == "decode":
+        decode(argv[2], argv[3])
+        return
+    with open(argv[2], encoding="ascii") as f:
+        globals()[argv[1]](json.load(f))
+
+
+if __name__ == "__main__":
+    main(sys.argv)

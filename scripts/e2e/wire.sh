@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# What goes over the wire, judged by an independent decoder: tshark.
+. "$(dirname "$0")/lib.sh"
+
+suite wire <<'TOPOLOGY'
+  namespace wa                      namespace wb
+  server, 10.77.0.1, fd77::1        client, 10.77.0.2, fd77::2
+  va ----------- veth, MTU 1500 ------------ vb
+  (captured here)
+TOPOLOGY
+
+capture=${WEFT_RESULTS:-$tmp}/wire.pcap
+table=$tmp/wire.json
+
+record() {
+	"${srv[@]}" timeout 120 tcpdump -i va -s 0 -B 16384 --immediate-mode -w "$capture" tcp \
+		>"$tmp/tcpdump.log" 2>&1 &
+	dump=$!
+	for _ in $(seq 100); do
+		grep -q 'listening on' "$tmp/tcpdump.log" && return
+		sleep 0.1
+	done
+	cat "$tmp/tcpdump.log"
+}
+
+end_record() {
+	sleep 1
+	pkill -INT -x tcpdump
+	wait "$dump"
+	cat "$tmp/tcpdump.log"
+}
+
+rounds() {
+	serve 7174 60 rping -s -a "$1" -v -V -C 10 -S 20000
+	client 60 rping -c -a "$1" -v -V -C 10 -S 20000
+	served
+	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
+}
+
+bw() {
+	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n 20
+	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n 20 "$saddr4"
+	served
+}
+
+nothing_lost() {
+	end_record
+	expect '^0 packets dropped by kernel' "$tmp/tcpdump.log" 1
+	limit 240 python3 "$here/progs/wire.py" decode "$capture" "$table"
+}
+
+check() { python3 "$here/progs/wire.py" "$1" "$table"; }
+
+topology_veth
+record
+t "rping between two namespaces" rounds "$saddr4"
+t "rping between two namespaces, IPv6" rounds "$saddr6"
+t "ib_send_bw of 64 KiB between two namespaces" bw ib_send_bw 65536
+t "ib_write_bw of 64 KiB between two namespaces" bw ib_write_bw 65536
+t "ib_read_bw of 64 KiB between two namespaces" bw ib_read_bw 65536
+t "ib_send_bw of 1000 octets between two namespaces" bw ib_send_bw 1000
+t "tshark decodes the capture" nothing_lost
+t "start frames: one request, one reply, CRC on" check start_frames_well_formed
+t "every octet belongs to a start frame or an FPDU" check every_octet_decoded
+t "every CRC is good" check crcs_good
+t "untagged messages: MSN, offset and last flag in order" check messages_in_order
+t "tagged messages: offsets without gaps" check tagged_in_order
+t "Read Responses go where the request said" check reads_answered_to_the_sink
+t "the initiator speaks first" check initiator_first
+t "FPDUs fill a TCP segment and no more" check segments_fit
+t "TCP segments hold whole FPDUs" check packets_end_on_fpdus
+finish
