@@ -84,7 +84,11 @@ class Peer:
         self.close()
 
     def fin(self):
-        self.sock.shutdown(socket.SHUT_WR)
+        """Close our direction; the other side may be gone already."""
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
 
     def rst(self):
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

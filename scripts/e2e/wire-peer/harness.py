@@ -94,7 +94,8 @@ class Link:
     def recv(self, count=1, size=1024, region=None, access="l"):
         """Post receives, one after the other in a region of their own."""
         if region is None:
-            region = self.f.mr(length=max(1, count * size), access=access, pd=self.f.pd_of[self.k])
+            region = self.f.mr(length=max(1, count * size), access=access,
+                               domain=self.f.domain_of[self.k])
         for n in range(count):
             wr = self.post("recv", sge=region.sge(n * size, size) if size else None)
             self.posted.append(wr)
@@ -172,29 +173,30 @@ class Fixture:
     def __init__(self, world):
         self.world = world
         self.agent = world.agent
-        self.links, self.regions, self.windows, self.pds = [], [], [], ["pd"]
+        self.links, self.regions, self.windows = [], [], []
         self.peers, self.listeners = [], []
-        self.pd_of = {}
+        self.domain_of = {}
         self.wr_ids = itertools.count(1)
         self.undo = []
 
     # --- objects ---------------------------------------------------------------
 
-    def mr(self, length=4096, access="lwra", pd="pd", **more):
+    def mr(self, length=4096, access="lwra", domain="pd", **more):
         name = "m%d" % next(self.world.names)
-        fields = self.agent.cmd("mr", name=name, pd=pd, len=length, access=access, **more)
+        fields = self.agent.cmd("mr", name=name, pd=domain, len=length, access=access, **more)
         region = Region(self, name, fields, length)
         self.regions.append(region)
         return region
 
-    def pd(self):
+    def domain(self):
+        """Another protection domain."""
         name = "pd%d" % next(self.world.names)
         self.agent.cmd("pd", name=name)
         return name
 
-    def window(self, kind=2, pd="pd"):
+    def window(self, kind=2, domain="pd"):
         name = "w%d" % next(self.world.names)
-        fields = self.agent.cmd("mw", name=name, pd=pd, type=kind)
+        fields = self.agent.cmd("mw", name=name, pd=domain, type=kind)
         self.windows.append(name)
         return name, fields["rkey"]
 
@@ -227,7 +229,7 @@ class Fixture:
         return self.agent.wait("event", timeout, type="CONNECT_REQUEST",
                                listener=self.world.listener)
 
-    def passive(self, recv=4, size=1024, qp=None, pd="pd", ird=4, ord=4, pdata=b"", wire=None,
+    def passive(self, recv=4, size=1024, qp=None, domain="pd", ird=4, ord=4, pdata=b"", wire=None,
                 piece=None, accept=True, before_accept=None, **request):
         """We connect, the agent accepts: full operation, nothing sent yet."""
         wire = wire or self.connect()
@@ -236,10 +238,10 @@ class Fixture:
         link = Link(self, wire, asked["k"])
         link.asked = asked
         self.links.append(link)
-        self.pd_of[link.k] = pd
+        self.domain_of[link.k] = domain
         if not accept:
             return link
-        self.agent.cmd("qp", k=link.k, pd=pd, cq="cq", **(qp or {}))
+        self.agent.cmd("qp", k=link.k, pd=domain, cq="cq", rq=512, **(qp or {}))
         if recv:
             link.recv(recv, size)
         if before_accept:
@@ -261,13 +263,13 @@ class Fixture:
         self.listeners.append(listener)
         return listener
 
-    def resolved(self, listener, pd="pd", recv=4, size=1024, qp=None):
+    def resolved(self, listener, domain="pd", recv=4, size=1024, qp=None):
         """An agent's connection with a QP, about to connect to @listener."""
         k = self.agent.cmd("resolve", addr=self.world.own, port=listener.port)["k"]
         link = Link(self, None, k)
         self.links.append(link)
-        self.pd_of[k] = pd
-        self.agent.cmd("qp", k=k, pd=pd, cq="cq", **(qp or {}))
+        self.domain_of[k] = domain
+        self.agent.cmd("qp", k=k, pd=domain, cq="cq", rq=512, **(qp or {}))
         if recv:
             link.recv(recv, size)
         return link

@@ -117,12 +117,13 @@ def main():
         return 0
     world = harness.World(args.dev, args.weft, args.own, args.agent, args.slow)
     log = KernelLog()
-    failed, summary = 0, {}
+    failed, in_a_row, summary = 0, 0, {}
     for number, (rows, function, case) in enumerate(chosen, 1):
         began = time.monotonic()
         error, skip = run_one(world, log, function, case)
         name = name_of(rows, function, case)
         took = time.monotonic() - began
+        in_a_row = in_a_row + 1 if error else 0
         if error:
             failed += 1
             print("not ok %d - wire-peer: %s" % (number, name))
@@ -130,8 +131,8 @@ def main():
                 print("#   " + text[:400])
             for row in rows:
                 summary.setdefault(row, []).append(function.__name__)
-            if not restart(world):
-                print("Bail out! no agent")
+            if in_a_row == 12 or not restart(world):
+                print("Bail out! nothing works any more")
                 return 1
         elif skip:
             print("ok %d - wire-peer: %s # SKIP %s" % (number, name, skip))

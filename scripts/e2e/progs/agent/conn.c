@@ -234,14 +234,17 @@ void cmd_query(const struct args *a)
 {
 	struct conn *c = find_conn(arg_num(a, "k", 0));
 	struct ibv_qp_init_attr init;
+	int mask = IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
+		   IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MTU, ret;
 	struct ibv_qp_attr attr;
 
 	if (!c || !c->qp) {
 		err(ENOENT, "qp");
 		return;
 	}
-	if (ibv_query_qp(c->qp, &attr, ~0, &init)) {
-		err(errno, "query");
+	ret = ibv_query_qp(c->qp, &attr, mask, &init);
+	if (ret) {
+		err(ret, "query");
 		return;
 	}
 	ok("state=%d ord=%d ird=%d access=%d mtu=%d", attr.qp_state, attr.max_rd_atomic,

@@ -1,0 +1,564 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""FPDUs: framing, markers, CRC, sizes, pieces. RFC 5044, 3 to 8."""
+
+import random
+import socket
+import struct
+import subprocess
+import time
+
+from harness import FLUSH, Skip, pattern, test
+from wirepeer import ddp, mpa, peer, rdmap
+
+
+def same_octets(link, message):
+    """What weft framed is what our framer makes of the same ULPDU."""
+    for s in message.segments:
+        framer = mpa.Framer(link.peer.rx.markers, True, s.fpdu.position)
+        due = framer.frame(s.ulpdu)
+        assert s.fpdu.octets == due, "%s, due %s" % (s.fpdu.octets.hex(), due.hex())
+
+
+def send_out(f, link, data, **more):
+    """The agent sends; the message as it came."""
+    out = f.mr(max(1, len(data)))
+    out.poke(data)
+    wr = link.post("send", sge=out.sge(0, len(data)) if data else None, **more)
+    message = link.peer.message()
+    link.wc(wr=wr)
+    assert message.payload == data
+    return message
+
+
+@test("MPA-010", "MPA-011", "MPA-012", "MPA-016", "MPA-042", "MPA-043", "MPA-045", "MPA-007",
+      "MPA-001", "MPA-009", each=(0, 1))
+def fpdus_octet_for_octet(f, markers):
+    link = f.running(rev=1, m=markers)
+    for n in list(range(8)) + [24, 63, 64, 500, 1300]:
+        same_octets(link, send_out(f, link, pattern(n)))
+
+
+@test("MPA-007", "DDP-012", "RDMAP-006", each=(1, 2))
+def versions_with_either_revision(f, rev):
+    """The parser of segments objects to any other DV or RV."""
+    link = f.passive(rev=rev, enhanced=mpa.Enhanced(4, 4) if rev == 2 else None)
+    link.kick()
+    link.event("ESTABLISHED")
+    message = send_out(f, link, b"versions")
+    assert message.segments[0].ulpdu[:2] == b"\x41\x43"
+
+
+@test("MPA-001", "MPA-002", "MPA-003", "MPA-050", "MPA-047", "MPA-048", "MPA-053", "DDP-025",
+      "DDP-028", "DDP-029", "DDP-007", "DDP-008", "DDP-034", each=(0, 1))
+def bulk_data_is_cut_by_mulpdu(f, markers):
+    link = f.running(rev=1, m=markers)
+    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    due = mpa.mulpdu(emss, markers)
+    size = 300000
+    data = pattern(size)
+    out = f.mr(size)
+    out.poke(data)
+    for op, kind in (("send", rdmap.SEND), ("write", rdmap.WRITE)):
+        wr = link.post(op, sge=out.sge(), raddr=0x10000, rkey=0x77)
+        message = link.peer.expect(kind, 20)
+        assert message.payload == data
+        lengths = [len(s.ulpdu) for s in message.segments]
+        assert max(lengths) <= due, "ULPDU of %d, MULPDU %d" % (max(lengths), due)
+        # as large as possible: full ones but for a rounding to whole words
+        assert min(lengths[:-1]) >= due - 4, sorted(set(lengths))
+        link.wc(wr=wr, timeout=20)
+
+
+@test("DDP-025", "DDP-007", "DDP-030", "DDP-024")
+def messages_around_the_mulpdu(f):
+    link = f.running(rev=1)
+    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    room = mpa.mulpdu(emss, False) - ddp.UNTAGGED_LEN
+    for n in (0, 1, room - 1, room, room + 1, 2 * room - 1, 2 * room, 2 * room + 1):
+        message = send_out(f, link, pattern(n))
+        assert [s.last for s in message.segments] == [False] * (len(message.segments) - 1) + [True]
+        assert len(message.segments) == max(1, -(-n // room)), (n, message)
+
+
+def own_netns(*command):
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def weft_netns(*command):
+    subprocess.run(("ip", "netns", "exec", "wa") + command, check=True, capture_output=True)
+
+
+@test("MPA-051", "DDP-001", "MPA-071", "MPA-032")
+def a_smaller_mtu_means_smaller_fpdus(f):
+    link = f.running(rev=1)
+    out = f.mr(400000)
+    out.poke(pattern(400000))
+    first = link.post("send", sge=out.sge())
+    message = link.peer.expect(rdmap.SEND, 20)
+    longest = max(len(s.ulpdu) for s in message.segments)
+    link.wc(wr=first, timeout=20)
+    weft_netns("ip", "link", "set", "va", "mtu", "900")
+    try:
+        second = link.post("send", sge=out.sge())
+        message = link.peer.expect(rdmap.SEND, 30)
+        assert message.payload == pattern(400000)
+        third = link.post("send", sge=out.sge())
+        message = link.peer.expect(rdmap.SEND, 30)
+        assert max(len(s.ulpdu) for s in message.segments) <= mpa.mulpdu(900 - 40, False)
+        assert longest > 900
+        link.wc(wr=second, timeout=20)
+        link.wc(wr=third, timeout=20)
+    finally:
+        weft_netns("ip", "link", "set", "va", "mtu", "1500")
+
+
+@test("MPA-052", "MPA-053", each=(88, 200, 536))
+def a_small_segment_size(f, maxseg):
+    link = f.active(maxseg=maxseg)
+    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    message = send_out(f, link, pattern(5000))
+    lengths = [len(s.ulpdu) for s in message.segments]
+    assert max(lengths) <= mpa.mulpdu(maxseg, False), (lengths[:3], emss)
+    assert min(lengths[:-1]) >= min(128, maxseg - 40) - 4, lengths[:3]
+
+
+@test("MPA-053", "MPA-048")
+def without_timestamps_fpdus_are_longer(f):
+    own_netns("sysctl", "-q", "-w", "net.ipv4.tcp_timestamps=0")
+    try:
+        link = f.running(rev=1)
+        message = send_out(f, link, pattern(20000))
+        assert max(len(s.ulpdu) for s in message.segments) in range(1450, 1455)
+    finally:
+        own_netns("sysctl", "-q", "-w", "net.ipv4.tcp_timestamps=1")
+
+
+@test("MPA-004", "MPA-002", "MPA-005")
+def the_largest_ulpdu(f):
+    target = f.mr(65536)
+    link = f.running(rev=1)
+    link.peer.mulpdu = mpa.ULPDU_MAX
+    data = pattern(mpa.ULPDU_MAX - ddp.TAGGED_LEN)
+    link.peer.write(target.rkey, target.iova, data)
+    link.peer.send(b"")
+    link.received(b"")
+    assert target.peek(0, len(data)) == data
+
+
+@test("MPA-005", "MPA-069")
+def a_ulpdu_length_of_65535(f):
+    target = f.mr(65536)
+    link = f.running(rev=1)
+    link.peer.mulpdu = 0xFFFF
+    data = pattern(0xFFFF - ddp.TAGGED_LEN)
+    link.peer.write(target.rkey, target.iova, data)
+    link.peer.send(b"")
+    # taken as the larger ULPDU it is, or refused: never half of it
+    message = None
+    try:
+        message = link.peer.message(1)
+    except peer.Timeout:
+        link.received(b"")
+        assert target.peek(0, len(data)) == data
+    if message:
+        assert message.opcode == rdmap.TERMINATE, message
+
+
+@test("MPA-006", "DDP-040", "RDMAP-050")
+def lengths_of_small_ulpdus(f):
+    link = f.running(rev=1, recv=8)
+    for n in range(5):
+        link.peer.send(pattern(n, n))
+        link.received(pattern(n, n))
+
+
+@test("MPA-013")
+def pad_is_ignored(f):
+    link = f.running(rev=1, recv=8)
+    for n in range(1, 8):
+        link.peer.send(pattern(n), fpdu=dict(pad=b"\xff\xfe\xfd"))
+        link.received(pattern(n))
+
+
+@test("MPA-014", "MPA-015", "MPA-038", "MPA-039", "CM-011")
+def without_crc_any_field_passes(f):
+    f.policy("crc", 0)
+    rng = random.Random(15)
+    link = f.passive(rev=1, c=0, recv=102, size=64)
+    link.peer.send(b"first", fpdu=dict(crc_field=b"\x01\x02\x03\x04"))
+    link.received(b"first")
+    for n in range(100):
+        link.peer.send(pattern(n % 60, n), fpdu=dict(crc_field=rng.randbytes(4)))
+        link.received(pattern(n % 60, n))
+    for n in range(20):
+        send_out(f, link, pattern(n * 13))
+
+
+@test("MPA-017", "MPA-018", "MPA-020", "MPA-024", "MPA-025", "MPA-026", "MPA-027", "MPA-028",
+      "MPA-029", "MPA-030", "MPA-033", "MPA-044", "CM-032")
+def a_marked_stream_of_many_sizes(f):
+    """Our deframer objects to any marker that is not due, or due and not there."""
+    link = f.running(rev=1, m=1)
+    out = f.mr(4096)
+    data = pattern(4096)
+    out.poke(data)
+    rng = random.Random(512)
+    sizes = [rng.randint(0, 100) for _ in range(400)] + [rng.randint(0, 4000) for _ in range(60)]
+    for at in range(0, len(sizes), 20):
+        part = sizes[at:at + 20]
+        for n in part:
+            last = link.post("send", sge=out.sge(0, n) if n else None)
+        for n in part:
+            message = link.peer.expect(rdmap.SEND)
+            assert message.payload == data[:n]
+        link.wc(wr=last)
+
+
+@test("MPA-024", "MPA-032")
+def a_marked_stream_of_a_megabyte(f):
+    link = f.running(rev=1, m=1)
+    size = 1 << 20
+    data = pattern(size)
+    out = f.mr(size)
+    out.poke(data)
+    wr = link.post("write", sge=out.sge(), raddr=0, rkey=5)
+    assert link.peer.expect(rdmap.WRITE, 40).payload == data
+    link.wc(wr=wr, timeout=20)
+    assert link.peer.rx.pos > size + size // 512 * 4
+
+
+# Towards weft: it must have asked for markers.
+
+def marked(f, **more):
+    f.policy("markers", 1)
+    link = f.running(rev=1, **more)
+    assert link.peer.tx.markers
+    return link
+
+
+@test("MPA-032", "MPA-024", "MPA-057", "MPA-072", "MPA-028", "MPA-033")
+def weft_strips_markers(f):
+    target = f.mr(1 << 16)
+    link = marked(f, recv=64, size=128)
+    data = pattern(1 << 16)
+    link.peer.write(target.rkey, target.iova, data)
+    rng = random.Random(3)
+    for n in range(64):
+        payload = pattern(rng.randint(0, 128), n)
+        link.peer.send(payload)
+        link.received(payload)
+    assert target.peek() == data
+
+
+@test("MPA-033", "MPA-028", "MPA-031", "MPA-044", "MPA-043")
+def weft_finds_markers_wherever_they_fall(f):
+    """FPDUs that end in front of, on, and behind a boundary; also an odd start."""
+    link = marked(f, recv=260, size=600)
+    for n in range(0, 260):
+        payload = pattern(440 + n % 67, n)
+        link.peer.send(payload)
+    for n in range(0, 260):
+        link.received(pattern(440 + n % 67, n))
+
+
+@test("MPA-019", "MPA-021")
+def reserved_parts_of_a_marker_are_ignored(f):
+    link = marked(f, recv=8, size=2048)
+    for hook in (lambda v, i: v | 0xBEEF0000, lambda v, i: v | 3, lambda v, i: v | 0xFFFF0003):
+        link.peer.send(pattern(1000), fpdu=dict(marker_hook=hook))
+        link.received(pattern(1000))
+
+
+@test("MPA-066", "MPA-058", "MPA-069")
+def a_marker_that_disagrees(f):
+    link = marked(f, recv=8, size=2048)
+    link.peer.send(pattern(1000))
+    link.received(pattern(1000))
+    link.peer.send(pattern(1000), fpdu=dict(marker_hook=lambda v, i: v + 4))
+    link.peer.send(b"not this one")
+    link.terminated(2, 0, 3)
+
+
+@test("MPA-046", "MPA-065", "MPA-037")
+def a_flipped_bit_in_a_marker(f):
+    link = marked(f, recv=8, size=2048)
+    spoilt = bytearray(link.peer.send(pattern(1200), hold=True))
+    at = 512 - (link.peer.tx.pos - len(spoilt)) % 512
+    spoilt[at] ^= 0x10
+    link.peer.raw(bytes(spoilt))
+    link.terminated(2, 0, 2)
+
+
+# --- CRC ---------------------------------------------------------------------
+
+@test("MPA-046", "MPA-065", "MPA-061", "MPA-059", "MPA-070", each=range(8))
+def every_bit_of_an_fpdu_is_covered(f, bit):
+    """Whatever bit flips, nothing is delivered: a Terminate, or the end of TCP."""
+    octets = range(48) if f.world.slow == 1 else range(bit % 6, 48, 6)
+    for at in octets:
+        link = f.running(rev=1, recv=1, size=64)
+        good = bytearray(link.peer.send(pattern(24), hold=True))
+        good[at] ^= 1 << bit
+        link.peer.raw(bytes(good))
+        if at >= 2:
+            link.peer.expect_terminate(2, 0, 2, b"", "")
+        else:
+            # the length itself: more may be due than we have
+            link.peer.raw(bytes(40))
+            link.peer.fin()
+            try:
+                assert link.peer.message(2).opcode == rdmap.TERMINATE
+            except (peer.Closed, peer.Timeout):
+                pass
+        link.peer.close()
+        found = link.wc(wr=link.posted[0], status=None)
+        assert found["status"] == FLUSH, found
+        f.agent.cmd("destroy", k=link.k)
+        f.links.remove(link)
+
+
+@test("MPA-059", "MPA-065", "RDMAP-029", "DDP-064", "MPA-070", "DDP-059", "DDP-061")
+def a_corrupt_write_places_nothing(f):
+    target = f.mr(8192)
+    target.fill(0x5A)
+    link = f.running(rev=1)
+    link.peer.mulpdu = 1400
+    link.peer.write(target.rkey, target.iova, bytes(1300), fpdu=dict(crc_xor=0x01000000))
+    link.terminated(2, 0, 2)
+    assert target.peek() == b"\x5A" * 8192
+
+
+@test("MPA-061", "MPA-069", "DDP-003", "DDP-059", "RDMAP-089")
+def nothing_is_taken_behind_an_error(f):
+    target = f.mr(4096)
+    link = f.running(rev=1, recv=4)
+    data = link.peer.send(b"spoilt", hold=True, fpdu=dict(crc_xor=1))
+    for n in range(3):
+        data += link.peer.write(target.rkey, target.iova, b"written", hold=True)
+        data += link.peer.send(b"good", hold=True)
+    link.peer.raw(data)
+    link.terminated(2, 0, 2)
+    assert target.peek(0, 7) == bytes(7)
+
+
+@test("MPA-060", "DDP-039")
+def the_last_octet_decides(f):
+    target = f.mr(64)
+    link = f.running(rev=1)
+    data = link.peer.write(target.rkey, target.iova, b"placed?", hold=True)
+    link.peer.raw(data[:-1])
+    time.sleep(0.2)
+    assert target.peek(0, 7) == bytes(7)
+    more = link.peer.send(b"whole", hold=True)
+    link.peer.raw(data[-1:] + more[:-1])
+    time.sleep(0.2)
+    link.no_wc()
+    assert target.peek(0, 7) == b"placed?"
+    link.peer.raw(more[-1:])
+    link.received(b"whole")
+
+
+# --- pieces ------------------------------------------------------------------------
+
+@test("MPA-056", "MPA-057", "DDP-002")
+def one_octet_per_segment(f):
+    target = f.mr(4096)
+    link = f.passive(rev=1, piece=1, recv=8)
+    data = link.peer.write(target.rkey, target.iova, pattern(300), hold=True)
+    data += link.peer.send(pattern(33), hold=True)
+    link.peer.raw(data, piece=1, pause=0.0005)
+    link.received(pattern(33))
+    assert target.peek(0, 300) == pattern(300)
+
+
+@test("MPA-056", "MPA-057", each=range(3))
+def random_cuts(f, seed):
+    rng = random.Random(seed)
+    target = f.mr(1 << 16)
+    link = f.running(rev=1, recv=64, size=2048)
+    data, sizes = b"", []
+    for n in range(60):
+        size = rng.choice((0, 1, 17, 100, 900, 2000))
+        data += link.peer.send(pattern(size, n), hold=True)
+        data += link.peer.write(target.rkey, target.iova + n * 1000, pattern(1000, n), hold=True)
+        sizes.append(size)
+    at = 0
+    while at < len(data):
+        take = rng.choice((1, 2, 3, 5, 40, 700, 1448, 5000))
+        link.peer.raw(data[at:at + take])
+        at += take
+        if rng.random() < 0.1:
+            time.sleep(0.002)
+    for n, size in enumerate(sizes):
+        link.received(pattern(size, n))
+    for n in range(60):
+        assert target.peek(n * 1000, 1000) == pattern(1000, n)
+
+
+@test("MPA-056", "MPA-060")
+def an_fpdu_cut_at_every_boundary(f):
+    link = f.running(rev=1, recv=64, size=64)
+    for cut in range(1, 48):
+        data = link.peer.send(pattern(24, cut), hold=True)
+        link.peer.raw(data[:cut])
+        if cut % 4 == 0:
+            time.sleep(0.01)
+        link.peer.raw(data[cut:])
+        link.received(pattern(24, cut))
+
+
+@test("MPA-055", "MPA-056")
+def many_fpdus_in_one_segment(f):
+    link = f.running(rev=1, recv=200, size=64)
+    link.peer.raw(b"".join(link.peer.send(pattern(n % 50, n), hold=True) for n in range(200)))
+    for n in range(200):
+        link.received(pattern(n % 50, n))
+
+
+@test("MPA-060", "MPA-064", "MPA-069", each=("fin", "rst"))
+def an_end_inside_an_fpdu(f, how):
+    link = f.running(rev=1)
+    data = link.peer.send(pattern(24), hold=True)
+    for cut in (1, 2, 20, 47):
+        link.peer.raw(data[:cut])
+        time.sleep(0.01)
+        getattr(link.peer, how)()
+        link.peer.close()
+        link.dead()
+        f.agent.cmd("destroy", k=link.k)
+        f.links.remove(link)
+        link = f.running(rev=1)
+        data = link.peer.send(pattern(24), hold=True)
+
+
+# --- ends ------------------------------------------------------------------------
+
+@test("MPA-062", "VERBS-024", "RDMAP-085")
+def a_graceful_disconnect_has_no_reset(f):
+    link = f.running(rev=1)
+    f.agent.cmd("disconnect", k=link.k)
+    link.peer.expect_end(reset=False)
+    link.peer.fin()
+    link.dead(False)
+
+
+@test("MPA-008", "MPA-063", "DDP-045", "DDP-046")
+def the_peers_fin_is_an_event(f):
+    link = f.running(rev=1)
+    link.peer.fin()
+    link.peer.expect_end(reset=False)
+    link.dead()
+
+
+@test("MPA-071", "DDP-004", "DDP-036", "RDMAP-080")
+def packet_loss_changes_nothing(f):
+    try:
+        own_netns("tc", "qdisc", "add", "dev", "vb", "root", "netem", "loss", "3%", "delay", "1ms")
+    except subprocess.CalledProcessError:
+        raise Skip("no netem here") from None
+    try:
+        link = f.running(rev=1, m=1, recv=200, size=128)
+        size = 200000
+        out = f.mr(size)
+        out.poke(pattern(size))
+        wr = link.post("send", sge=out.sge())
+        for n in range(200):
+            link.peer.send(pattern(100, n))
+        assert link.peer.expect(rdmap.SEND, 60).payload == pattern(size)
+        for n in range(200):
+            link.received(pattern(100, n), timeout=60)
+        link.wc(wr=wr, timeout=20)
+        link.no_wc()
+    finally:
+        own_netns("tc", "qdisc", "del", "dev", "vb", "root")
+
+
+# --- packets -----------------------------------------------------------------------
+
+class Tap:
+    """TCP payloads of one connection as the device shows them."""
+
+    def __init__(self, port):
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.sock.bind(("vb", 0))
+        self.sock.settimeout(0.3)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        self.port = port
+
+    def segments(self):
+        """(sequence number, length) of what came from the port."""
+        found = []
+        while True:
+            try:
+                frame = self.sock.recv(1 << 17)
+            except socket.timeout:
+                return found
+            if frame[12:14] != b"\x08\x00" or frame[23] != 6:
+                continue
+            ip = 14 + (frame[14] & 15) * 4
+            source = struct.unpack(">H", frame[ip:ip + 2])[0]
+            total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
+            length = total - (ip - 14) - (frame[ip + 12] >> 4) * 4
+            if source == self.port and length > 0:
+                found.append((struct.unpack(">I", frame[ip + 4:ip + 8])[0], length))
+
+
+@test("MPA-054", "MPA-055")
+def tcp_segments_begin_with_fpdus(f):
+    link = f.running(rev=1)
+    tap = Tap(f.world.port)
+    out = f.mr(100000)
+    wr = link.post("send", sge=out.sge())
+    message = link.peer.expect(rdmap.SEND, 20)
+    link.wc(wr=wr, timeout=20)
+    seen = tap.segments()
+    tap.sock.close()
+    starts = {s.fpdu.position - message.segments[0].fpdu.position for s in message.segments}
+    base = min(seq for seq, _ in seen)
+    aligned = sum((seq - base) & 0xFFFFFFFF in starts for seq, _ in seen)
+    assert aligned == len(seen), "%d of %d TCP segments begin with an FPDU" % (aligned, len(seen))
+
+
+@test("CM-032", "MPA-025")
+def the_first_octets_of_full_operation(f):
+    for m, due in ((0, b"\x00\x16"), (1, b"\x00\x00\x00\x00\x00\x16")):
+        link = f.running(rev=1, m=m)
+        message = send_out(f, link, b"four")
+        assert message.segments[0].fpdu.octets.startswith(due)
+        link.peer.close()
+
+
+@test("MPA-010", "DDP-003", "RDMAP-094")
+def two_faults_in_one_segment_of_tcp(f):
+    """The first is told, the second is not seen."""
+    link = f.running(rev=1)
+    first = link.peer.write(0xDEAD0000, 0, b"bad stag", hold=True)
+    ulpdu = link.peer.last_ulpdu
+    link.peer.raw(first + link.peer.send(b"x", msn=99, hold=True))
+    link.refused(1, 1, 0, ulpdu=ulpdu)
+
+
+@test("RDMAP-088", "MPA-070", "DDP-047")
+def a_terminate_is_read_though_data_is_unread(f):
+    """Plenty queued behind the fault must not turn its FIN into a reset."""
+    link = f.running(rev=1)
+    link.peer.mulpdu = 1400
+    data = link.peer.send(b"spoilt", fpdu=dict(crc_xor=2), hold=True)
+    data += b"".join(link.peer.send(bytes(1300), hold=True) for _ in range(40))
+    link.peer.raw(data)
+    link.terminated(2, 0, 2)
+
+
+@test("MPA-041")
+def crc_makes_no_difference_to_the_consumer(f):
+    f.policy("crc", 0)
+    answers = []
+    for c in (0, 1):
+        link = f.running(rev=1, c=c)
+        link.peer.send(b"same")
+        found = link.received(b"same")
+        answers.append({k: v for k, v in found.items() if k not in ("wr", "k", "at")})
+        link.peer.close()
+    assert answers[0] == answers[1], answers
+
+
