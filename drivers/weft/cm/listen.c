@@ -3,10 +3,9 @@
  * Listeners. Taking a connection off TCP is all that happens here; its request is
  * awaited by its own worker with its own deadline, so nobody waits for another.
  *
- * rdma_cm opens a wildcard listener on every device of a port, so each must keep
- * to its own network device. Connections from the same host arrive on the
- * loopback device instead, whatever their address; all wildcard listeners of a
- * port share it and pass on what is not theirs.
+ * rdma_cm opens a wildcard listener on every device with the same port, so each
+ * keeps to its own network device. A connection of the host to itself counts as
+ * coming over the device that has the address, so nothing is lost by that.
  */
 #include "cm/listen.h"
 
@@ -27,9 +26,6 @@
 #define WAITING_MAX	512U
 /* When memory is out TCP does not say again that somebody waits. */
 #define TRY_AGAIN	(HZ / 10)
-
-static LIST_HEAD(wildcards);
-static DEFINE_MUTEX(wildcards_lock);	/* protects wildcards */
 
 static void free_listener(struct kref *ref)
 {
@@ -89,30 +85,6 @@ void weft_listener_leave(struct weft_conn *conn)
 
 /* --- taking connections off TCP --- */
 
-static bool same_place(const struct weft_listener *a, const struct weft_listener *b)
-{
-	return a->net == b->net && a->port == b->port;
-}
-
-/* Who listens on the device that has the address @s was connected to. */
-static struct weft_listener *rightful(struct weft_listener *l, struct weft_sock *s)
-{
-	struct weft_listener *other, *found = l;
-	struct sockaddr_storage local;
-
-	weft_sock_local(s, &local);
-	mutex_lock(&wildcards_lock);
-	if (l->wildcard && !weft_addr_on_device(&local, l->cm->netdev)) {
-		list_for_each_entry(other, &wildcards, siblings) {
-			if (same_place(l, other) && weft_addr_on_device(&local, other->cm->netdev))
-				found = other;
-		}
-	}
-	kref_get(&found->ref);
-	mutex_unlock(&wildcards_lock);
-	return found;
-}
-
 static void adopt(struct weft_listener *l, struct weft_sock *s)
 {
 	struct weft_conn *conn = weft_conn_new(l->cm, false);
@@ -129,37 +101,18 @@ static void adopt(struct weft_listener *l, struct weft_sock *s)
 	weft_conn_put(conn);
 }
 
-/* Return: 0 if there may be more, or -errno. */
-static int take_one(struct weft_listener *l, struct weft_sock *from)
-{
-	struct weft_listener *to;
-	struct weft_sock *s;
-	int ret;
-
-	ret = weft_sock_accept(from, &s);
-	if (ret)
-		return ret == -ECONNABORTED ? 0 : ret;
-	to = rightful(l, s);
-	adopt(to, s);
-	put_listener(to);
-	return 0;
-}
-
 static void accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, work.work);
-	bool again = false;
-	int i, ret;
+	struct weft_sock *s;
+	int ret;
 
-	for (i = 0; i < WEFT_LISTEN_SOCKS; i++) {
-		if (!l->sock[i])
-			continue;
-		do {
-			ret = take_one(l, l->sock[i]);
-		} while (!ret);
-		again |= ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE;
-	}
-	if (again)
+	do {
+		ret = weft_sock_accept(l->sock, &s);
+		if (!ret)
+			adopt(l, s);
+	} while (!ret || ret == -ECONNABORTED);
+	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
 		queue_delayed_work(l->cm->wq, &l->work, TRY_AGAIN);
 }
 
@@ -176,74 +129,41 @@ static const struct weft_sock_events listen_events = {
 
 /* --- opening and closing --- */
 
-static int bind_and_listen(struct weft_listener *l, struct weft_sock *s,
-			   const struct weft_listener_config *cfg)
+static int bind_and_listen(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
+	int ifindex = l->cm->netdev->ifindex;
 	struct sockaddr_storage addr = *cfg->addr;
 	int ret;
 
 	if (cfg->tos >= 0)
-		weft_sock_set_tos(s, cfg->tos);
+		weft_sock_set_tos(l->sock, cfg->tos);
 	if (cfg->v6only)
-		weft_sock_set_v6only(s);
-	weft_addr_scope(&addr, l->cm->netdev->ifindex);
-	ret = weft_sock_bind(s, &addr, true);
-	return ret ?: weft_sock_listen(s, cfg->backlog);
+		weft_sock_set_v6only(l->sock);
+	if (weft_addr_is_any(&addr))
+		weft_sock_set_device(l->sock, ifindex);
+	weft_addr_scope(&addr, ifindex);
+	ret = weft_sock_bind(l->sock, &addr, true);
+	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
 }
 
-/* @ifindex: the only device to listen on, 0: any. */
-static int open_sock(struct weft_listener *l, enum weft_listener_sock which, struct net *net,
-		     int ifindex, const struct weft_listener_config *cfg)
+static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
-	struct weft_sock *s;
+	struct net *net = weft_cm_get_net(l->cm);
 	int ret;
 
-	ret = weft_sock_create(net, cfg->addr->ss_family, &s);
+	if (!net)
+		return -ENETDOWN;
+	ret = weft_sock_create(net, cfg->addr->ss_family, &l->sock);
+	put_net(net);	/* the socket holds it now */
 	if (ret)
 		return ret;
-	weft_sock_set_device(s, ifindex);
-	if (ifindex == net->loopback_dev->ifindex)
-		weft_sock_share_port(s);
-	ret = bind_and_listen(l, s, cfg);
-	if (ret) {
-		weft_sock_release(s);
-		return ret;
-	}
-	l->sock[which] = s;
-	return 0;
-}
-
-/* Without loopback the listener is still good for everybody else. */
-static int open_socks(struct weft_listener *l, struct net *net,
-		      const struct weft_listener_config *cfg)
-{
-	int own = l->wildcard ? l->cm->netdev->ifindex : 0;
-	int loopback = net->loopback_dev->ifindex;
-	int ret;
-
-	ret = open_sock(l, WEFT_LISTEN_MAIN, net, own, cfg);
-	if (!ret && l->wildcard && own != loopback)
-		open_sock(l, WEFT_LISTEN_LOOPBACK, net, loopback, cfg);
+	ret = bind_and_listen(l, cfg);
+	if (ret)
+		weft_sock_release(l->sock);
 	return ret;
 }
 
-static void start(struct weft_listener *l)
-{
-	int i;
-
-	if (l->wildcard) {
-		mutex_lock(&wildcards_lock);
-		list_add(&l->siblings, &wildcards);
-		mutex_unlock(&wildcards_lock);
-	}
-	for (i = 0; i < WEFT_LISTEN_SOCKS; i++)
-		if (l->sock[i])
-			weft_sock_attach(l->sock[i], &listen_events, l);
-	knocked(l);	/* who came before that was not announced */
-}
-
-static struct weft_listener *new_listener(struct weft_cm *cm, const struct net *net,
-					  const struct weft_listener_config *cfg)
+static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *id)
 {
 	struct weft_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
 
@@ -252,15 +172,11 @@ static struct weft_listener *new_listener(struct weft_cm *cm, const struct net *
 	kref_init(&l->ref);
 	mutex_init(&l->lock);
 	INIT_LIST_HEAD(&l->waiting);
-	INIT_LIST_HEAD(&l->siblings);
 	INIT_DELAYED_WORK(&l->work, accept_work);
 	weft_cm_get(cm);
 	l->cm = cm;
-	l->net = net;
-	l->port = weft_addr_port(cfg->addr);
-	l->wildcard = weft_addr_is_any(cfg->addr);
-	l->id = cfg->id;
-	weft_iwcm_get_id(l->id);
+	weft_iwcm_get_id(id);
+	l->id = id;
 	return l;
 }
 
@@ -274,36 +190,19 @@ static struct weft_listener *new_listener(struct weft_cm *cm, const struct net *
  */
 struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_listener_config *cfg)
 {
-	struct net *net = weft_cm_get_net(cm);
-	struct weft_listener *l;
-	int ret = -ENOMEM;
+	struct weft_listener *l = new_listener(cm, cfg->id);
+	int ret;
 
-	if (!net)
-		return ERR_PTR(-ENETDOWN);
-	l = new_listener(cm, net, cfg);
-	if (l)
-		ret = open_socks(l, net, cfg);
-	put_net(net);	/* the sockets hold it now */
-	if (!ret) {
-		start(l);
-		return l;
-	}
-	if (l)
+	if (!l)
+		return ERR_PTR(-ENOMEM);
+	ret = open_sock(l, cfg);
+	if (ret) {
 		put_listener(l);
-	return ERR_PTR(ret);
-}
-
-static void close_socks(struct weft_listener *l)
-{
-	int i;
-
-	for (i = 0; i < WEFT_LISTEN_SOCKS; i++)
-		if (l->sock[i])
-			weft_sock_detach(l->sock[i]);
-	cancel_delayed_work_sync(&l->work);
-	for (i = 0; i < WEFT_LISTEN_SOCKS; i++)
-		if (l->sock[i])
-			weft_sock_release(l->sock[i]);
+		return ERR_PTR(ret);
+	}
+	weft_sock_attach(l->sock, &listen_events, l);
+	knocked(l);	/* who came before that was not announced */
+	return l;
 }
 
 /**
@@ -317,10 +216,9 @@ void weft_listener_close(struct weft_listener *l)
 {
 	struct weft_conn *conn;
 
-	mutex_lock(&wildcards_lock);
-	list_del_init(&l->siblings);
-	mutex_unlock(&wildcards_lock);
-	close_socks(l);
+	weft_sock_detach(l->sock);
+	cancel_delayed_work_sync(&l->work);
+	weft_sock_release(l->sock);
 
 	mutex_lock(&l->lock);
 	l->closed = true;

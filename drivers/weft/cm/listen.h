@@ -13,16 +13,9 @@
 #include <linux/workqueue.h>
 
 struct iw_cm_id;
-struct net;
 struct weft_cm;
 struct weft_conn;
 struct weft_sock;
-
-enum weft_listener_sock {
-	WEFT_LISTEN_MAIN,
-	WEFT_LISTEN_LOOPBACK,	/* of a wildcard listener, for its own host */
-	WEFT_LISTEN_SOCKS
-};
 
 /**
  * struct weft_listener_config - what a consumer listens for
@@ -43,11 +36,7 @@ struct weft_listener_config {
 /**
  * struct weft_listener - a listening consumer
  * @id: its id, a reference held
- * @work: takes connections off TCP; cancelled before the sockets go
- * @net: of its sockets, for comparing
- * @port: its port
- * @wildcard: any address of the device
- * @siblings: among all wildcard listeners
+ * @work: takes connections off TCP; cancelled before @sock goes
  * @lock: protects @waiting, @num_waiting and @closed
  * @waiting: connections whose request is not complete, oldest first
  * @closed: takes no more
@@ -58,12 +47,8 @@ struct weft_listener {
 	struct kref ref;
 	struct weft_cm *cm;
 	struct iw_cm_id *id;
-	struct weft_sock *sock[WEFT_LISTEN_SOCKS];
+	struct weft_sock *sock;
 	struct delayed_work work;
-	const struct net *net;
-	__be16 port;
-	bool wildcard;
-	struct list_head siblings;
 	struct mutex lock;	/* @waiting, @num_waiting, @closed */
 	struct list_head waiting;
 	u32 num_waiting;

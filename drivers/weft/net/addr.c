@@ -6,11 +6,7 @@
 
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/inetdevice.h>
-#include <linux/netdevice.h>
-#include <linux/rcupdate.h>
 #include <linux/string.h>
-#include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 
@@ -94,34 +90,6 @@ void weft_addr_scope(struct sockaddr_storage *addr, int ifindex)
 	if (addr->ss_family == AF_INET6 && !sin6->sin6_scope_id &&
 	    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
 		sin6->sin6_scope_id = ifindex;
-}
-
-static bool v6_on_device(const struct sockaddr_storage *addr, const struct net_device *netdev)
-{
-#if IS_ENABLED(CONFIG_IPV6)
-	return ipv6_chk_addr(dev_net(netdev), &v6(addr)->sin6_addr, netdev, 0);
-#else
-	return false;
-#endif
-}
-
-/**
- * weft_addr_on_device - is it an address of this network device?
- * @addr: of either family
- * @netdev: held by the caller
- *
- * Context: any.
- */
-bool weft_addr_on_device(const struct sockaddr_storage *addr, const struct net_device *netdev)
-{
-	bool found;
-
-	if (addr->ss_family == AF_INET6)
-		return v6_on_device(addr, netdev);
-	rcu_read_lock();
-	found = __ip_dev_find(dev_net(netdev), v4(addr)->sin_addr.s_addr, false) == netdev;
-	rcu_read_unlock();
-	return found;
 }
 
 /**

@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 struct net;
-struct net_device;
 
 int weft_addr_len(const struct sockaddr_storage *addr);
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
@@ -17,7 +16,6 @@ void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 bool weft_addr_is_any(const struct sockaddr_storage *addr);
 void weft_addr_unmap(struct sockaddr_storage *addr);
 void weft_addr_scope(struct sockaddr_storage *addr, int ifindex);
-bool weft_addr_on_device(const struct sockaddr_storage *addr, const struct net_device *netdev);
 bool weft_addr_ephemeral(const struct sockaddr_storage *addr, struct net *net);
 
 #endif

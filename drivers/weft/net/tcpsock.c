@@ -269,23 +269,12 @@ void weft_sock_set_v6only(struct weft_sock *s)
 }
 
 /**
- * weft_sock_share_port - let siblings listen on the same address and port
- * @s: a socket not bound yet; all siblings must ask for it
- *
- * Context: process. TCP spreads connections over the siblings as it likes.
- */
-void weft_sock_share_port(struct weft_sock *s)
-{
-	sock_set_reuseport(s->sock->sk);
-}
-
-/**
  * weft_sock_set_device - use one interface only
  * @s: a socket not bound yet
  * @ifindex: the interface, 0: any
  *
- * Context: process. For an address that a route leads over another interface,
- * the loopback for one's own, this would break the connection.
+ * Context: process. Connections of the host to itself count as coming over the
+ * interface that has the address.
  */
 void weft_sock_set_device(struct weft_sock *s, int ifindex)
 {
