@@ -56,13 +56,16 @@ static u8 rtr_kind(const struct weft_ddp_hdr *ddp)
 
 /*
  * The initiator's first FPDU opens our gate (RFC 5044, 7.1.2). In the
- * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5).
+ * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5). A
+ * Terminate instead of it opens nothing.
  */
 static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_seg *seg)
 {
 	struct weft_rx *rx = &st->rx;
 	u8 kind = rtr_kind(&seg->ddp);
 
+	if (weft_rdmap_opcode(seg->ddp.ulp) == WEFT_OP_TERMINATE)
+		return WEFT_FAULT_NONE;
 	rx->first_seen = true;
 	if (rx->rtr_kinds) {
 		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || seg->payload)

@@ -4,9 +4,11 @@
  * stream's lock from any context; what may sleep is left to one worker per
  * stream, so no data path ever tears itself down or waits for itself.
  */
+#define pr_fmt(fmt) "weft: " fmt
 #include "engine/stream.h"
 
 #include <linux/mm.h>
+#include <linux/printk.h>
 #include <linux/slab.h>
 
 #include "base/counters.h"
@@ -88,6 +90,8 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 
 	spin_lock_bh(&st->lock);
 	step = weft_qp_fsm(st->state, event);
+	pr_debug("qp %u: %s in state %s\n", st->qpn, weft_qp_event_name(event),
+		 weft_qp_state_name(st->state));
 	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
