@@ -16,7 +16,7 @@
 
 #define WEFT_VENDOR_ID		0x776674	/* "wft"; no OUI was bought for it */
 #define WEFT_VENDOR_PART_ID	1
-#define WEFT_FW_VER		1
+#define WEFT_FW_VER		1	/* programs show it as 0.0.1 */
 
 /* rdma_cm and its library keep read depths in 8 bits, at either end. */
 #define WEFT_CM_DEPTH_MAX	255U
@@ -123,7 +123,7 @@ int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 
 	attr->state = weft_netdev_port_state(netdev);
 	attr->phys_state = attr->state == IB_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
-	attr->max_mtu = ib_mtu_int_to_enum(netdev->max_mtu ?: netdev->mtu);
+	attr->max_mtu = ib_mtu_int_to_enum(netdev->max_mtu ?: ETH_MAX_MTU);
 	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
 	attr->phys_mtu = netdev->mtu;
 	attr->gid_tbl_len = 1;
@@ -163,5 +163,5 @@ int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immut
 
 void weft_get_dev_fw_str(struct ib_device *ib, char *str)
 {
-	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u", WEFT_FW_VER);
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "0.0.%u", WEFT_FW_VER);
 }
