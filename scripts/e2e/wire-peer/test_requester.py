@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""weft as the one who asks: its messages, and answers that are wrong."""
+
+import random
+import time
+
+from harness import (FLUSH, LOC_LEN, LOC_QP_OP, OK, REM_ACCESS, REM_INV, REM_OP, WC_READ,
+                     AgentError, pattern, test)
+from wirepeer import mpa, rdmap
+
+
+def asked(link, size=None):
+    """The Read Request that comes next."""
+    message = link.peer.expect(rdmap.READ_REQ)
+    request = rdmap.ReadRequest(message.payload)
+    request.segment = message.segments[0]
+    if size is not None:
+        assert request.size == size, request.__dict__
+    return request
+
+
+def reading(f, size=64, count=1, **more):
+    """A link with reads posted: (link, sink region, wr ids)."""
+    link = f.running(rev=1, **more)
+    sink = f.mr(max(1, size * count), access="l")
+    wrs = [link.post("read", sge=sink.sge(n * size, size) if size else None, raddr=0x1000 + n,
+                     rkey=0x4242) for n in range(count)]
+    return link, sink, wrs
+
+
+# --- messages ----------------------------------------------------------------------
+
+@test("VERBS-025", "RDMAP-002", "RDMAP-005", "RDMAP-008", "RDMAP-009", "RDMAP-011", "DDP-010",
+      "RDMAP-036", "RDMAP-030", "EXT-042", "EXT-025", "RDMAP-053", "EXT-005", "EXT-008")
+def every_verbs_opcode_on_the_wire(f):
+    link = f.running(rev=1)
+    out = f.mr(64)
+    out.poke(pattern(64))
+    sge = out.sge(0, 16)
+    due = [
+        (dict(op="send", sge=sge), [rdmap.SEND]),
+        (dict(op="send", sge=sge, flags="sS"), [rdmap.SEND_SE]),
+        (dict(op="sendinv", sge=sge, inv=0xC0DE01), [rdmap.SEND_INV]),
+        (dict(op="sendinv", sge=sge, inv=0xC0DE02, flags="sS"), [rdmap.SEND_SE_INV]),
+        (dict(op="write", sge=sge, raddr=0x100, rkey=5), [rdmap.WRITE]),
+        (dict(op="writeimm", sge=sge, raddr=0x100, rkey=5, imm=0x11223344),
+         [rdmap.WRITE, rdmap.IMM]),
+        (dict(op="writeimm", sge=sge, raddr=0x100, rkey=5, imm=0x55667788, flags="sS"),
+         [rdmap.WRITE, rdmap.IMM_SE]),
+    ]
+    for fields, opcodes in due:
+        wr = link.post(**fields)
+        for opcode in opcodes:
+            message = link.peer.expect(opcode)
+            if opcode in (rdmap.SEND_INV, rdmap.SEND_SE_INV):
+                assert message.stag == fields["inv"], message
+            elif opcode == rdmap.WRITE:
+                assert (message.stag, message.to) == (5, 0x100), message
+            elif opcode in (rdmap.IMM, rdmap.IMM_SE):
+                assert message.payload == fields["imm"].to_bytes(4, "big") + bytes(4), message
+            if opcode not in (rdmap.IMM, rdmap.IMM_SE):
+                assert message.payload == pattern(64)[:16]
+        link.wc(wr=wr)
+    link.no_wc()
+    link.post("read", sge=sge, raddr=0x100, rkey=5)
+    assert asked(link, 16).src_to == 0x100
+    link.post("fadd", sge=out.sge(0, 8), raddr=0x108, rkey=5, add=1)
+    assert rdmap.AtomicRequest(link.peer.expect(rdmap.ATOMIC_REQ).payload).code == 0
+
+
+@test("VERBS-025")
+def send_with_immediate_is_refused(f):
+    link = f.running(rev=1)
+    out = f.mr(8)
+    try:
+        wr = link.post("sendimm", sge=out.sge(), imm=7)
+    except AgentError:
+        return
+    link.wc(wr=wr, status=LOC_QP_OP)
+
+
+@test("DDP-022", "DDP-021", "DDP-033", "RDMAP-033", "RDMAP-038", "RDMAP-051", "RDMAP-071",
+      "DDP-023", "EXT-024", "EXT-044", "RDMAP-036")
+def mixed_requests_leave_in_order(f):
+    """The peer's audit watches the four sequences of MSNs."""
+    link = f.running(rev=1, ord=16)
+    out = f.mr(4096)
+    out.poke(pattern(4096))
+    rng = random.Random(33)
+    kinds = dict(send=rdmap.SEND, write=rdmap.WRITE, read=rdmap.READ_REQ, fadd=rdmap.ATOMIC_REQ)
+    order = [rng.choice(list(kinds)) for _ in range(40)]
+    pending = []
+    for op in order:
+        pending.append(link.post(op, sge=out.sge(0, 8), raddr=8, rkey=1, add=1))
+        message = link.peer.expect(kinds[op])
+        if op == "read":
+            link.peer.read_response(rdmap.ReadRequest(message.payload), bytes(8))
+        elif op == "fadd":
+            request = rdmap.AtomicRequest(message.payload)
+            link.peer.atomic_response(request.req_id, 1)
+    for wr in pending:
+        link.wc(wr=wr)
+    assert link.peer.audit.msn[0] > 1 and link.peer.audit.msn[1] > 1
+
+
+@test("RDMAP-034", "DDP-024", "RDMAP-040")
+def empty_and_gathered_messages(f):
+    link = f.running(rev=1)
+    out = f.mr(4096)
+    out.poke(pattern(4096))
+    link.post("write", sge=None, raddr=1, rkey=2)
+    assert link.peer.expect(rdmap.WRITE).payload == b""
+    sges = ",".join(out.sge(n * 100, 7 + n) for n in range(4))
+    link.post("write", sge=sges, raddr=1, rkey=2)
+    due = b"".join(pattern(4096)[n * 100:n * 100 + 7 + n] for n in range(4))
+    assert link.peer.expect(rdmap.WRITE).payload == due
+    link.post("read", sge=None, raddr=1, rkey=2)
+    request = asked(link, 0)
+    link.peer.read_response(request, b"")
+    link.wc(op=WC_READ)
+
+
+@test("DDP-026")
+def a_message_of_4_gib_is_refused(f):
+    link = f.running(rev=1)
+    region = f.mr(4096)
+    sge = ",".join("@%d:0xffffffff:%d" % (region.addr, region.lkey) for _ in range(2))
+    try:
+        wr = link.post("send", sge=sge)
+    except AgentError:
+        return
+    found = link.wc(wr=wr, status=None)
+    assert found["status"] in (LOC_LEN, 4), found
+
+
+# --- reads -------------------------------------------------------------------------
+
+@test("RDMAP-046", "RDMAP-078", "RDMAP-068", "VERBS-029", "RDMAP-076", "VERBS-028", "VERBS-017",
+      "RDMAP-014", "DDP-009")
+def a_read_completes_with_its_response(f):
+    link, sink, wrs = reading(f, 3000)
+    request = asked(link, 3000)
+    time.sleep(0.2)
+    link.no_wc()
+    data = pattern(3000)
+    link.peer.tagged(rdmap.READ_RESP, request.sink_stag, request.sink_to, data[:2000], cut=1000,
+                     last=False)
+    time.sleep(0.1)
+    link.no_wc()
+    link.peer.tagged(rdmap.READ_RESP, request.sink_stag, request.sink_to + 2000, data[2000:])
+    found = link.wc(wr=wrs[0])
+    assert found["op"] == WC_READ and found["len"] == 3000, found
+    assert sink.peek() == data
+
+
+@test("VERBS-028", "RDMAP-046")
+def a_read_into_several_elements(f):
+    link = f.running(rev=1)
+    sink = f.mr(4096, access="l")
+    wr = link.post("read", sge=",".join(sink.sge(n * 1000, 500) for n in range(4)), raddr=0,
+                   rkey=1)
+    data, at = pattern(2000), 0
+    while at < 2000:
+        request = asked(link)
+        link.peer.read_response(request, data[at:at + request.size], cut=333)
+        at += request.size
+    link.wc(wr=wr)
+    for n in range(4):
+        assert sink.peek(n * 1000, 500) == data[n * 500:n * 500 + 500]
+
+
+@test("RDMAP-082", "CM-072", "CM-056", "EXT-024", "VERBS-010", "RDMAP-081", "VERBS-019",
+      each=(1, 2, 4))
+def no_more_reads_than_agreed_on(f, limit):
+    link = f.running(rev=1, ord=limit)
+    assert link.state()["ord"] == limit
+    sink = f.mr(8 * 20, access="l")
+    wrs = [link.post("read" if n % 3 else "fadd", sge=sink.sge(n * 8, 8), raddr=n * 8, rkey=1,
+                     add=n) for n in range(12)]
+    outstanding, answered = [], 0
+    while answered < 12:
+        while len(outstanding) < min(limit, 12 - answered):
+            outstanding.append(link.peer.message())
+        link.peer.silent(0.05)
+        oldest = outstanding.pop(0)
+        if oldest.opcode == rdmap.READ_REQ:
+            link.peer.read_response(rdmap.ReadRequest(oldest.payload), bytes(8))
+        else:
+            link.peer.atomic_response(rdmap.AtomicRequest(oldest.payload).req_id, 5)
+        link.wc(wr=wrs[answered])
+        answered += 1
+
+
+@test("RDMAP-073", "VERBS-016", "VERBS-017")
+def completions_keep_posting_order(f):
+    link = f.running(rev=1)
+    out = f.mr(64)
+    first = link.post("read", sge=out.sge(0, 8), raddr=0, rkey=1)
+    rest = [link.post("send", sge=out.sge(0, 8)), link.post("write", sge=out.sge(0, 8), rkey=1)]
+    request = asked(link)
+    link.peer.expect(rdmap.SEND)
+    link.peer.expect(rdmap.WRITE)
+    time.sleep(0.1)
+    link.no_wc()
+    link.peer.read_response(request, bytes(8))
+    for wr in [first] + rest:
+        assert link.wc()["wr"] == wr
+
+
+@test("VERBS-016")
+def unsignaled_requests_complete_silently(f):
+    link = f.running(rev=1, recv=0)
+    out = f.mr(64)
+    signaled = []
+    rng = random.Random(16)
+    for n in range(60):
+        flag = "s" if rng.random() < 0.3 or n == 59 else "n"
+        wr = link.post("send", sge=out.sge(0, 8), flags=flag)
+        if flag == "s":
+            signaled.append(wr)
+        link.peer.expect(rdmap.SEND)
+    for wr in signaled:
+        assert link.wc()["wr"] == wr
+    link.no_wc()
+
+
+@test("VERBS-018", "RDMAP-070", "EXT-049", each=("send", "write"))
+def a_fence_waits_for_the_response(f, op):
+    link = f.running(rev=1)
+    out = f.mr(64)
+    link.post("read", sge=out.sge(0, 8), raddr=0, rkey=1)
+    link.post(op, sge=out.sge(8, 8), flags="sf", raddr=0, rkey=1)
+    request = asked(link)
+    link.peer.silent(0.3)
+    link.peer.read_response(request, bytes(8))
+    link.peer.expect(rdmap.SEND if op == "send" else rdmap.WRITE)
+
+
+@test("VERBS-019", "RDMAP-082")
+def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
+    link = f.running(rev=1, ord=1)
+    out = f.mr(64)
+    for _ in range(2):
+        link.post("read", sge=out.sge(0, 8), raddr=0, rkey=1)
+    link.post("send", sge=out.sge(0, 8))
+    first = asked(link)
+    link.peer.silent(0.2)
+    link.peer.read(out.rkey, out.iova, 16)
+    assert len(link.peer.expect(rdmap.READ_RESP).payload) == 16
+    link.peer.read_response(first, bytes(8))
+    second = asked(link)
+    link.peer.expect(rdmap.SEND)
+    link.peer.read_response(second, bytes(8))
+
+
+@test("RDMAP-072", "DDP-038", "VERBS-017")
+def a_send_waits_for_tcp(f):
+    """A peer that takes nothing: no completion before TCP has all octets."""
+    wire = f.connect(rcvbuf=4096)
+    link = f.running(rev=1, wire=wire)
+    size = 32 << 20
+    out = f.mr(size)
+    wr = link.post("send", sge=out.sge())
+    time.sleep(0.5)
+    link.no_wc()
+    assert len(link.peer.expect(rdmap.SEND, 60).payload) == size
+    link.wc(wr=wr, timeout=20)
+
+
+@test("VERBS-017", "MPA-042")
+def the_buffer_is_free_after_the_completion(f):
+    """Scribbled on at once; the peer must get what was sent, with a good CRC."""
+    wire = f.connect(rcvbuf=65536)
+    link = f.running(rev=1, wire=wire)
+    out = f.mr(60000)
+    for n in range(10):
+        data = pattern(60000, n)
+        out.poke(data)
+        wr = link.post("send", sge=out.sge())
+        if n % 2:
+            link.wc(wr=wr, timeout=20)
+            out.fill(0xFF)
+        assert link.peer.expect(rdmap.SEND, 20).payload == data
+        if not n % 2:
+            link.wc(wr=wr)
+
+
+# --- responses that are wrong -------------------------------------------------------------
+
+WRONG = ("stag", "to", "to in the middle", "too long", "too short", "unsolicited",
+         "twice", "atomic response", "empty")
+
+
+@test("RDMAP-047", "RDMAP-048", "VERBS-029", "RDMAP-092", "RDMAP-086", each=WRONG)
+def a_read_response_that_does_not_fit(f, what):
+    victim = f.mr(256, access="lwr")
+    link, sink, wrs = reading(f, 64, count=0 if what == "unsolicited" else 1)
+    if what == "unsolicited":
+        link.peer.tagged(rdmap.READ_RESP, victim.rkey, victim.iova, bytes([9]) * 64)
+    else:
+        request = asked(link, 64)
+        stag, to = request.sink_stag, request.sink_to
+        if what == "stag":
+            link.peer.tagged(rdmap.READ_RESP, victim.rkey, victim.iova, bytes([9]) * 64)
+        elif what == "to":
+            link.peer.tagged(rdmap.READ_RESP, stag, to + 8, bytes([9]) * 64)
+        elif what == "to in the middle":
+            link.peer.tagged(rdmap.READ_RESP, stag, to, bytes([7]) * 32, last=False)
+            link.peer.tagged(rdmap.READ_RESP, stag, to + 40, bytes([9]) * 32)
+        elif what == "too long":
+            link.peer.tagged(rdmap.READ_RESP, stag, to, bytes([9]) * 65)
+        elif what == "too short":
+            link.peer.tagged(rdmap.READ_RESP, stag, to, bytes([7]) * 63)
+        elif what == "empty":
+            link.peer.tagged(rdmap.READ_RESP, stag, to, b"")
+        elif what == "atomic response":
+            link.peer.atomic_response(request.segment.msn, 9)
+        else:
+            link.peer.read_response(request, bytes([7]) * 64)
+            link.wc(wr=wrs[0])
+            link.peer.tagged(rdmap.READ_RESP, stag, to, bytes([9]) * 64)
+    ulpdu = link.peer.last_ulpdu
+    term = link.peer.expect_terminate(ulpdu=ulpdu, bits="MD")
+    assert term.what in ((1, 1, 0), (1, 1, 1), (0, 2, 6), (0, 2, 0xFF)), term
+    link.peer.close()
+    if wrs and what != "twice":
+        found = link.wc(wr=wrs[0], status=None)
+        assert found["status"] != OK, found
+    link.dead(True)
+    assert victim.peek() == bytes(256)
+    assert 9 not in sink.peek()
+
+
+@test("RDMAP-048", "RDMAP-078")
+def responses_out_of_order(f):
+    link, sink, wrs = reading(f, 64, count=2)
+    asked(link)
+    second = asked(link)
+    link.peer.read_response(second, bytes([9]) * 64)
+    link.peer.expect_terminate(ulpdu=link.peer.last_ulpdu, bits="MD")
+    link.peer.close()
+    for wr in wrs:
+        assert link.wc(wr=wr, status=None)["status"] != OK
+    assert sink.peek() == bytes(128)
+
+
+@test("VERBS-005", "VERBS-029", "RDMAP-047")
+def a_sink_that_went_away(f):
+    link, sink, wrs = reading(f, 64)
+    request = asked(link)
+    sink.dereg(keep=True)
+    link.peer.read_response(request, bytes([9]) * 64)
+    link.peer.expect_terminate()
+    link.peer.close()
+    assert link.wc(wr=wrs[0], status=None)["status"] != OK
+    assert sink.peek() == bytes(64)
+
+
+# --- Terminates that name a request ---------------------------------------------------------
+
+VERDICTS = (((0, 1, 0), REM_ACCESS), ((0, 1, 1), REM_ACCESS), ((0, 1, 2), REM_ACCESS),
+            ((0, 1, 3), REM_ACCESS), ((0, 1, 4), REM_ACCESS), ((0, 2, 6), REM_INV),
+            ((0, 2, 7), REM_OP), ((0, 0, 0), REM_OP))
+
+
+@test("VERBS-023", "RDMAP-058", "RDMAP-087", "RDMAP-090", each=VERDICTS)
+def a_terminate_names_the_read_that_failed(f, case):
+    what, status = case
+    link = f.running(rev=1)
+    sink = f.mr(256, access="l")
+    good = link.post("read", sge=sink.sge(0, 8), raddr=0, rkey=1)
+    bad = link.post("read", sge=sink.sge(8, 8), raddr=0, rkey=2)
+    after = link.post("send", sge=sink.sge(0, 8))
+    first = asked(link)
+    second = asked(link)
+    link.peer.expect(rdmap.SEND)
+    link.peer.read_response(first, bytes(8))
+    header = second.segment.header
+    if what[1] == 0:
+        link.peer.terminate(*what)
+    else:
+        link.peer.terminate(*what, seglen=46, ddp_header=header,
+                            rdmap_header=second.segment.payload if what[1] == 1 else b"")
+    link.peer.fin()
+    link.peer.expect_end(reset=False)
+    link.peer.close()
+    link.wc(wr=good)
+    found = link.wc(wr=bad, status=None)
+    assert found["status"] in ((status,) if what[1] else (status, FLUSH)), found
+    assert link.wc(wr=after, status=None)["status"] in (OK, FLUSH)
+    link.dead(True)
+
+
+@test("VERBS-023", "RDMAP-058", each=((1, 1, 0), (1, 1, 1), (1, 1, 2)))
+def a_terminate_names_a_write(f, what):
+    """The Write is long complete; the error is an event."""
+    link = f.running(rev=1)
+    out = f.mr(64)
+    wr = link.post("write", sge=out.sge(0, 16), raddr=5, rkey=6)
+    message = link.peer.expect(rdmap.WRITE)
+    link.wc(wr=wr)
+    link.peer.terminate(*what, seglen=30, ddp_header=message.segments[0].header)
+    link.peer.fin()
+    link.peer.expect_end(reset=False)
+    link.peer.close()
+    link.dead(True)
+
+
+@test("VERBS-023", "EXT-001", "RDMAP-103")
+def a_peer_without_atomics(f):
+    link = f.running(rev=1)
+    sink = f.mr(8)
+    wr = link.post("fadd", sge=sink.sge(), raddr=0, rkey=2, add=0)
+    message = link.peer.expect(rdmap.ATOMIC_REQ)
+    link.peer.terminate(0, 2, 6, seglen=70, ddp_header=message.segments[0].header)
+    link.peer.fin()
+    link.peer.close()
+    found = link.wc(wr=wr, status=None)
+    assert found["status"] in (REM_INV, REM_OP), found
+
+
+@test("RDMAP-086", "VERBS-021", "RDMAP-072", each=("fin", "rst"))
+def the_peer_leaves_with_requests_outstanding(f, how):
+    link, sink, wrs = reading(f, 8, count=3)
+    for _ in range(3):
+        asked(link)
+    getattr(link.peer, how)()
+    time.sleep(0.05)
+    link.peer.close()
+    for wr in wrs:
+        link.wc(wr=wr, status=FLUSH)
+    link.dead()
+    assert sink.peek() == bytes(24)
+
+
+@test("DDP-044", "DDP-045")
+def requests_go_out_on_a_half_closed_stream(f):
+    """Whatever was handed over before the peer's FIN still leaves."""
+    link = f.running(rev=1)
+    out = f.mr(4096)
+    wr = link.post("send", sge=out.sge())
+    link.peer.fin()
+    assert len(link.peer.expect(rdmap.SEND).payload) == 4096
+    link.wc(wr=wr)
+    link.peer.expect_end()
+
+
+@test("CM-039", "CM-068", "VERBS-032", "EXT-044")
+def the_rtr_is_the_first_of_many(f):
+    link = f.dialed()
+    out = f.mr(64)
+    f.answer(link, mpa.Enhanced(16, 4, 1, 1, 1, 1))
+    link.event("ESTABLISHED")
+    for _ in range(5):
+        link.post("send", sge=out.sge(0, 8))
+    assert link.peer.message().opcode == rdmap.WRITE
+    for _ in range(5):
+        link.peer.expect(rdmap.SEND)
+
