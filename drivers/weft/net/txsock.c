@@ -136,10 +136,12 @@ static u8 *room(u32 *len)
 
 static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 {
-	const struct bio_vec *last = &tx->vec[tx->count - 1];
+	const struct bio_vec *last;
 
-	return tx->count > tx->head && !(tx->eor & BIT_ULL(tx->count - 1)) &&
-	       last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
+	if (tx->count == tx->head || tx->eor & BIT_ULL(tx->count - 1))
+		return false;
+	last = &tx->vec[tx->count - 1];
+	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
 }
 
 /* @len octets of the room have been filled. */
