@@ -12,7 +12,6 @@ RELEASE := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	$(KERNELDIR)/include/generated/utsrelease.h 2>/dev/null)
 
 DESTDIR ?=
-SYSCONFDIR ?= /etc
 INSTALL ?= install
 
 # A User-Mode Linux tree says so itself.
