@@ -221,7 +221,7 @@ def bound(f, link, region, access="wr"):
     return rkey
 
 
-@test("RDMAP-053", "RDMAP-054", "RDMAP-055", "RDMAP-096", "DDP-041", "EXT-056",
+@test("RDMAP-053", "RDMAP-054", "RDMAP-055", "RDMAP-096", "DDP-041",
       each=(rdmap.SEND_INV, rdmap.SEND_SE_INV))
 def an_invalidation_of_a_window(f, opcode):
     target = f.mr(64, access="lwrb")
@@ -363,10 +363,11 @@ def everything_posted_completes_after_a_fault(f):
 
 # --- local errors ---------------------------------------------------------------------------
 
-@test("RDMAP-091", "RDMAP-023", "RDMAP-027", "EXT-050", each=("send", "write", "read"))
+@test("RDMAP-091", "RDMAP-023", "RDMAP-027", "EXT-050",
+      each=("send", "write", "read", "fadd"))
 def a_work_request_with_a_bad_local_key(f, op):
     link = f.running(rev=1)
-    wr = link.post(op, sge="@0x1000:64:0x12345", raddr=0, rkey=1)
+    wr = link.post(op, sge="@0x1000:8:0x12345", raddr=0, rkey=1, add=1)
     term = link.peer.expect_terminate()
     assert (term.layer, term.etype, term.bits) == (0, 0, 0), term
     link.peer.close()

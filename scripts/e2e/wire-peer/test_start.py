@@ -198,7 +198,7 @@ def an_fpdu_ahead_of_the_reply(f):
     f.agent.cmd("destroy", k=k)
 
 
-@test("CM-029", "VERBS-032", "MPA-057")
+@test("CM-029", "VERBS-032")
 def the_responder_waits_for_the_first_fpdu(f):
     out = f.mr(16)
     out.poke(b"sent at once")
@@ -216,7 +216,7 @@ def the_responder_waits_for_the_first_fpdu(f):
     link.wc(wr=wr)
 
 
-@test("CM-029", "CM-059")
+@test("CM-029")
 def the_gate_stays_shut_for_a_bad_first_fpdu(f):
     out = f.mr(16)
     link = f.passive(rev=1)
@@ -241,7 +241,8 @@ def revision_2_without_s_is_plain(f):
     f.agent.cmd("destroy", k=asked["k"])
 
 
-@test("CM-073", "CM-046", "CM-048", "CM-050", "CM-052", "CM-053", "CM-051", "VERBS-031")
+@test("CM-073", "CM-046", "CM-048", "CM-050", "CM-052", "CM-053", "CM-051", "VERBS-031",
+      "RDMAP-084")
 def depths_of_an_enhanced_request(f):
     link = f.passive(ird=8, ord=16, accept=True, rev=2, enhanced=mpa.Enhanced(ird=2, ord=3))
     reply = link.reply
@@ -315,7 +316,7 @@ def ready(link, kind):
         assert answer.payload == b"" and (answer.stag, answer.to) == (0, 0), answer
 
 
-@test("CM-068", "CM-071", "CM-040", each=("send", "write", "read"))
+@test("CM-068", "CM-071", each=("send", "write", "read"))
 def an_rtr_starts_the_responder(f, kind):
     b, c, d = OFFERS[kind]
     link = f.passive(recv=0, rev=2, enhanced=mpa.Enhanced(4, 4, 1, b, c, d))
