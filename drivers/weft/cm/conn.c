@@ -20,6 +20,9 @@
 #include "engine/stream.h"
 #include "net/tcpsock.h"
 
+/* When iw_cm has no room for another request. */
+#define TRY_AGAIN	(HZ / 50)
+
 /* --- references and events --- */
 
 static void free_conn(struct kref *ref)
@@ -159,6 +162,13 @@ static unsigned long allowance(const struct weft_conn *conn)
 	}
 }
 
+static void start_timer(struct weft_conn *conn, unsigned long delay)
+{
+	weft_conn_get(conn);
+	if (mod_delayed_work(conn->cm->wq, &conn->timer, delay))
+		weft_conn_put(conn);
+}
+
 /**
  * weft_conn_arm - start the clock for the state the connection is in
  * @conn: the connection
@@ -171,9 +181,7 @@ void weft_conn_arm(struct weft_conn *conn)
 
 	conn->deadline = jiffies + delay;
 	conn->timing = true;
-	weft_conn_get(conn);
-	if (mod_delayed_work(conn->cm->wq, &conn->timer, delay))
-		weft_conn_put(conn);
+	start_timer(conn, conn->untold ? TRY_AGAIN : delay);
 }
 
 static void disarm(struct weft_conn *conn)
@@ -257,13 +265,34 @@ static void start_stream(struct weft_conn *conn)
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
 }
 
-/* Nobody upstream can do anything with a request that came too late. */
+/*
+ * iw_cm holds as many requests as the consumer's backlog says; this one stands
+ * in line meanwhile, as in TCP's own backlog.
+ */
+static bool stands_in_line(struct weft_conn *conn, int told)
+{
+	conn->untold = told == -ENOMEM;
+	return conn->untold;
+}
+
+static void offer_request(struct weft_conn *conn)
+{
+	int ret = weft_iwcm_tell_request(conn);
+
+	if (stands_in_line(conn, ret))
+		return;
+	weft_listener_leave(conn);
+	if (ret)
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+}
+
+/* The clock for the decision runs once this step is done, and only then. */
 static void tell_request(struct weft_conn *conn)
 {
-	if (weft_iwcm_tell_request(conn))
+	if (weft_listener_ready(conn))
+		offer_request(conn);
+	else
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
-	weft_listener_leave(conn);
-	weft_conn_arm(conn);
 }
 
 static void tell_reply(struct weft_conn *conn)
@@ -377,6 +406,16 @@ static void advance(struct weft_conn *conn, enum weft_conn_event event)
 	mutex_unlock(&conn->lock);
 }
 
+/* The timer also paces a request that iw_cm had no room for. */
+static bool retold(struct weft_conn *conn)
+{
+	if (!conn->untold || time_after(jiffies, conn->deadline))
+		return false;
+	offer_request(conn);
+	start_timer(conn, conn->untold ? TRY_AGAIN : allowance(conn));
+	return true;
+}
+
 /* The socket first: what arrived in time must not lose to the clock. */
 static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 {
@@ -386,6 +425,8 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 		return true;
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {
 		if (!test_and_clear_bit(bit, &conn->events))
+			continue;
+		if (bit == WEFT_CONN_TIMED_OUT && retold(conn))
 			continue;
 		if (bit == WEFT_CONN_TIMED_OUT && !overdue(conn))
 			continue;

@@ -48,6 +48,7 @@ struct weft_stream;
  * @close_error: why the stream went down
  * @deadline: jiffies
  * @timing: @deadline counts
+ * @untold: iw_cm has no room for the request yet
  * @connected: the consumer was told so, and has to be told of the end
  *
  * What has no owner above belongs to @work; before that runs, to the creator.
@@ -80,6 +81,7 @@ struct weft_conn {
 	int close_error;
 	unsigned long deadline;
 	bool timing;
+	bool untold;
 	bool connected;
 };
 

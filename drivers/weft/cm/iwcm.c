@@ -288,15 +288,14 @@ static void give_own_depths(struct iw_cm_event *event, const struct weft_mpa_res
  * weft_iwcm_tell_request - CONNECT_REQUEST
  * @conn: of a listener, its request is in
  *
- * Context: the worker of @conn. Return: 0, or -errno if nobody will answer.
+ * Context: the worker of @conn. Return: 0; -ENOMEM if iw_cm has no room for
+ * another request now; other -errno if nobody will answer.
  */
 int weft_iwcm_tell_request(struct weft_conn *conn)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
 	struct weft_listener *l = conn->listener;
 
-	if (READ_ONCE(l->closed))
-		return -ECONNABORTED;
 	event.provider_data = (void *)(unsigned long)conn->handle;
 	give_addresses(&event, conn->hs);
 	give_peer_depths(&event, &conn->hs->peer);

@@ -63,6 +63,35 @@ static bool join(struct weft_listener *l, struct weft_conn *conn)
 	return open;
 }
 
+static void stop_waiting(struct weft_listener *l, struct weft_conn *conn)
+{
+	lockdep_assert_held(&l->lock);
+	if (list_empty(&conn->waiting))
+		return;
+	list_del_init(&conn->waiting);
+	l->num_waiting--;
+}
+
+/**
+ * weft_listener_ready - the request of a connection is complete
+ * @conn: of a listener
+ *
+ * From here on closing the listener does not touch the connection: a consumer
+ * may close it as soon as it hears of a request. Context: the worker of @conn.
+ * Return: false if the listener is closed already.
+ */
+bool weft_listener_ready(struct weft_conn *conn)
+{
+	struct weft_listener *l = conn->listener;
+	bool open;
+
+	mutex_lock(&l->lock);
+	open = !l->closed;
+	stop_waiting(l, conn);
+	mutex_unlock(&l->lock);
+	return open;
+}
+
 /**
  * weft_listener_leave - a connection does not need its listener any more
  * @conn: of a listener or not
@@ -76,8 +105,7 @@ void weft_listener_leave(struct weft_conn *conn)
 	if (!l)
 		return;
 	mutex_lock(&l->lock);
-	list_del_init(&conn->waiting);
-	l->num_waiting--;
+	stop_waiting(l, conn);
 	mutex_unlock(&l->lock);
 	conn->listener = NULL;
 	put_listener(l);

@@ -58,6 +58,7 @@ struct weft_listener {
 struct weft_listener *weft_listener_open(struct weft_cm *cm,
 					 const struct weft_listener_config *cfg);
 void weft_listener_close(struct weft_listener *l);
+bool weft_listener_ready(struct weft_conn *conn);
 void weft_listener_leave(struct weft_conn *conn);
 
 #endif
