@@ -11,35 +11,74 @@
 
 #include "verbs/device.h"
 
-static struct weft_device *device_of(struct device *d)
+/**
+ * struct knob - a file for a number of struct weft_mpa_policy
+ * @offset: of the field, an octet wide
+ * @least, @most: what it may be
+ */
+struct knob {
+	struct device_attribute attr;
+	size_t offset;
+	u8 least;
+	u8 most;
+};
+
+static u8 *field_of(struct device *d, const struct knob *knob)
 {
-	return to_weft_dev(rdma_device_to_ibdev(d));
+	struct weft_device *dev = to_weft_dev(rdma_device_to_ibdev(d));
+
+	return (u8 *)&dev->cm.policy + knob->offset;
 }
 
-/* CRC32c on what we offer and ask for; RFC 5044 wants it on by default. */
-static ssize_t crc_show(struct device *d, struct device_attribute *attr, char *buf)
+static ssize_t show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(device_of(d)->cm.policy.crc));
+	return sysfs_emit(buf, "%u\n",
+			  READ_ONCE(*field_of(d, container_of(attr, struct knob, attr))));
 }
 
-static ssize_t crc_store(struct device *d, struct device_attribute *attr, const char *buf,
-			 size_t len)
+static ssize_t store(struct device *d, struct device_attribute *attr, const char *buf, size_t len)
 {
-	unsigned int value;
+	const struct knob *knob = container_of(attr, struct knob, attr);
+	u8 value;
 	int ret;
 
-	ret = kstrtouint(buf, 0, &value);
+	ret = kstrtou8(buf, 0, &value);
 	if (ret)
 		return ret;
-	if (value > 1)
+	if (value < knob->least || value > knob->most)
 		return -EINVAL;
-	WRITE_ONCE(device_of(d)->cm.policy.crc, value);
+	WRITE_ONCE(*field_of(d, knob), value);
 	return len;
 }
-static DEVICE_ATTR_RW(crc);
+
+/* clang-format off */
+#define KNOB(_name, _least, _most) {					\
+	.attr = __ATTR(_name, 0644, show, store),			\
+	.offset = offsetof(struct weft_mpa_policy, _name),		\
+	.least = (_least),						\
+	.most = (_most),						\
+}
+
+enum { CRC, MARKERS, P2P, RTR, REVISION };
+
+static struct knob knobs[] = {
+	[CRC] = KNOB(crc, 0, 1),	/* RFC 5044 wants it on by default */
+	[MARKERS] = KNOB(markers, 0, 1),	/* towards us */
+	[P2P] = KNOB(p2p, 0, 1),
+	[RTR] = KNOB(rtr, 1, WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ),
+	[REVISION] = KNOB(revision, 1, 2),
+};
+
+/* clang-format on */
+
+static_assert(sizeof_field(struct weft_mpa_policy, crc) == 1);
 
 static struct attribute *policy_attrs[] = {
-	&dev_attr_crc.attr,
+	&knobs[CRC].attr.attr,
+	&knobs[MARKERS].attr.attr,
+	&knobs[P2P].attr.attr,
+	&knobs[RTR].attr.attr,
+	&knobs[REVISION].attr.attr,
 	NULL,
 };
 
