@@ -265,6 +265,16 @@ static enum weft_conn_event fail(struct weft_conn *conn, enum weft_conn_event ev
 	return event;
 }
 
+/* Set to revision 1 we are a peer that has never heard of revision 2. */
+static int judge_request(struct weft_conn *conn)
+{
+	struct weft_handshake *hs = conn->hs;
+
+	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, true, &hs->peer))
+		return -EPROTO;
+	return hs->peer.revision > conn->policy.revision ? -EPROTO : 0;
+}
+
 static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_start_in *in = &conn->hs->in;
@@ -272,8 +282,8 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 
 	if (ret == -EAGAIN)
 		return false;
-	if (!ret && weft_mpa_start_parse(in->frame, in->have, true, &conn->hs->peer))
-		ret = -EPROTO;
+	if (!ret)
+		ret = judge_request(conn);
 	if (!ret)
 		*event = WEFT_CONN_REQUEST_IN;
 	else if (ret == -EPROTO)

@@ -277,11 +277,19 @@ static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_fr
 	event->ord = depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
 }
 
-/* The same once settled: the peer's IRD is our ORD and the reverse. */
-static void give_own_depths(struct iw_cm_event *event, const struct weft_mpa_result *result)
+/*
+ * The same once settled: the peer's IRD is our ORD and the reverse. What the
+ * peer does not use of our IRD its consumer's counterpart should know.
+ */
+static void give_settled_depths(struct iw_cm_event *event, const struct weft_conn *conn)
 {
-	event->ird = depth(result->ord);
-	event->ord = depth(result->ird);
+	const struct weft_mpa_frame *peer = &conn->hs->peer;
+	u32 ord = conn->result.ird;
+
+	if (peer->enhanced && peer->ord != WEFT_MPA_ENH_DEPTH)
+		ord = min_t(u32, ord, peer->ord);
+	event->ird = depth(conn->result.ord);
+	event->ord = depth(ord);
 }
 
 /**
@@ -319,7 +327,7 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 
 	give_addresses(&event, conn->hs);
 	if (!conn->status)
-		give_own_depths(&event, &conn->result);
+		give_settled_depths(&event, conn);
 	give_private_data(&event, &conn->hs->peer);
 	if (!send_up(conn->id, &event))
 		return;
@@ -342,7 +350,7 @@ void weft_iwcm_tell_established(struct weft_conn *conn)
 	};
 
 	give_addresses(&event, conn->hs);
-	give_own_depths(&event, &conn->result);
+	give_settled_depths(&event, conn);
 	WARN_ON_ONCE(send_up(conn->id, &event));
 }
 
