@@ -54,6 +54,12 @@ static u8 rtr_kind(const struct weft_ddp_hdr *ddp)
 	return kind[weft_rdmap_opcode(ddp->ulp)];
 }
 
+/* RFC 5040, 5.4: a Terminate, however broken, is never answered with another. */
+static bool is_terminate(const struct weft_ddp_hdr *ddp)
+{
+	return !ddp->tagged && weft_rdmap_opcode(ddp->ulp) == WEFT_OP_TERMINATE;
+}
+
 /*
  * The initiator's first FPDU opens our gate (RFC 5044, 7.1.2). In the
  * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5). A
@@ -64,7 +70,7 @@ static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_s
 	struct weft_rx *rx = &st->rx;
 	u8 kind = rtr_kind(&seg->ddp);
 
-	if (weft_rdmap_opcode(seg->ddp.ulp) == WEFT_OP_TERMINATE)
+	if (is_terminate(&seg->ddp))
 		return WEFT_FAULT_NONE;
 	rx->first_seen = true;
 	if (rx->rtr_kinds) {
@@ -138,6 +144,21 @@ static bool receiving(const struct weft_stream *st)
 	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
 }
 
+static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *seg,
+			      enum weft_fault fault)
+{
+	const struct weft_ulpdu *u = seg->u;
+
+	if (fault == WEFT_FAULT_STOPPED)
+		return fault;
+	weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
+	if (is_terminate(&seg->ddp))
+		weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
+	else
+		weft_stream_fault(st, fault, u->head, u->head_len, u->len);
+	return fault;
+}
+
 /* One whole ULPDU; anything but NONE ends reception (RFC 5041, 7.1). */
 static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
 {
@@ -152,14 +173,11 @@ static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
 		fault = first_fpdu(st, &seg);
 	if (fault == WEFT_FAULT_NONE)
 		fault = dispatch(st, &seg);
-	if (fault == WEFT_FAULT_NONE) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_SEGS);
-		weft_count_add(st->cfg.counters, WEFT_CTR_RX_BYTES, seg.payload);
-	} else if (fault != WEFT_FAULT_STOPPED) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
-		weft_stream_fault(st, fault, u->head, u->head_len, u->len);
-	}
-	return fault;
+	if (fault != WEFT_FAULT_NONE)
+		return refuse(st, &seg, fault);
+	weft_count(st->cfg.counters, WEFT_CTR_RX_SEGS);
+	weft_count_add(st->cfg.counters, WEFT_CTR_RX_BYTES, seg.payload);
+	return WEFT_FAULT_NONE;
 }
 
 /* Framing is lost: no header of the segment can be believed. */
