@@ -36,5 +36,5 @@ export PYTHONDONTWRITEBYTECODE=1
 nsenter --net=/run/netns/wb /usr/bin/python3 "$here/wire-peer/run.py" "${args[@]}" -- \
 	nsenter --net=/run/netns/wa "$agent"
 status=$?
-idle || status=1
+idle 10 || status=1
 exit "$status"

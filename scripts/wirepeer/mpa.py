@@ -205,7 +205,8 @@ class Deframer:
         while at < len(raw):
             pos = self.pos + at
             if self.markers and pos % MARKER_EVERY == 0:
-                marks.append((pos, struct.unpack(">I", raw[at:at + 4])[0], pos - (self.pos + start)))
+                word = struct.unpack(">I", raw[at:at + 4])[0]
+                marks.append((pos, word, pos - (self.pos + start)))
                 at += 4
                 continue
             take = len(raw) - at

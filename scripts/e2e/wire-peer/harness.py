@@ -9,9 +9,8 @@ next connection must work.
 
 import itertools
 import os
-import time
 
-from agent import Agent, AgentError, NotSeen
+from agent import Agent, AgentError, NotSeen  # noqa: F401, for the tests
 from wirepeer import mpa, peer, rdmap
 
 OK, LOC_LEN, LOC_QP_OP, LOC_PROT, FLUSH, MW_BIND, BAD_RESP = 0, 1, 2, 4, 5, 6, 7
@@ -374,7 +373,3 @@ class World:
             link.wc(wr=wr)
         finally:
             fixture.take_away()
-
-
-__all__ = ["AgentError", "NotSeen", "Skip", "test", "pattern", "Region", "Link", "Fixture", "World",
-           "TESTS", "time"] + [n for n in dir() if n.isupper()]

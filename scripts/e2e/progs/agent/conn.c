@@ -235,7 +235,8 @@ void cmd_query(const struct args *a)
 	struct conn *c = find_conn(arg_num(a, "k", 0));
 	struct ibv_qp_init_attr init;
 	int mask = IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
-		   IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MTU, ret;
+		   IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MTU,
+	    ret;
 	struct ibv_qp_attr attr;
 
 	if (!c || !c->qp) {

@@ -55,13 +55,26 @@ int parse_access(const char *letters)
 
 	for (; *letters; letters++) {
 		switch (*letters) {
-		case 'l': access |= IBV_ACCESS_LOCAL_WRITE; break;
-		case 'w': access |= IBV_ACCESS_REMOTE_WRITE; break;
-		case 'r': access |= IBV_ACCESS_REMOTE_READ; break;
-		case 'a': access |= IBV_ACCESS_REMOTE_ATOMIC; break;
-		case 'b': access |= IBV_ACCESS_MW_BIND; break;
-		case 'z': access |= IBV_ACCESS_ZERO_BASED; break;
-		default: break;
+		case 'l':
+			access |= IBV_ACCESS_LOCAL_WRITE;
+			break;
+		case 'w':
+			access |= IBV_ACCESS_REMOTE_WRITE;
+			break;
+		case 'r':
+			access |= IBV_ACCESS_REMOTE_READ;
+			break;
+		case 'a':
+			access |= IBV_ACCESS_REMOTE_ATOMIC;
+			break;
+		case 'b':
+			access |= IBV_ACCESS_MW_BIND;
+			break;
+		case 'z':
+			access |= IBV_ACCESS_ZERO_BASED;
+			break;
+		default:
+			break;
 		}
 	}
 	return access;

@@ -187,11 +187,20 @@ static unsigned int parse_flags(const char *letters)
 
 	for (; *letters; letters++) {
 		switch (*letters) {
-		case 's': flags |= IBV_SEND_SIGNALED; break;
-		case 'S': flags |= IBV_SEND_SOLICITED; break;
-		case 'f': flags |= IBV_SEND_FENCE; break;
-		case 'i': flags |= IBV_SEND_INLINE; break;
-		default: break;
+		case 's':
+			flags |= IBV_SEND_SIGNALED;
+			break;
+		case 'S':
+			flags |= IBV_SEND_SOLICITED;
+			break;
+		case 'f':
+			flags |= IBV_SEND_FENCE;
+			break;
+		case 'i':
+			flags |= IBV_SEND_INLINE;
+			break;
+		default:
+			break;
 		}
 	}
 	return flags;
@@ -201,11 +210,16 @@ static const struct {
 	const char *name;
 	enum ibv_wr_opcode opcode;
 } opcodes[] = {
-	{ "send", IBV_WR_SEND },		{ "sendimm", IBV_WR_SEND_WITH_IMM },
-	{ "sendinv", IBV_WR_SEND_WITH_INV },	{ "write", IBV_WR_RDMA_WRITE },
-	{ "writeimm", IBV_WR_RDMA_WRITE_WITH_IMM }, { "read", IBV_WR_RDMA_READ },
-	{ "fadd", IBV_WR_ATOMIC_FETCH_AND_ADD }, { "cas", IBV_WR_ATOMIC_CMP_AND_SWP },
-	{ "inv", IBV_WR_LOCAL_INV },		{ "bind", IBV_WR_BIND_MW },
+	{ "send", IBV_WR_SEND },
+	{ "sendimm", IBV_WR_SEND_WITH_IMM },
+	{ "sendinv", IBV_WR_SEND_WITH_INV },
+	{ "write", IBV_WR_RDMA_WRITE },
+	{ "writeimm", IBV_WR_RDMA_WRITE_WITH_IMM },
+	{ "read", IBV_WR_RDMA_READ },
+	{ "fadd", IBV_WR_ATOMIC_FETCH_AND_ADD },
+	{ "cas", IBV_WR_ATOMIC_CMP_AND_SWP },
+	{ "inv", IBV_WR_LOCAL_INV },
+	{ "bind", IBV_WR_BIND_MW },
 };
 
 static int fill_bind(const struct args *a, struct ibv_send_wr *wr)

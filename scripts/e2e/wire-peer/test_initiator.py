@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Start-up frames, weft as initiator. RFC 5044, 7.1; RFC 6581."""
+
+from harness import STATE_RTS, AgentError, NotSeen, pattern, test
+from wirepeer import ddp, mpa, rdmap
+
+DEPTH = mpa.NOT_NEGOTIATED
+OFFERS = {"send": (1, 0, 0), "write": (0, 1, 0), "read": (0, 0, 1)}
+
+
+@test("CM-001", "CM-004", "CM-020", "CM-041", "CM-042", "CM-048", "CM-049", "CM-050", "CM-062",
+      "MPA-036", "CM-013", "CM-015")
+def the_request_of_an_initiator(f):
+    link = f.dialed(ird=5, ord=9, pdata=b"hello")
+    req = link.request
+    assert (req.rev, req.s, req.c, req.r) == (2, 1, 1, 0), req
+    e = req.enhanced
+    assert (e.ird, e.ord) == (5, 9), e
+    assert e.a and (e.b or e.c or e.d), e
+    assert req.pd == b"hello", req
+
+
+@test("CM-046", "CM-019", each=(0, 1, 196))
+def private_data_of_an_initiator(f, length):
+    link = f.dialed(pdata=pattern(length))
+    assert link.request.pd == pattern(length), link.request
+
+
+@test("CM-028", "CM-068", "CM-039", "CM-071", each=("send", "write", "read"))
+def the_initiator_sends_the_kind_agreed_on(f, kind):
+    b, c, d = OFFERS[kind]
+    link = f.dialed()
+    out = f.mr(8)
+    try:
+        link.post("send", sge=out.sge(0, 8))
+        early = True
+    except AgentError:
+        early = False
+    f.answer(link, mpa.Enhanced(16, 4, 1, b, c, d))
+    first = link.peer.message()
+    due = dict(send=rdmap.SEND, write=rdmap.WRITE, read=rdmap.READ_REQ)[kind]
+    assert first.opcode == due, first
+    if kind == "read":
+        request = rdmap.ReadRequest(first.payload)
+        assert request.size == 0 and first.msn == 1
+        link.peer.read_response(request, b"")
+    else:
+        assert first.payload == b"" and first.msn in (None, 1), first
+    link.event("ESTABLISHED")
+    assert link.state()["state"] == STATE_RTS
+    link.no_wc(op=2)
+    if not early:
+        link.post("send", sge=out.sge(0, 8))
+    assert len(link.peer.expect(rdmap.SEND).payload) == 8
+    link.peer.send(b"and back")
+    link.received(b"and back")
+
+
+@test("CM-007", "CM-026", "CM-030", "CM-033")
+def the_key_of_a_reply_counts(f):
+    for key in (mpa.KEY_REQUEST, b"MPA ID Rep Framf", bytes(16)):
+        link = f.dialed()
+        link.peer.send_reply(key=key, rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
+        link.peer.expect_end()
+        found = f.agent.wait("event", 5, k=link.k)
+        assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-018", "CM-026", "CM-035", each=("pd 513", "garbage", "short block", "cut short"))
+def a_malformed_reply_ends_it(f, what):
+    link = f.dialed()
+    if what == "pd 513":
+        link.peer.send_reply(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0), pd=bytes(509))
+    elif what == "garbage":
+        link.peer.raw(b"HTTP/1.1 400 Bad Request\r\nServer: none\r\n\r\n")
+    elif what == "short block":
+        link.peer.send_reply(rev=2, s=1, pd=b"abc")
+    else:
+        link.peer.raw(mpa.reply(rev=2).build()[:19])
+        link.peer.fin()
+    link.peer.expect_end()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-016", each=(0, 3, 255))
+def an_unknown_revision_in_a_reply(f, rev):
+    link = f.dialed()
+    link.peer.send_reply(rev=rev, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
+    link.peer.expect_end()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-027", "CM-058", "CM-014", each=(0, 7, 148))
+def a_reject_with_private_data(f, length):
+    link = f.dialed()
+    link.peer.send_reply(r=1, rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0),
+                         pd=pattern(length))
+    found = link.event("REJECTED")
+    assert found["pdata"] == pattern(length).hex(), found
+
+
+@test("CM-058", "CM-052", "CM-055")
+def depths_of_a_reply_reach_the_consumer(f):
+    link = f.active(enhanced=mpa.Enhanced(3, 2, 1, 0, 1, 0), ird=4, ord=4)
+    # the peer's ORD is what it may read from us, its IRD what we may read there
+    assert (link.established["ird"], link.established["ord"]) == (2, 3), link.established
+
+
+@test("CM-019", "CM-038", each=(0, 300, 508))
+def private_data_of_a_reply(f, length):
+    link = f.active(reply=dict(pd=pattern(length)))
+    if length <= 251:
+        assert link.established["pdata"] == pattern(length).hex(), link.established
+    link.peer.send(b"still in step")
+    link.received(b"still in step")
+
+
+@test("CM-056", "CM-051", "RDMAP-082", "CM-072")
+def the_repliers_ird_limits_our_reads(f):
+    link = f.active(enhanced=mpa.Enhanced(1, 4, 1, 0, 1, 0), ird=4, ord=8)
+    assert link.state()["ord"] == 1, link.state()
+    sink = f.mr(64)
+    for n in range(4):
+        link.post("read", sge=sink.sge(n * 8, 8), raddr=0, rkey=1)
+    for n in range(4):
+        message = link.peer.expect(rdmap.READ_REQ)
+        link.peer.silent(0.2)
+        link.peer.read_response(rdmap.ReadRequest(message.payload), bytes([n]) * 8)
+        link.wc(op=2)
+
+
+@test("CM-057", "CM-047")
+def a_reply_that_wants_too_many_reads(f):
+    link = f.dialed(ird=4, ord=4)
+    f.answer(link, mpa.Enhanced(16, 16000, 1, 0, 1, 0))
+    link.peer.expect_terminate(2, 0, 6, b"", "")
+    link.peer.close()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-056")
+def a_reply_that_wants_a_few_more_reads(f):
+    link = f.active(enhanced=mpa.Enhanced(16, 12, 1, 0, 1, 0), ird=4, ord=4)
+    assert link.state()["ird"] >= 12, link.state()
+
+
+@test("CM-061", each=("both", "ird", "ord"))
+def a_reply_that_does_not_negotiate(f, which):
+    link = f.active(enhanced=mpa.Enhanced(DEPTH if which != "ord" else 9,
+                                          DEPTH if which != "ird" else 2, 1, 0, 1, 0),
+                    ird=6, ord=7)
+    state = link.state()
+    assert (state["ird"], state["ord"]) == (6, 7), state
+
+
+@test("CM-069", "CM-047")
+def no_common_rtr_kind(f):
+    link = f.dialed()
+    f.answer(link, mpa.Enhanced(16, 4, 1, 0, 0, 0))
+    link.peer.expect_terminate(2, 0, 7, b"", "")
+    link.peer.close()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-069", "CM-067")
+def only_a_kind_we_cannot_send(f):
+    f.policy("rtr", 2)
+    link = f.dialed()
+    f.answer(link, mpa.Enhanced(16, 4, 1, 1, 0, 0))
+    link.peer.expect_terminate(2, 0, 7, b"", "")
+
+
+@test("CM-077", "CM-079", "CM-075")
+def a_plain_responder_gets_a_second_try(f):
+    listener = f.listen()
+    link = f.dialed(listener, ird=3, ord=5)
+    assert link.request.rev == 2
+    link.peer.close()
+    link.peer = listener.accept()
+    f.peers.append(link.peer)
+    link.request = link.peer.read_request()
+    assert (link.request.rev, link.request.s) == (1, 0), link.request
+    f.answer(link)
+    link.event("ESTABLISHED")
+    state = link.state()
+    assert (state["ird"], state["ord"]) == (3, 5), state
+    out = f.mr(8)
+    link.post("send", sge=out.sge())
+    link.peer.expect(rdmap.SEND)
+    link.peer.send(b"plain")
+    link.received(b"plain")
+
+
+@test("CM-078", each=("rev 1", "no S"))
+def an_enhanced_request_answered_plainly(f, what):
+    link = f.dialed()
+    if what == "rev 1":
+        link.peer.send_reply(rev=1)
+    else:
+        link.peer.send_reply(rev=2, pd=b"\x80\x04\x80\x04")
+    link.peer.expect_end()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-037", "CM-026", each=(1, 5))
+def a_reply_in_pieces(f, piece):
+    link = f.active(reply=dict(piece=piece, pd=b"dribbled"))
+    assert bytes.fromhex(link.established["pdata"])[:8] == b"dribbled"
+
+
+@test("CM-038", "CM-024")
+def the_first_fpdu_comes_with_the_reply(f):
+    link = f.dialed()
+    extra = mpa.Framer().frame(ddp.untagged(rdmap.SEND, 0, 1, payload=b"together"))
+    link.peer.msn[0] = 2
+    f.answer(link, extra=extra)
+    link.event("ESTABLISHED")
+    link.received(b"together")
+    assert link.peer.expect(rdmap.WRITE).payload == b""
+    link.peer.send(b"and on")
+    link.received(b"and on")
+
+
+@test("CM-031", "MPA-062")
+def a_disconnect_right_after_the_reply(f):
+    link = f.active()
+    f.agent.cmd("disconnect", k=link.k)
+    link.peer.expect_end(reset=False)
+    link.peer.fin()
+    link.event("DISCONNECTED")
+
+
+@test("CM-034", "CM-036", "CM-037")
+def the_start_up_is_limited_in_time(f):
+    """Nobody may hold a half-open connection: 10 s for a request, 30 s for a reply."""
+    silent, partial = f.connect(), f.connect()
+    partial.raw(mpa.request().build()[:19])
+    link = f.dialed()
+    silent.expect_end(timeout=15)
+    partial.expect_end(timeout=2)
+    try:
+        found = f.agent.wait("event", 40, k=link.k)
+    except NotSeen:
+        raise AssertionError("a reply is waited for longer than 55 s") from None
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("CM-034")
+def an_rtr_is_waited_for_only_so_long(f):
+    link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
+    link.peer.expect_end(timeout=20)
