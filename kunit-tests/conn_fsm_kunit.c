@@ -100,6 +100,7 @@ static void step_of_table(struct kunit *test)
 
 	KUNIT_EXPECT_STREQ(test, weft_conn_state_name(step.next), weft_conn_state_name(row->next));
 	KUNIT_EXPECT_EQ(test, step.actions, row->actions);
+	KUNIT_EXPECT_FALSE(test, step.actions & WEFT_CONNA_IMPOSSIBLE);
 }
 
 static bool has_row(u32 state, u32 event)
