@@ -17,8 +17,7 @@ enum weft_fault weft_write_plan(struct weft_stream *st, struct weft_swr *swr, st
 	msgs->length = swr->length;
 	msgs->stag = swr->wqe.rkey;
 	msgs->to = swr->wqe.remote_addr;
-	return weft_ddp_to_wraps(msgs->to, msgs->length) ? WEFT_FAULT_LOCAL_QP_OP :
-							   WEFT_FAULT_NONE;
+	return weft_ddp_to_wraps(msgs->to, msgs->length) ? WEFT_FAULT_LOCAL_QP_OP : WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr,

@@ -34,8 +34,14 @@ static const struct weft_tx_op tx_ops[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_REG_MR] = { WEFT_TXF_LOCAL, WEFT_WC_REG_MR, 0, weft_local_register },
 };
 
-#define SEND		{ weft_send_begin, weft_send_place, weft_send_end }
-#define IMMEDIATE	{ weft_send_begin, weft_rx_nothing, weft_imm_end }
+#define SEND                                                    \
+	{                                                       \
+		weft_send_begin, weft_send_place, weft_send_end \
+	}
+#define IMMEDIATE                                              \
+	{                                                      \
+		weft_send_begin, weft_rx_nothing, weft_imm_end \
+	}
 
 static const struct weft_rx_op rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = { weft_rx_nothing, weft_write_place, weft_rx_nothing },

@@ -27,8 +27,9 @@
 #define QPN_FIRST	2
 #define QPN_LAST	0xffffff
 
-#define WORKER_ACTIONS (WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | WEFT_QPA_HALF_CLOSE | \
-			WEFT_QPA_DEADLINE | WEFT_QPA_RELEASE | WEFT_QPA_REPORT)
+#define WORKER_ACTIONS                                                                   \
+	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | WEFT_QPA_HALF_CLOSE | WEFT_QPA_DEADLINE | \
+	 WEFT_QPA_RELEASE | WEFT_QPA_REPORT)
 
 struct workqueue_struct *weft_stream_wq;
 

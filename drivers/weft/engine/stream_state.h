@@ -117,15 +117,15 @@ struct weft_stream {
 	struct weft_stream_config cfg;
 	struct weft_mem_user mem;
 
-	spinlock_t lock;
+	spinlock_t lock; /* state, todo, fault, close_error */
 	enum weft_qp_state state;
 	u32 todo;
 	int close_error;
 	struct weft_fault_rec fault;
 
-	spinlock_t retire_lock;
+	spinlock_t retire_lock; /* states of work requests, retired index */
 
-	struct mutex lifecycle;
+	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_sock *sock;
 	const struct weft_stream_cm_events *cm_events;
 	void *cm;

@@ -239,7 +239,7 @@ static bool pick(struct weft_stream *st)
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE ? true :
-									   pick_terminate(st);
+									    pick_terminate(st);
 	if (tx->msgs)
 		return true;
 	if (tx->rtr)
@@ -274,7 +274,8 @@ static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
 	struct weft_stream *st = arg;
 
 	return weft_txsock_copy(&st->tx.sock, iter, iov_iter_count(iter)) ?
-		       WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+		       WEFT_FAULT_LOCAL_CATASTROPHIC :
+		       WEFT_FAULT_NONE;
 }
 
 static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg *msg, u32 len)

@@ -12,7 +12,7 @@ enum weft_conn_state {
 	WEFT_CONN_IDLE,
 	WEFT_CONN_CONNECTING,	/* initiator: TCP */
 	WEFT_CONN_AWAIT_REPLY,	/* initiator: request is out */
-	WEFT_CONN_AWAIT_REQUEST,/* responder: TCP is up */
+	WEFT_CONN_AWAIT_REQUEST, /* responder: TCP is up */
 	WEFT_CONN_AWAIT_ULP,	/* responder: consumer decides */
 	WEFT_CONN_AWAIT_RTR,	/* responder: accepted, peer-to-peer */
 	WEFT_CONN_RUNNING,

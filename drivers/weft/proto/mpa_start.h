@@ -104,15 +104,13 @@ int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 
 /* Responder: WEFT_FAULT_MPA_IRD means a reject frame is due (wire.md, judgement calls). */
 enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
-				 const struct weft_mpa_policy *policy,
-				 struct weft_mpa_result *out);
+				 const struct weft_mpa_policy *policy, struct weft_mpa_result *out);
 
 /*
  * Initiator: @sent is the policy the request was built from. WEFT_FAULT_MPA_IRD
  * and WEFT_FAULT_MPA_RTR: Terminate with @out's settings, then close.
  */
 enum weft_fault weft_mpa_conclude(const struct weft_mpa_frame *reply,
-				  const struct weft_mpa_policy *sent,
-				  struct weft_mpa_result *out);
+				  const struct weft_mpa_policy *sent, struct weft_mpa_result *out);
 
 #endif

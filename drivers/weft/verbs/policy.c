@@ -51,28 +51,29 @@ static ssize_t store(struct device *d, struct device_attribute *attr, const char
 	return len;
 }
 
-/* clang-format off */
-#define KNOB(_name, _least, _most) {					\
-	.attr = __ATTR(_name, 0644, show, store),			\
-	.offset = offsetof(struct weft_mpa_policy, _name),		\
-	.least = (_least),						\
-	.most = (_most),						\
-}
-
 enum { CRC, MARKERS, P2P, RTR, REVISION };
 
+/* clang-format off */
 static struct knob knobs[] = {
-	[CRC] = KNOB(crc, 0, 1),	/* RFC 5044 wants it on by default */
-	[MARKERS] = KNOB(markers, 0, 1),	/* towards us */
-	[P2P] = KNOB(p2p, 0, 1),
-	[RTR] = KNOB(rtr, 1, WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ),
-	[REVISION] = KNOB(revision, 1, 2),
+	/* RFC 5044 wants it on by default. */
+	[CRC] = { __ATTR(crc, 0644, show, store),
+		  offsetof(struct weft_mpa_policy, crc), 0, 1 },
+	/* In what the peer sends. */
+	[MARKERS] = { __ATTR(markers, 0644, show, store),
+		      offsetof(struct weft_mpa_policy, markers), 0, 1 },
+	[P2P] = { __ATTR(p2p, 0644, show, store),
+		  offsetof(struct weft_mpa_policy, p2p), 0, 1 },
+	[RTR] = { __ATTR(rtr, 0644, show, store),
+		  offsetof(struct weft_mpa_policy, rtr), 1, 7 },
+	[REVISION] = { __ATTR(revision, 0644, show, store),
+		       offsetof(struct weft_mpa_policy, revision), 1, 2 },
 };
 
 /* clang-format on */
 
 static_assert(sizeof_field(struct weft_mpa_policy, crc) == 1);
 
+/* clang-format off */
 static struct attribute *policy_attrs[] = {
 	&knobs[CRC].attr.attr,
 	&knobs[MARKERS].attr.attr,
@@ -81,6 +82,8 @@ static struct attribute *policy_attrs[] = {
 	&knobs[REVISION].attr.attr,
 	NULL,
 };
+
+/* clang-format on */
 
 const struct attribute_group weft_policy_group = {
 	.name = "weft",
