@@ -107,23 +107,29 @@ static void leave(struct kunit *test, struct world *w)
 	weft_stag_table_destroy(&w->table);
 }
 
+#define NUMBERS	64
+
+/* RFC 5040, 8.1.1 (8): hard to guess, spread over the whole range */
 static void weft_stag_alloc_numbers(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	struct weft_mem_region *a, *b;
-	u32 old;
+	struct weft_mem_region *mr[NUMBERS];
+	u32 least = U32_MAX;
+	u32 most = 0;
+	u32 keys = 0;
+	u32 i;
 
-	w->table.next = (1U << 24) - 1;
-	a = make_stag(test, w, WEFT_STAG_REGION);
-	b = make_stag(test, w, WEFT_STAG_REGION);
-	KUNIT_EXPECT_EQ(test, a->grant.stag >> 8, (1U << 24) - 1);
-	KUNIT_EXPECT_EQ(test, b->grant.stag >> 8, 1U);	/* never 0 */
-	old = a->grant.stag >> 8;
-	drop(test, w, a);
-	a = make_stag(test, w, WEFT_STAG_REGION);
-	KUNIT_EXPECT_NE(test, a->grant.stag >> 8, old);
-	drop(test, w, a);
-	drop(test, w, b);
+	for (i = 0; i < NUMBERS; i++) {
+		mr[i] = make_stag(test, w, WEFT_STAG_REGION);
+		KUNIT_EXPECT_NE(test, mr[i]->grant.stag >> 8, 0U);
+		least = min(least, mr[i]->grant.stag);
+		most = max(most, mr[i]->grant.stag);
+		keys |= mr[i]->grant.stag & 0xff;
+	}
+	KUNIT_EXPECT_GT(test, most - least, 1U << 31);
+	KUNIT_EXPECT_EQ(test, keys, 0xffU);
+	for (i = 0; i < NUMBERS; i++)
+		drop(test, w, mr[i]);
 	leave(test, w);
 }
 

@@ -18,9 +18,6 @@
 
 #define KEY_BITS	8
 
-/* Index 0 is never used: STag 0 stays free for the local DMA key. */
-#define INDEX_LIMIT	XA_LIMIT(1, WEFT_MAX_STAG - 1)
-
 static u32 index_of(u32 stag)
 {
 	return stag >> KEY_BITS;
@@ -34,8 +31,7 @@ static u32 index_of(u32 stag)
  */
 void weft_stag_table_init(struct weft_stag_table *t)
 {
-	xa_init_flags(&t->xa, XA_FLAGS_ALLOC1);
-	t->next = index_of(get_random_u32());
+	xa_init_flags(&t->xa, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 }
 
 /**
@@ -48,6 +44,22 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
 {
 	WARN_ON_ONCE(!xa_empty(&t->xa));
 	xa_destroy(&t->xa);
+}
+
+/*
+ * Hard to guess and spread over all values: RFC 5040, 8.1.1. Index 0 is never
+ * used: STag 0 stays free for the local DMA key.
+ */
+static int insert_anywhere(struct weft_stag_table *t, struct weft_mem_region *mr, u32 *index)
+{
+	struct xa_limit behind = XA_LIMIT(max(index_of(get_random_u32()), 1U), WEFT_MAX_STAG - 1);
+	struct xa_limit all = XA_LIMIT(1, WEFT_MAX_STAG - 1);
+	int ret;
+
+	ret = xa_alloc(&t->xa, index, mr, behind, GFP_KERNEL);
+	if (ret == -EBUSY)
+		ret = xa_alloc(&t->xa, index, mr, all, GFP_KERNEL);
+	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
 /**
@@ -74,8 +86,8 @@ struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_sta
 	spin_lock_init(&mr->lock);
 	kref_init(&mr->ref);
 	/* Found by others, but not valid, before it knows its own STag. */
-	ret = xa_alloc_cyclic(&t->xa, &index, mr, INDEX_LIMIT, &t->next, GFP_KERNEL);
-	if (ret < 0) {
+	ret = insert_anywhere(t, mr, &index);
+	if (ret) {
 		kfree(mr);
 		return ERR_PTR(ret);
 	}

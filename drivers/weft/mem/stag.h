@@ -17,12 +17,9 @@ struct weft_backing;
 /**
  * struct weft_stag_table - all STags of a device
  * @xa: index to struct weft_mem_region; read under RCU, written under its own lock
- * @next: where the search for a free index goes on, so that a stale STag of a
- *	peer does not soon meet a new owner
  */
 struct weft_stag_table {
 	struct xarray xa;
-	u32 next;
 };
 
 /* What an STag names; says who may give and take its rights. */
@@ -65,6 +62,9 @@ struct weft_stag_grant {
 /**
  * struct weft_stag_mapping - pages that a fast registration will install
  * @fresh: mapped since the last registration
+ * @iova: tagged offset of the first octet
+ * @length: octets
+ * @backing: the pages
  *
  * Owned by the kernel consumer until it posts the registration. Apart from the
  * grant, because consumers map new pages before the invalidation of the old
@@ -89,6 +89,7 @@ struct weft_stag_mapping {
  * @dead: will never be valid again
  * @windows: windows that borrow the memory; the region cannot be taken away
  * @ref: of the structure alone: its owner, and who waits for it to drain
+ * @rcu: for its end
  *
  * Owned by the MR or MW that added it; freed through RCU.
  */
