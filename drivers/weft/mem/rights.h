@@ -15,7 +15,8 @@ struct weft_mem_user;
 
 /**
  * struct weft_mem_binding - operands of a bind work request
- * @addr, @length: the part of the region to open; length 0 closes a type 1 window
+ * @addr: where the part of the region to open begins
+ * @length: its octets; 0 closes a type 1 window
  * @lkey: the region
  * @access: enum ib_access_flags
  * @window: current STag of the window

@@ -25,10 +25,17 @@ struct weft_cq_events {
 
 /**
  * struct weft_cq - a completion queue
+ * @ring: memory
+ * @ctl: control block, in @ring
+ * @user: a process polls it
  * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, @ring,
  *	@ctl
  * @prod: next entry to write
  * @cons: kernel pollers' position; a user's is read from the control block
+ * @overflowed: an entry was lost
+ * @events: what the owner hears
+ * @owner: handed to them
+ * @counters: of the device
  */
 struct weft_cq {
 	struct weft_ring ring;
@@ -45,6 +52,8 @@ struct weft_cq {
 
 /**
  * struct weft_cq_batch - notifications to fire once locks are dropped
+ * @count: of @cq in use
+ * @cq: queues to notify
  *
  * On the stack of a loop that completes many requests. A CQ that finds no room
  * here is notified at once.

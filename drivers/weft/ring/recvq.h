@@ -15,7 +15,10 @@
 
 /**
  * struct weft_rwr - a private, checked copy of a receive queue entry
+ * @wr_id: handed back in the completion
  * @length: sum of the elements
+ * @num_sge: elements of @sge
+ * @sge: scatter list
  */
 struct weft_rwr {
 	u64 wr_id;
@@ -26,10 +29,16 @@ struct weft_rwr {
 
 /**
  * struct weft_recvq - a receive queue
+ * @ring: memory
+ * @ctl: control block, in @ring
+ * @user: a process posts to it
+ * @max_sge: elements an entry has room for
  * @lock: @cons, @limit and, for kernel producers, @prod
  * @cons: next entry to hand out
+ * @prod: kernel producers' private producer index
  * @limit: raise @limit_event once fewer entries than this remain, 0: disarmed
  * @limit_event: called without @lock, any context; may be NULL
+ * @owner: handed to it
  */
 struct weft_recvq {
 	struct weft_ring ring;

@@ -54,6 +54,13 @@ struct weft_swr {
 
 /**
  * struct weft_sendq - a send queue
+ * @ring: memory
+ * @ctl: control block, in @ring
+ * @user: a process posts to it
+ * @max_sge: elements an entry has room for
+ * @max_inline: inline octets an entry has room for
+ * @wr_stride: octets from one private work request to the next
+ * @wr: private work requests, one per entry
  * @fetched: next entry to copy out; owner: tx claim
  * @retired: entries before it are free; written under the stream's retire lock,
  *	with WRITE_ONCE
