@@ -131,7 +131,7 @@ silent_network() {
 	sleep 1
 	kill -KILL "$(program "$client_pid")" "$(program "$server")"
 	wait 2>/dev/null || true
-	idle 20
+	idle
 	ip -n wb link set vb up
 	ip -n wb addr add "$peer6/64" dev vb nodad
 }
@@ -163,7 +163,7 @@ netdev_deleted_in_use() {
 	removal "$tmp/server.log" "$server"
 	removal "$tmp/client.log" "$client_pid"
 	rdma link show | tee "$tmp/links"
-	refuse "$driver[ab]" "$tmp/links"
+	refuse "${driver}[ab]" "$tmp/links"
 }
 
 topology_veth

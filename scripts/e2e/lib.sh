@@ -47,7 +47,7 @@ finish() {
 	exit
 }
 
-diagnose() { sed 's/^/#   /' | tail -n "${1:-60}"; }
+diagnose() { sed 's/^/#   /' | tail -n 60; }
 
 _verdict() {
 	local rc=$1 name=$2 seconds=$3
@@ -133,9 +133,9 @@ objects() {
 	rdma resource show 2>/dev/null | sed -nE "s/^[0-9]+: (${driver}[^:]*): /\1 /p"
 }
 
-# idle [SECONDS]: wait until no device has any object left.
+# idle: wait until no device has any object left.
 idle() {
-	local end=$((SECONDS + ${1:-10}))
+	local end=$((SECONDS + 10 * slow))
 	while objects | grep -qE ' [1-9][0-9]*( |$)'; do
 		if [ "$SECONDS" -ge "$end" ]; then
 			echo "FAILED: objects left behind:"
@@ -195,7 +195,7 @@ _veth_end() {
 cleanup() {
 	local name ns
 	pkill -KILL -x 'rping|ucmatose|cmtime|rstream|riostream|rcopy|tcpdump' 2>/dev/null
-	for name in $(rdma link show | sed -n "s,^link \($driver[^/]*\)/.*,\1,p"); do
+	for name in $(rdma link show | sed -n "s,^link \(${driver}[^/]*\)/.*,\1,p"); do
 		timeout 20 rdma link delete "$name"
 	done
 	ip link show type dummy | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p' |

@@ -24,7 +24,7 @@ send_bw_runs() {
 	serve 18515 90 ib_send_bw -R -d "$dev" -n 200 -s 4096 -F
 	client 90 ib_send_bw -R -d "$dev" -n 200 -s 4096 -F "$saddr4"
 	served
-	expect '^ *4096 +200 +[0-9.]*[1-9]' "$tmp/client.log" 1
+	expect '^ *4096 +200 +[0-9.]+ +[0-9.]+' "$tmp/client.log" 1
 }
 
 link_goes_away() {

@@ -16,7 +16,6 @@ table=$tmp/wire.json
 record() {
 	"${srv[@]}" timeout 120 tcpdump -i va -s 0 -B 16384 --immediate-mode -w "$capture" tcp \
 		>"$tmp/tcpdump.log" 2>&1 &
-	dump=$!
 	for _ in $(seq 100); do
 		grep -q 'listening on' "$tmp/tcpdump.log" && return
 		sleep 0.1
@@ -27,7 +26,7 @@ record() {
 end_record() {
 	sleep 1
 	pkill -INT -x tcpdump
-	wait "$dump"
+	while pgrep -x tcpdump; do sleep 0.1; done
 	cat "$tmp/tcpdump.log"
 }
 
