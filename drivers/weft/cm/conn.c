@@ -187,6 +187,7 @@ void weft_conn_arm(struct weft_conn *conn)
 static void disarm(struct weft_conn *conn)
 {
 	conn->timing = false;
+	conn->untold = false;
 	if (cancel_delayed_work(&conn->timer))
 		weft_conn_put(conn);
 }
@@ -411,7 +412,7 @@ static bool retold(struct weft_conn *conn)
 {
 	if (!conn->untold || time_after(jiffies, conn->deadline))
 		return false;
-	offer_request(conn);
+	tell_request(conn);
 	start_timer(conn, conn->untold ? TRY_AGAIN : allowance(conn));
 	return true;
 }

@@ -328,6 +328,8 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 	give_addresses(&event, conn->hs);
 	if (!conn->status)
 		give_settled_depths(&event, conn);
+	else if (conn->hs->peer.reject)
+		give_peer_depths(&event, &conn->hs->peer);
 	give_private_data(&event, &conn->hs->peer);
 	if (!send_up(conn->id, &event))
 		return;
