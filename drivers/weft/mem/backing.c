@@ -70,8 +70,7 @@ struct weft_backing *weft_backing_from_umem(struct ib_umem *umem)
 	if (IS_ERR(b))
 		return b;
 
-	for_each_sgtable_page(&umem->sgt_append.sgt, &piter, 0)
-	{
+	for_each_sgtable_page(&umem->sgt_append.sgt, &piter, 0) {
 		if (WARN_ON_ONCE(b->count == b->capacity))
 			break;
 		b->vec[b->count++] = (struct bio_vec){
