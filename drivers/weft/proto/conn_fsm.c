@@ -105,8 +105,9 @@ static const struct weft_conn_step steps[WEFT_CONN_STATES][WEFT_CONN_EVENTS] = {
 		[WEFT_CONN_ABANDONED]		= GO(CLOSED, DROP),
 	},
 	/*
-	 * The consumer is thinking, for as long as it likes. If the peer goes
-	 * meanwhile, its answer finds the connection closed.
+	 * The consumer is thinking, and the timer runs on for whoever paces it:
+	 * what it means here is for the caller to say. If the peer goes meanwhile,
+	 * the answer finds the connection closed.
 	 */
 	[WEFT_CONN_AWAIT_ULP] = {
 		[WEFT_CONN_CONNECT_ASKED]	= NEVER(AWAIT_ULP),
@@ -119,12 +120,12 @@ static const struct weft_conn_step steps[WEFT_CONN_STATES][WEFT_CONN_EVENTS] = {
 		[WEFT_CONN_FRAME_BAD]		= NEVER(AWAIT_ULP),
 		[WEFT_CONN_ULP_ACCEPTED]	= GO(RUNNING, WEFT_CONNA_SEND_REPLY |
 							      WEFT_CONNA_START_STREAM |
-							      WEFT_CONNA_TELL_ESTABLISHED),
+							      WEFT_CONNA_TELL_ESTABLISHED |
+							      WEFT_CONNA_CANCEL_TIMER),
 		[WEFT_CONN_ULP_ACCEPTED_P2P]	= GO(AWAIT_RTR, WEFT_CONNA_SEND_REPLY |
 								WEFT_CONNA_START_STREAM |
 								WEFT_CONNA_ARM_TIMER),
-		[WEFT_CONN_ULP_REJECTED]	= GO(CLOSED, WEFT_CONNA_SEND_REJECT |
-							     WEFT_CONNA_RELEASE),
+		[WEFT_CONN_ULP_REJECTED]	= GO(CLOSED, WEFT_CONNA_SEND_REJECT | DROP),
 		[WEFT_CONN_READY]		= NEVER(AWAIT_ULP),
 		[WEFT_CONN_TIMED_OUT]		= STAY(AWAIT_ULP),
 		[WEFT_CONN_PEER_GONE]		= GO(CLOSED, DROP),
