@@ -13,8 +13,10 @@
 
 /**
  * struct knob - a file for a number of struct weft_mpa_policy
+ * @attr: the file
  * @offset: of the field, an octet wide
- * @least, @most: what it may be
+ * @least: of what it may be
+ * @most: of what it may be
  */
 struct knob {
 	struct device_attribute attr;
