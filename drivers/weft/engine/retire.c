@@ -18,11 +18,11 @@ static bool wants_completion(const struct weft_stream *st, const struct weft_swr
 	return swr->status || st->cfg.signal_all || swr->wqe.flags & WEFT_WRF_SIGNALED;
 }
 
-static int post_completion(struct weft_stream *st, const struct weft_swr *swr,
-			   struct weft_cq_batch *batch)
+static struct weft_cqe completion_of(const struct weft_stream *st, const struct weft_swr *swr)
 {
 	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
-	const struct weft_cqe cqe = {
+
+	return (struct weft_cqe){
 		.wr_id = swr->wqe.wr_id,
 		.qp_num = st->qpn,
 		.opcode = op ? op->wc : WEFT_WC_SEND,
@@ -31,8 +31,6 @@ static int post_completion(struct weft_stream *st, const struct weft_swr *swr,
 		.vendor_err = swr->vendor_err,
 		.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
 	};
-
-	return weft_cq_post(st->cfg.send_cq, &cqe, batch);
 }
 
 static void mark_done(struct weft_swr *swr, enum weft_fault fault)
@@ -45,23 +43,27 @@ static void mark_done(struct weft_swr *swr, enum weft_fault fault)
 						 weft_fault_info(fault)->status;
 }
 
-/* Completes and frees every request at the head that is done. */
+/*
+ * Completes and frees every request at the head that is done. The entry is given
+ * back before its completion shows: who polls it may post again at once.
+ */
 static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
-	u32 was = sq->retired;
 	int err = 0;
 
 	lockdep_assert_held(&st->retire_lock);
 	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE) {
-		if (wants_completion(st, swr))
-			err |= post_completion(st, swr, batch);
+		const struct weft_cqe cqe = completion_of(st, swr);
+		bool wanted = wants_completion(st, swr);
+
 		swr->state = WEFT_SWR_FREE;
 		WRITE_ONCE(sq->retired, sq->retired + 1);
-	}
-	if (sq->retired != was)
 		weft_sendq_publish_retired(sq);
+		if (wanted)
+			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
+	}
 	return err;
 }
 
