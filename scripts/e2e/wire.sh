@@ -31,15 +31,15 @@ end_record() {
 }
 
 rounds() {
-	serve 7174 60 rping -s -a "$1" -v -V -C 10 -S 20000
-	client 60 rping -c -a "$1" -v -V -C 10 -S 20000
+	serve 7174 60 rping -s -a "$1" -v -V -C 5 -S 20000
+	client 60 rping -c -a "$1" -v -V -C 5 -S 20000
 	served
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
 }
 
 bw() {
-	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n 20
-	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n 20 "$saddr4"
+	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n "$3"
+	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n "$3" "$saddr4"
 	served
 }
 
@@ -55,10 +55,10 @@ topology_veth
 record
 t "rping between two namespaces" rounds "$saddr4"
 t "rping between two namespaces, IPv6" rounds "$saddr6"
-t "ib_send_bw of 64 KiB between two namespaces" bw ib_send_bw 65536
-t "ib_write_bw of 64 KiB between two namespaces" bw ib_write_bw 65536
-t "ib_read_bw of 64 KiB between two namespaces" bw ib_read_bw 65536
-t "ib_send_bw of 1000 octets between two namespaces" bw ib_send_bw 1000
+t "ib_send_bw of 64 KiB between two namespaces" bw ib_send_bw 65536 5
+t "ib_write_bw of 64 KiB between two namespaces" bw ib_write_bw 65536 5
+t "ib_read_bw of 64 KiB between two namespaces" bw ib_read_bw 65536 5
+t "ib_send_bw of 1000 octets between two namespaces" bw ib_send_bw 1000 20
 t "tshark decodes the capture" nothing_lost
 t "start frames: one request, one reply, CRC on" check start_frames_well_formed
 t "every octet belongs to a start frame or an FPDU" check every_octet_decoded

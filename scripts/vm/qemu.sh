@@ -83,7 +83,9 @@ _share() {
 		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
 }
 
-# qemu_boot RUNDIR: start the guest in the background; sets vm_pid.
+# qemu_boot RUNDIR: start the guest in the background; sets vm_pid. The network
+# card leads nowhere: it is there because some programs look for the netdev that
+# an RDMA device shares its PCI function with.
 qemu_boot() {
 	local run=$1 words initrd append
 	initrd=$(initramfs)
@@ -105,6 +107,7 @@ qemu_boot() {
 		-device virtio-serial-pci -chardev stdio,id=out,signal=off \
 		-device virtserialport,chardev=out,name=weft.out \
 		-device virtio-rng-pci \
+		-netdev hubport,id=lan,hubid=0 -device virtio-net-pci,netdev=lan,romfile= \
 		<>"$run/stdin" 2>"$run/qemu.log" 9>&- &
 	vm_pid=$!
 }
