@@ -3,16 +3,24 @@
  * Pages go to TCP without a copy: by sendpage where it exists (6.1 knows
  * MSG_SPLICE_PAGES, but its TCP ignores it and copies), else by splicing.
  * Either way TCP copies by itself when the route cannot do scatter-gather.
+ *
+ * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
+ * is to end earlier, its current buffer is closed.
  */
 #include "net/push.h"
 
+#include <linux/bits.h>
 #include <linux/bvec.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
 #include "base/compat.h"
+#include "base/counters.h"
+#include "net/txsock.h"
 
 #define PUSH_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 
@@ -25,7 +33,8 @@ static int run_flags(bool last, bool more)
 	return more ? PUSH_FLAGS | MSG_MORE : PUSH_FLAGS;
 }
 
-static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
+/* Return: octets TCP took, at least one, or -errno. */
+static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
 {
 	u32 done = 0;
 	u32 i;
@@ -45,7 +54,7 @@ static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes
 
 #else
 
-static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
+static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
 {
 	struct msghdr msg = { .msg_flags = PUSH_FLAGS | MSG_SPLICE_PAGES | (more ? MSG_MORE : 0) };
 
@@ -55,19 +64,100 @@ static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes
 
 #endif
 
-/**
- * weft_push_pages - let TCP take pages
- * @sk: the socket, locked by the caller
- * @vec: the pages, which nobody writes any more
- * @count: of @vec
- * @bytes: in all of @vec
- * @more: a partial segment may wait for the next call
- *
- * Context: process. TCP takes its own references. Return: octets taken, -EAGAIN
- * when there is no room (the socket will say when there is), or -errno.
+/* TCP's current buffer ends here: the next octet starts a segment. */
+static void cut_segment(struct sock *sk)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(sk);
+
+	if (tail)
+		TCP_SKB_CB(tail)->eor = 1;
+}
+
+/* The runs up to and including the next planned cut. */
+static u32 stretch(const struct weft_txsock *tx, u32 *bytes)
+{
+	u32 i = tx->head;
+
+	*bytes = 0;
+	do {
+		*bytes += tx->vec[i].bv_len;
+	} while (!(tx->eor & BIT_ULL(i)) && ++i < tx->count);
+	return min(i + 1, tx->count) - tx->head;
+}
+
+/*
+ * A train is planned from the start of a segment. If TCP still has an unfilled
+ * one, the train may go on in it only if its first segment fits in the rest.
  */
-int weft_push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
+static void align_train(struct weft_txsock *tx, struct sock *sk)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(sk);
+	u32 first, fill;
+
+	if (!tail || !tx->big || tx->partial)
+		return;
+	stretch(tx, &first);
+	fill = tail->len % tx->mss;
+	if (fill && fill + min(first, tx->mss) > tx->mss)
+		cut_segment(sk);
+}
+
+static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
+{
+	tx->pushed += len;
+	while (len) {
+		struct bio_vec *run = &tx->vec[tx->head];
+		u32 n = min(len, run->bv_len);
+
+		run->bv_offset += n;
+		run->bv_len -= n;
+		len -= n;
+		if (run->bv_len)
+			break;
+		if (tx->eor & BIT_ULL(tx->head))
+			cut_segment(sk);
+		put_page(run->bv_page);
+		tx->head++;
+	}
+}
+
+static void start_over(struct weft_txsock *tx)
+{
+	tx->head = 0;
+	tx->count = 0;
+	tx->eor = 0;
+	tx->seg_fill = 0;
+	tx->big = false;
+	tx->partial = false;
+}
+
+/**
+ * weft_push_train - let TCP take what is staged
+ * @tx: the writer, not empty
+ * @sk: its socket, locked by the caller
+ * @more: a last, partial segment may wait for the next train
+ *
+ * Context: process, tx claim. TCP takes its own references to the pages. Return: 0
+ * when it has all of them, -EAGAIN when it has no room (the socket will say when it
+ * has), or another -errno.
+ */
+int weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
-	return push(sk, vec, count, bytes, more);
+	align_train(tx, sk);
+	while (tx->head < tx->count) {
+		u32 bytes;
+		u32 runs = stretch(tx, &bytes);
+		bool last = tx->head + runs == tx->count;
+		int n;
+
+		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
+		n = push_pages(sk, &tx->vec[tx->head], runs, bytes, more || !last);
+		if (n <= 0)
+			return n ?: -EAGAIN;
+		tx->partial = true;
+		accept_octets(tx, sk, n);
+	}
+	start_over(tx);
+	return 0;
 }

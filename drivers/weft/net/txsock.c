@@ -175,8 +175,28 @@ static bool draw(struct source *from, u8 *to, u32 len)
 	return true;
 }
 
+/* Bring the CRC up to date. */
+static void sum_up(struct weft_txsock *tx)
+{
+	if (tx->crc && tx->unsummed)
+		tx->running = weft_crc_update(tx->running, tx->summed_to, tx->unsummed);
+	tx->unsummed = 0;
+}
+
+/* One pass for header, payload and pad of a small FPDU: they lie in a row. */
+static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
+{
+	if (tx->summed_to + tx->unsummed != staged)
+		sum_up(tx);
+	if (!tx->unsummed)
+		tx->summed_to = staged;
+	tx->unsummed += len;
+	if (tx->unsummed >= PIECE)
+		sum_up(tx);
+}
+
 /* Return: octets staged, at most @len, or -errno. */
-static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	u8 *to;
 	int ret;
@@ -187,16 +207,15 @@ static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len, boo
 		return -ENOMEM;
 	if (!draw(from, to, len))
 		return -EFAULT;
-	if (sum && tx->crc)
-		tx->running = weft_crc_update(tx->running, to, len);
+	sum_later(tx, to, len);
 	ret = keep(tx, len);
 	return ret ?: len;
 }
 
-static int stage_all(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
-		int n = stage_piece(tx, from, len, sum);
+		int n = stage_piece(tx, from, len);
 
 		if (n < 0)
 			return n;
@@ -214,7 +233,7 @@ static int pass_marker(struct weft_txsock *tx, u32 *run)
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
 		weft_mpa_marker_store(weft_mpa_cursor_ptr(&tx->cursor), marker);
-		ret = stage_all(tx, &from, sizeof(marker), true);
+		ret = stage_all(tx, &from, sizeof(marker));
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, sizeof(marker));
@@ -222,7 +241,7 @@ static int pass_marker(struct weft_txsock *tx, u32 *run)
 	return 0;
 }
 
-static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len, bool sum)
+static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
 		u32 n;
@@ -232,7 +251,7 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len, bo
 		if (ret)
 			return ret;
 		n = min(n, len);
-		ret = stage_all(tx, from, n, sum);
+		ret = stage_all(tx, from, n);
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, n);
@@ -243,7 +262,7 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len, bo
 
 static int stage(struct weft_txsock *tx, struct source *from, u32 len)
 {
-	return tx->markers ? stage_marked(tx, from, len, true) : stage_all(tx, from, len, true);
+	return tx->markers ? stage_marked(tx, from, len) : stage_all(tx, from, len);
 }
 
 /* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
@@ -317,6 +336,7 @@ int weft_txsock_begin(struct weft_txsock *tx, const void *hdr, u32 hdr_len, u32 
 	place_in_segment(tx, weft_mpa_wire_len(ulpdu_len, tx->pos, tx->markers));
 	weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, tx->markers);
 	tx->running = WEFT_CRC_SEED;
+	tx->unsummed = 0;
 	ret = stage(tx, &from, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_txsock_cancel(tx);
@@ -366,8 +386,9 @@ static int stage_crc(struct weft_txsock *tx)
 		if (ret)
 			return ret;
 	}
-	weft_crc_store(tx->crc ? tx->running : WEFT_CRC_SEED, field);
-	return stage_all(tx, &from, sizeof(field), false);
+	sum_up(tx);
+	weft_crc_store(tx->running, field);
+	return stage_all(tx, &from, sizeof(field));
 }
 
 /**
@@ -388,93 +409,6 @@ int weft_txsock_end(struct weft_txsock *tx)
 }
 
 /* --- pushing --- */
-
-/* TCP's current buffer ends here: the next octet starts a segment. */
-static void cut_segment(struct sock *sk)
-{
-	struct sk_buff *tail = tcp_write_queue_tail(sk);
-
-	if (tail)
-		TCP_SKB_CB(tail)->eor = 1;
-}
-
-/* The runs up to and including the next planned cut. */
-static u32 stretch(const struct weft_txsock *tx, u32 *bytes)
-{
-	u32 i = tx->head;
-
-	*bytes = 0;
-	do {
-		*bytes += tx->vec[i].bv_len;
-	} while (!(tx->eor & BIT_ULL(i)) && ++i < tx->count);
-	return min(i + 1, tx->count) - tx->head;
-}
-
-/*
- * A train is planned from the start of a segment. If TCP still has an unfilled
- * one, the train may go on in it only if its first segment fits in the rest.
- */
-static void align_train(struct weft_txsock *tx, struct sock *sk)
-{
-	struct sk_buff *tail = tcp_write_queue_tail(sk);
-	u32 first, fill;
-
-	if (!tail || !tx->big || tx->partial)
-		return;
-	stretch(tx, &first);
-	fill = tail->len % tx->mss;
-	if (fill && fill + min(first, tx->mss) > tx->mss)
-		cut_segment(sk);
-}
-
-static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
-{
-	tx->pushed += len;
-	while (len) {
-		struct bio_vec *run = &tx->vec[tx->head];
-		u32 n = min(len, run->bv_len);
-
-		run->bv_offset += n;
-		run->bv_len -= n;
-		len -= n;
-		if (run->bv_len)
-			break;
-		if (tx->eor & BIT_ULL(tx->head))
-			cut_segment(sk);
-		put_page(run->bv_page);
-		tx->head++;
-	}
-}
-
-static void start_over(struct weft_txsock *tx)
-{
-	tx->head = 0;
-	tx->count = 0;
-	tx->eor = 0;
-	tx->seg_fill = 0;
-	tx->big = false;
-	tx->partial = false;
-}
-
-static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
-{
-	align_train(tx, sk);
-	while (tx->head < tx->count) {
-		u32 bytes;
-		u32 runs = stretch(tx, &bytes);
-		bool last = tx->head + runs == tx->count;
-		int n;
-
-		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
-		n = weft_push_pages(sk, &tx->vec[tx->head], runs, bytes, more || !last);
-		if (n < 0)
-			return n;
-		tx->partial = true;
-		accept_octets(tx, sk, n);
-	}
-	start_over(tx);
-	return 0;
-}
 
 /* Nothing is staged: let go of what an earlier push held back. */
 static void uncork(struct weft_txsock *tx)
@@ -503,7 +437,7 @@ int weft_txsock_push(struct weft_txsock *tx, bool more)
 		return 0;
 	}
 	lock_sock(sk);
-	ret = push_train(tx, sk, more);
+	ret = weft_push_train(tx, sk, more);
 	release_sock(sk);
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)

@@ -46,7 +46,8 @@ struct weft_txmark {
  *	behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
  * @cursor: with markers, what the next staged octet is
- * @running: CRC of the FPDU being staged
+ * @running: CRC of the FPDU being staged, up to @summed_to
+ * @summed_to, @unsummed: staged, but not in @running yet
  * @mark: for undoing the FPDU being staged
  *
  * Owner: the tx claim of the stream. Staged pages are never written again, TCP
@@ -70,6 +71,8 @@ struct weft_txsock {
 	u64 eor;
 	struct weft_mpa_cursor cursor;
 	u32 running;
+	const u8 *summed_to;
+	u32 unsummed;
 	struct weft_txmark mark;
 	struct bio_vec vec[WEFT_TRAIN_VECS];
 };
