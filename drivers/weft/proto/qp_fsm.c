@@ -57,7 +57,8 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(CLOSING),
 		[WEFT_QP_SQ_DRAINED]		= GO(CLOSING, WEFT_QPA_HALF_CLOSE |
 							      WEFT_QPA_DEADLINE),
-		[WEFT_QP_PEER_CLOSED]		= GO(ERROR, DOWN),
+		/* Both close at once: the peer still takes what is queued. */
+		[WEFT_QP_PEER_CLOSED]		= STAY(CLOSING),
 		[WEFT_QP_CONN_LOST]		= GO(ERROR, DOWN),
 		[WEFT_QP_TIMED_OUT]		= GO(ERROR, DOWN),
 	},
