@@ -14,7 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/types.h>
-#if __has_include(<linux/unaligned.h>)
+#if __has_include("linux/unaligned.h")
 #include <linux/unaligned.h>
 #else
 #include <asm/unaligned.h>
