@@ -88,8 +88,8 @@ def items(packet):
 
 
 def decode(capture, table):
-    command = ["tshark", "-r", capture, "-Y", "tcp.len > 0", "-T", "pdml",
-               "-j", "ip ipv6 tcp iwarp_mpa iwarp_ddp_rdmap"]
+    command = ["tshark", "-r", capture, "-T", "pdml", "-Y",
+               "tcp.len > 0 and not tcp.analysis.retransmission"]
     with subprocess.Popen(command, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as tshark:
         packets = []
