@@ -61,6 +61,29 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 }
 
 /**
+ * weft_cm_forsake - nobody waits for this connection any more
+ * @cm: of the device
+ * @stream: of a QP that goes away before it was connected
+ *
+ * A connect under way holds a reference to the QP, so its deadline would be the
+ * QP's too. Context: process. Does not wait.
+ */
+void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream)
+{
+	struct weft_conn *conn;
+	unsigned long handle;
+
+	xa_for_each(&cm->conns, handle, conn) {
+		conn = weft_conn_find(cm, handle);
+		if (!conn)
+			continue;
+		if (READ_ONCE(conn->stream) == stream)
+			weft_conn_post(conn, WEFT_CONN_ABANDONED);
+		weft_conn_put(conn);
+	}
+}
+
+/**
  * weft_cm_abort - end every connection now
  * @cm: of the device
  *

@@ -15,6 +15,7 @@
 struct net;
 struct net_device;
 struct weft_counters;
+struct weft_stream;
 struct weft_stream_index;
 struct workqueue_struct;
 
@@ -64,6 +65,7 @@ struct weft_cm {
 int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct net_device *netdev,
 		 struct weft_counters *counters);
 void weft_cm_abort(struct weft_cm *cm);
+void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream);
 void weft_cm_exit(struct weft_cm *cm);
 
 /* Within this room. */

@@ -14,6 +14,7 @@
 
 #include "base/counters.h"
 #include "cm/cm.h"
+#include "cm/farewell.h"
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
 #include "cm/listen.h"
@@ -262,6 +263,8 @@ static void start_stream(struct weft_conn *conn)
 	}
 	weft_conn_put(conn);
 	conn->status = ret;
+	if (conn->initiator && conn->result.enhanced)
+		weft_farewell_send(conn->sock, &conn->result, WEFT_FAULT_MPA_LOCAL);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSING);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
 }

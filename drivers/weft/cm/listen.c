@@ -208,6 +208,15 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	return l;
 }
 
+/*
+ * rdma_cm takes a loopback address for a wildcard and asks every device to
+ * listen on it, and only the device on the loopback can ever hear anything.
+ */
+static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config *cfg)
+{
+	return weft_addr_is_loopback(cfg->addr) && !(cm->netdev->flags & IFF_LOOPBACK);
+}
+
 /**
  * weft_listener_open - listen
  * @cm: of the device
@@ -223,6 +232,8 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
+	if (is_deaf(cm, cfg))
+		return l;
 	ret = open_sock(l, cfg);
 	if (ret) {
 		put_listener(l);
@@ -244,10 +255,11 @@ void weft_listener_close(struct weft_listener *l)
 {
 	struct weft_conn *conn;
 
-	weft_sock_detach(l->sock);
-	cancel_delayed_work_sync(&l->work);
-	weft_sock_release(l->sock);
-
+	if (l->sock) {
+		weft_sock_detach(l->sock);
+		cancel_delayed_work_sync(&l->work);
+		weft_sock_release(l->sock);
+	}
 	mutex_lock(&l->lock);
 	l->closed = true;
 	list_for_each_entry(conn, &l->waiting, waiting)

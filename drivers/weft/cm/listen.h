@@ -36,6 +36,7 @@ struct weft_listener_config {
 /**
  * struct weft_listener - a listening consumer
  * @id: its id, a reference held
+ * @sock: NULL where nothing can ever be heard
  * @work: takes connections off TCP; cancelled before @sock goes
  * @lock: protects @waiting, @num_waiting and @closed
  * @waiting: connections whose request is not complete, oldest first

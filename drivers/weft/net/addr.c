@@ -61,6 +61,17 @@ bool weft_addr_is_any(const struct sockaddr_storage *addr)
 }
 
 /**
+ * weft_addr_is_loopback - is it an address of the loopback?
+ * @addr: of either family
+ */
+bool weft_addr_is_loopback(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ipv6_addr_loopback(&v6(addr)->sin6_addr);
+	return ipv4_is_loopback(v4(addr)->sin_addr.s_addr);
+}
+
+/**
  * weft_addr_unmap - make an IPv4 address of an IPv4-mapped one
  * @addr: changed if it is one
  *

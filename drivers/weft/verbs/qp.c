@@ -9,6 +9,7 @@
 #include <linux/minmax.h>
 
 #include "base/compat.h"
+#include "cm/cm.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
@@ -315,10 +316,21 @@ static void purge(struct ib_cq *ib, u32 qpn)
 		weft_cq_purge(cq, qpn);
 }
 
+/* A process that is killed while it connects must not wait for the peer. */
+static void give_up_connecting(struct weft_qp *qp)
+{
+	struct weft_stream_info info;
+
+	weft_stream_query(qp->stream, &info);
+	if (info.state == WEFT_QP_IDLE)
+		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
+}
+
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
+	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);
 	wait_for_completion(&qp->unused);
