@@ -12,6 +12,7 @@ suite pyverbs <<'TOPOLOGY'
 TOPOLOGY
 
 log=$tmp/pyverbs.log
+table=$tmp/pyverbs.table
 tests_dir=/usr/share/doc/rdma-core/tests
 
 topology_parent() {
@@ -33,11 +34,13 @@ run_suite() {
 		tests.test_pd tests.test_device tests.test_cq tests.test_qp tests.test_mr \
 		tests.test_rdmacm >"$log" 2>&1 || true
 	cat "$log"
-	[ "$(python3 "$here/progs/pyverbs.py" "$log" count)" -ge 95 ] || fail "too few tests ran"
+	python3 "$here/progs/pyverbs.py" "$log" >"$table"
+	[ "$(wc -l <"$table")" -ge 93 ] || fail "too few tests ran"
 }
 
 outcome() {
-	python3 "$here/progs/pyverbs.py" "$log" "$1" "$2" && return
+	grep -E "^${1//./\\.} " "$table" || echo "$1 did not run"
+	! grep -qE "^${1//./\\.} $2( |\$)" "$table" || return 0
 	# What unittest said of it: a block that ends at the next rule.
 	sed -n "/^\(ERROR\|FAIL\): ${1#*.} /,/^=====/p" "$log"
 	fail "$1 must $2"

@@ -96,7 +96,8 @@ qemu_boot() {
 		_share results "$run/results"
 	)
 	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
-	append+=" nokaslr watchdog_thresh=60 net.ifnames=0"
+	# On a busy machine an emulated CPU may not run for seconds.
+	append+=" nokaslr watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0"
 	: >"$run/console.log"
 	# The port counts as connected only while stdin has not ended.
 	mkfifo "$run/stdin"
