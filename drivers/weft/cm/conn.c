@@ -23,6 +23,8 @@
 
 /* When iw_cm has no room for another request. */
 #define TRY_AGAIN	(HZ / 50)
+/* For a decision, once the listener is closed. */
+#define ORPHAN_DEADLINE	(2 * HZ)
 
 /* --- references and events --- */
 
@@ -233,6 +235,7 @@ static void send_frame(struct weft_conn *conn)
 {
 	int ret = weft_handshake_send(conn);
 
+	weft_listener_leave(conn);
 	if (ret)
 		conn->status = ret == -EAGAIN ? -ENOBUFS : ret;
 }
@@ -283,10 +286,7 @@ static void offer_request(struct weft_conn *conn)
 {
 	int ret = weft_iwcm_tell_request(conn);
 
-	if (stands_in_line(conn, ret))
-		return;
-	weft_listener_leave(conn);
-	if (ret)
+	if (ret && !stands_in_line(conn, ret))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
@@ -420,11 +420,27 @@ static bool retold(struct weft_conn *conn)
 	return true;
 }
 
+/*
+ * iw_cm drops the events of an id that is being destroyed, so a consumer that
+ * closed its listener may never have heard of this request. One that has heard
+ * answers soon; the others' peers shall not wait until their own deadline.
+ */
+static void hurry(struct weft_conn *conn)
+{
+	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP)
+		return;
+	conn->deadline = jiffies + ORPHAN_DEADLINE;
+	conn->timing = true;
+	start_timer(conn, ORPHAN_DEADLINE);
+}
+
 /* The socket first: what arrived in time must not lose to the clock. */
 static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	unsigned int bit;
 
+	if (test_and_clear_bit(WEFT_CONN_ORPHANED, &conn->events))
+		hurry(conn);
 	if (test_and_clear_bit(WEFT_CONN_LOOK, &conn->events) && weft_handshake_look(conn, event))
 		return true;
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {

@@ -23,6 +23,7 @@ struct weft_stream;
 
 /* Bits of @events behind those of enum weft_conn_event. */
 #define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
+#define WEFT_CONN_ORPHANED	(WEFT_CONN_EVENTS + 1)	/* the listener was closed */
 
 /**
  * struct weft_conn - a connection
@@ -37,8 +38,9 @@ struct weft_stream;
  * @state: enum weft_conn_state
  * @todo: enum weft_conn_action not carried out yet
  * @id: whom iw_cm knows us by, a reference held
- * @listener: where we came from, until the consumer knows of us
- * @waiting: in the list of @listener
+ * @listener: where we came from, until the consumer has answered
+ * @waiting: in a list of @listener
+ * @offered: in its list of undecided ones; protected by its lock
  * @stream: of the consumer's QP, a reference held
  * @sock: until the stream owns it
  * @hs: until the consumer knows the outcome
@@ -72,6 +74,7 @@ struct weft_conn {
 	struct iw_cm_id *id;
 	struct weft_listener *listener;
 	struct list_head waiting;
+	bool offered;
 	struct weft_stream *stream;
 	struct weft_sock *sock;
 	struct weft_handshake *hs;

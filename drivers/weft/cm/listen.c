@@ -63,22 +63,24 @@ static bool join(struct weft_listener *l, struct weft_conn *conn)
 	return open;
 }
 
-static void stop_waiting(struct weft_listener *l, struct weft_conn *conn)
+static void unlink_conn(struct weft_listener *l, struct weft_conn *conn)
 {
 	lockdep_assert_held(&l->lock);
 	if (list_empty(&conn->waiting))
 		return;
 	list_del_init(&conn->waiting);
-	l->num_waiting--;
+	if (!conn->offered)
+		l->num_waiting--;
 }
 
 /**
  * weft_listener_ready - the request of a connection is complete
  * @conn: of a listener
  *
- * From here on closing the listener does not touch the connection: a consumer
- * may close it as soon as it hears of a request. Context: the worker of @conn.
- * Return: false if the listener is closed already.
+ * From here on closing the listener does not end the connection: a consumer may
+ * close it as soon as it hears of a request. But it hurries the decision, see
+ * WEFT_CONN_ORPHANED. Context: the worker of @conn. Return: false if the listener
+ * is closed already.
  */
 bool weft_listener_ready(struct weft_conn *conn)
 {
@@ -87,7 +89,10 @@ bool weft_listener_ready(struct weft_conn *conn)
 
 	mutex_lock(&l->lock);
 	open = !l->closed;
-	stop_waiting(l, conn);
+	unlink_conn(l, conn);
+	conn->offered = true;
+	if (open)
+		list_add_tail(&conn->waiting, &l->undecided);
 	mutex_unlock(&l->lock);
 	return open;
 }
@@ -105,7 +110,7 @@ void weft_listener_leave(struct weft_conn *conn)
 	if (!l)
 		return;
 	mutex_lock(&l->lock);
-	stop_waiting(l, conn);
+	unlink_conn(l, conn);
 	mutex_unlock(&l->lock);
 	conn->listener = NULL;
 	put_listener(l);
@@ -200,6 +205,7 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	kref_init(&l->ref);
 	mutex_init(&l->lock);
 	INIT_LIST_HEAD(&l->waiting);
+	INIT_LIST_HEAD(&l->undecided);
 	INIT_DELAYED_WORK(&l->work, accept_work);
 	weft_cm_get(cm);
 	l->cm = cm;
@@ -264,6 +270,8 @@ void weft_listener_close(struct weft_listener *l)
 	l->closed = true;
 	list_for_each_entry(conn, &l->waiting, waiting)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	list_for_each_entry(conn, &l->undecided, waiting)
+		weft_conn_post(conn, WEFT_CONN_ORPHANED);
 	mutex_unlock(&l->lock);
 	put_listener(l);
 }

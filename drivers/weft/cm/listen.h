@@ -38,11 +38,12 @@ struct weft_listener_config {
  * @id: its id, a reference held
  * @sock: NULL where nothing can ever be heard
  * @work: takes connections off TCP; cancelled before @sock goes
- * @lock: protects @waiting, @num_waiting and @closed
+ * @lock: protects @waiting, @undecided, @num_waiting and @closed
  * @waiting: connections whose request is not complete, oldest first
+ * @undecided: those the consumer was told of and has not answered
  * @closed: takes no more
  *
- * Referenced by its consumer and by every connection in @waiting.
+ * Referenced by its consumer and by every connection in either list.
  */
 struct weft_listener {
 	struct kref ref;
@@ -50,8 +51,9 @@ struct weft_listener {
 	struct iw_cm_id *id;
 	struct weft_sock *sock;
 	struct delayed_work work;
-	struct mutex lock;	/* @waiting, @num_waiting, @closed */
+	struct mutex lock;	/* both lists, @num_waiting, @closed */
 	struct list_head waiting;
+	struct list_head undecided;
 	u32 num_waiting;
 	bool closed;
 };
