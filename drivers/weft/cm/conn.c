@@ -24,7 +24,7 @@
 /* When iw_cm has no room for another request. */
 #define TRY_AGAIN	(HZ / 50)
 /* For a decision, once the listener is closed. */
-#define ORPHAN_DEADLINE	(2 * HZ)
+#define ORPHAN_DEADLINE	(10 * HZ)
 
 /* --- references and events --- */
 
