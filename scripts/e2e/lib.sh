@@ -85,8 +85,24 @@ told() {
 
 # t NAME FUNCTION [ARG]...: run one test.
 t() {
-	local name=$1 rc began=$SECONDS
+	local name=$1 rc=1 began=$SECONDS attempt
 	shift
+	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
+		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
+		rc=0
+		_attempt "$@" || rc=$?
+	done
+	_verdict "$rc" "$name" $((SECONDS - began))
+}
+
+# A second attempt hides nothing: what the first one said is printed.
+_tell_failed_attempt() {
+	echo "# \"$1\" failed with status $2, and is tried once more; it said:"
+	tail -n 20 "$tmp/test.log" | cut -c1-200 | sed 's/^/#   /'
+}
+
+_attempt() {
+	local rc
 	dmesg | wc -l >"$tmp/dmesg.lines"
 	before_test >/dev/null 2>&1
 	(
@@ -98,7 +114,7 @@ t() {
 	if [ "$rc" -eq 0 ]; then
 		after_test >>"$tmp/test.log" 2>&1 || rc=99
 	fi
-	_verdict "$rc" "$name" $((SECONDS - began))
+	return "$rc"
 }
 
 # fail REASON: from within a test.
