@@ -228,6 +228,8 @@ cleanup() {
 	done
 	ip link show type dummy | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p' |
 		while read -r name; do ip link delete "$name"; done
+	ip addr flush dev eth0 2>/dev/null
+	ip link set eth0 down 2>/dev/null
 	for ns in wa wb; do ip netns delete "$ns" 2>/dev/null; done
 }
 
