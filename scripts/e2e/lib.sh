@@ -89,8 +89,9 @@ t() {
 	shift
 	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
 		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
-		rc=0
-		_attempt "$@" || rc=$?
+		# Not "|| rc=$?": that would switch set -e off in all of the test.
+		_attempt "$@"
+		rc=$?
 	done
 	_verdict "$rc" "$name" $((SECONDS - began))
 }
