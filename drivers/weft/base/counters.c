@@ -62,7 +62,8 @@ u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(c->cpu, cpu)->v[which];
+		sum += per_cpu_ptr(c->cpu, cpu)->v[0][which] +
+		       per_cpu_ptr(c->cpu, cpu)->v[1][which];
 	return sum;
 }
 

@@ -6,6 +6,7 @@
 #define WEFT_BASE_COUNTERS_H
 
 #include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/types.h>
 
 enum weft_counter {
@@ -34,8 +35,9 @@ enum weft_counter {
 	WEFT_CTR_COUNT
 };
 
+/* One set for softirqs, one for what they interrupt: then a plain add will do. */
 struct weft_counter_block {
-	u64 v[WEFT_CTR_COUNT];
+	u64 v[2][WEFT_CTR_COUNT];
 };
 
 /* Owned by the device; outlives every object that adds to it. */
@@ -48,10 +50,15 @@ void weft_counters_free(struct weft_counters *c);
 u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which);
 const char *weft_counter_name(enum weft_counter which);
 
-/* Any context. */
+/*
+ * Any context but hard interrupts. Not this_cpu_add(): many architectures switch
+ * interrupts off for it, and a message is counted half a dozen times.
+ */
 static inline void weft_count_add(struct weft_counters *c, enum weft_counter which, u64 n)
 {
-	this_cpu_add(c->cpu->v[which], n);
+	preempt_disable();
+	raw_cpu_add(c->cpu->v[!!in_serving_softirq()][which], n);
+	preempt_enable();
 }
 
 static inline void weft_count(struct weft_counters *c, enum weft_counter which)
