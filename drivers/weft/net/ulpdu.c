@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
+#include <asm/barrier.h>
 
 static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
 {
@@ -24,6 +25,33 @@ static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter 
 	return 0;
 }
 
+static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
+{
+	if (u->linear)
+		return copy_to_iter(u->linear + offset, len, to) == len ? 0 : -EFAULT;
+	if (u->skb)
+		return skb_copy_datagram_iter(u->skb, u->skb_offset + offset, to, len);
+	return copy_pages(u->pages, offset, len, to);
+}
+
+/* The address the next octet of @to goes to. */
+static unsigned long next_address(const struct iov_iter *to)
+{
+	if (iov_iter_is_kvec(to))
+		return (unsigned long)to->kvec->iov_base + to->iov_offset;
+	return to->bvec->bv_offset + to->iov_offset;
+}
+
+/* Octets of the aligned word that ends at @end, or of a part of it. */
+static u32 last_word(unsigned long end, u32 len)
+{
+	u32 word = sizeof(u64);
+
+	while (word > len || end & (word - 1))
+		word /= 2;
+	return word;
+}
+
 /**
  * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
@@ -31,15 +59,25 @@ static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter 
  * @len: octets
  * @to: kernel memory (bvec or kvec) with room for them, advanced
  *
+ * The last aligned word shows last: programs poll it to learn that the rest is
+ * there, and a memcpy() may well go backwards. Elements of @to end at word
+ * boundaries, but for the last one.
+ *
  * Context: any. Return: 0, or -EFAULT if not all were copied.
  */
 int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
 {
+	u32 tail;
+	int ret;
+
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
-	if (u->linear)
-		return copy_to_iter(u->linear + offset, len, to) == len ? 0 : -EFAULT;
-	if (u->skb)
-		return skb_copy_datagram_iter(u->skb, u->skb_offset + offset, to, len);
-	return copy_pages(u->pages, offset, len, to);
+	if (!len)
+		return 0;
+	tail = last_word(next_address(to) + len, len);
+	ret = copy_out(u, offset, len - tail, to);
+	if (ret)
+		return ret;
+	smp_wmb(); /* pairs with whatever the poller has behind its last look */
+	return copy_out(u, offset + len - tail, tail, to);
 }
