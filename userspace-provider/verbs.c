@@ -210,12 +210,8 @@ static int check_cq_attr(const struct ibv_cq_init_attr_ex *attr)
 	return 0;
 }
 
-static const uint64_t stamped = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-				IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-
 struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	struct ibv_cq_init_attr_ex ask = *attr;
 	union create_cq_ex_resp resp = {};
 	struct pabi_create_cq_ex cmd = {};
 	struct weft_cq *cq;
@@ -231,9 +227,7 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	if (!cq)
 		return NULL;
 
-	/* Every completion is stamped: no need to ask the kernel for it. */
-	ask.wc_flags &= ~stamped;
-	ret = ibv_cmd_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
+	ret = ibv_cmd_create_cq_ex(context, attr, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
 				   sizeof(resp), 0);
 	if (!ret)
 		ret = map_cq(cq, context, &resp.drv);

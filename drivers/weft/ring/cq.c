@@ -14,6 +14,7 @@
 #include <asm/barrier.h>
 
 #include "base/counters.h"
+#include "ring/lock.h"
 
 /**
  * weft_cq_init - set up an empty completion queue
@@ -73,7 +74,7 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 
 	slot = weft_ring_entry(&cq->ring, cq->prod);
 	*slot = *cqe;
-	if (cq->user)
+	if (cq->stamped)
 		slot->timestamp = ktime_get_ns();
 	cq->prod++;
 	/* Pairs with weft_ring_observe() of the provider. */
@@ -132,7 +133,7 @@ static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
 /**
  * weft_cq_post - add a completion
  * @cq: the queue
- * @cqe: copied; its timestamp is filled in here
+ * @cqe: copied; a timestamp is filled in here if the owner wants one
  * @batch: takes the notification until weft_cq_batch_fire(), NULL: fire now
  *
  * An event is due for any entry if the queue is armed for the next one, and for
@@ -148,13 +149,13 @@ int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	ret = put_entry(cq, cqe);
 	if (ret)
 		first_lost = note_overflow(cq);
 	else
 		event = take_arm(cq, cqe);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
 
 	if (first_lost)
 		cq->events->overflow(cq->owner);
@@ -192,13 +193,13 @@ u32 weft_cq_poll(struct weft_cq *cq, struct weft_cqe *out, u32 max)
 	u32 n;
 	u32 i;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	n = min(cq->prod - cq->cons, max);
 	for (i = 0; i < n; i++)
 		out[i] = *(struct weft_cqe *)weft_ring_entry(&cq->ring, cq->cons + i);
 	cq->cons += n;
 	WRITE_ONCE(cq->ctl->cons, cq->cons);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return n;
 }
 
@@ -214,11 +215,11 @@ bool weft_cq_arm(struct weft_cq *cq, enum weft_arm arm)
 	unsigned long flags;
 	bool waiting;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	if (READ_ONCE(cq->ctl->arm) != WEFT_ARM_NEXT)
 		WRITE_ONCE(cq->ctl->arm, arm);
 	waiting = used(cq);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return waiting;
 }
 
@@ -238,7 +239,7 @@ void weft_cq_purge(struct weft_cq *cq, u32 qp_num)
 	if (cq->user)
 		return;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	to = cq->cons;
 	for (i = cq->cons; i != cq->prod; i++) {
 		const struct weft_cqe *cqe = weft_ring_entry(&cq->ring, i);
@@ -248,7 +249,7 @@ void weft_cq_purge(struct weft_cq *cq, u32 qp_num)
 	}
 	cq->prod = to;
 	WRITE_ONCE(cq->ctl->prod, to);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
 }
 
 /* Same indices, other memory. */
@@ -286,10 +287,10 @@ int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	ret = move_entries(cq, ring);
 	if (!ret)
 		swap(cq->ring, *ring);
-	spin_unlock_irqrestore(&cq->lock, flags);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return ret;
 }

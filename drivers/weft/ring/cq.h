@@ -32,6 +32,7 @@ struct weft_cq_events {
  *	@ctl
  * @prod: next entry to write
  * @cons: kernel pollers' position; a user's is read from the control block
+ * @stamped: completions carry the time; set by the owner before anything posts
  * @overflowed: an entry was lost
  * @events: what the owner hears
  * @owner: handed to them
@@ -41,9 +42,10 @@ struct weft_cq {
 	struct weft_ring ring;
 	struct weft_cq_ctl *ctl;
 	bool user;
-	spinlock_t lock; /* irqsave */
+	spinlock_t lock; /* ring/lock.h */
 	u32 prod;
 	u32 cons;
+	bool stamped;
 	bool overflowed;
 	const struct weft_cq_events *events;
 	void *owner;

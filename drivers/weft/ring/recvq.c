@@ -10,6 +10,8 @@
 #include <linux/string.h>
 #include <asm/barrier.h>
 
+#include "ring/lock.h"
+
 /**
  * weft_recvq_init - set up an empty receive queue
  * @rq: what to fill in; the caller sets @limit_event and @owner afterwards
@@ -122,10 +124,10 @@ int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 	bool reached;
 	int ret;
 
-	spin_lock_irqsave(&rq->lock, flags);
+	flags = weft_ring_lock(&rq->lock, rq->user);
 	ret = fetch_locked(rq, out);
 	reached = limit_reached(rq);
-	spin_unlock_irqrestore(&rq->lock, flags);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
 		rq->limit_event(rq->owner);
@@ -180,10 +182,10 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 	if (limit > rq->ring.entries)
 		return -EINVAL;
 
-	spin_lock_irqsave(&rq->lock, flags);
+	flags = weft_ring_lock(&rq->lock, rq->user);
 	rq->limit = limit;
 	reached = limit_reached(rq);
-	spin_unlock_irqrestore(&rq->lock, flags);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
 		rq->limit_event(rq->owner);

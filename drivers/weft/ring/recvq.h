@@ -45,7 +45,7 @@ struct weft_recvq {
 	struct weft_rq_ctl *ctl;
 	bool user;
 	u16 max_sge;
-	spinlock_t lock; /* irqsave */
+	spinlock_t lock; /* ring/lock.h */
 	u32 cons;
 	u32 prod;
 	u32 limit;

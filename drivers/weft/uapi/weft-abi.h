@@ -128,7 +128,8 @@ enum weft_wc_flags {
  * struct weft_cqe - a completion
  * @status: enum ibv_wc_status, which equals the kernel's enum ib_wc_status
  * @imm_or_inv: immediate value (network order) or the STag that was invalidated
- * @timestamp: CLOCK_MONOTONIC in nanoseconds, taken when the entry was written
+ * @timestamp: CLOCK_MONOTONIC in nanoseconds, taken when the entry was written, if
+ *	the queue was created with IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
  */
 struct weft_cqe {
 	__aligned_u64 wr_id;

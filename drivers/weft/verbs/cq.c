@@ -70,14 +70,16 @@ static int respond(const struct weft_ring *ring, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
-static int init_queue(struct weft_ibcq *cq, u32 cqe, struct ib_udata *udata)
+static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
+		      struct ib_udata *udata)
 {
 	int ret;
 
-	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(cqe), weft_udata_context(udata), &events, cq,
-			   &to_weft_dev(cq->ib.device)->counters);
+	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_context(udata),
+			   &events, cq, &to_weft_dev(cq->ib.device)->counters);
 	if (ret)
 		return ret;
+	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	ret = respond(&cq->cq.ring, udata);
 	if (ret)
 		weft_cq_free(&cq->cq);
@@ -102,7 +104,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	if (ret)
 		return ret;
 	INIT_WORK(&cq->overflow_work, report_overflow);
-	ret = init_queue(cq, attr->cqe, udata);
+	ret = init_queue(cq, attr, udata);
 	if (ret) {
 		weft_uncharge(&dev->num_cq);
 		return ret;
