@@ -67,6 +67,24 @@ void f(struct ib_device *, struct net_device *, unsigned long);
 const struct ib_device_ops ops = { .report_port_event = f };
 C
 
+probe COUNTER_BIND_PORT '6.16: binding a QP to a counter names the port' <<'C'
+#include <rdma/ib_verbs.h>
+int f(struct rdma_counter *, struct ib_qp *, u32);
+const struct ib_device_ops ops = { .counter_bind_qp = f };
+C
+
+probe COUNTER_INIT '6.16: counters are objects of the driver' <<'C'
+#include <rdma/ib_verbs.h>
+void f(struct rdma_counter *);
+const struct ib_device_ops ops = { .counter_init = f };
+C
+
+probe FILL_RES_SRQ '6.2: details of an SRQ for resource tracking' <<'C'
+#include <rdma/ib_verbs.h>
+int f(struct sk_buff *, struct ib_srq *);
+const struct ib_device_ops ops = { .fill_res_srq_entry = f };
+C
+
 probe NAME_ASSIGN_TYPE '6.3: a name given by the user is marked, udev keeps it' <<'C'
 #include <rdma/ib_verbs.h>
 void f(struct ib_device *);

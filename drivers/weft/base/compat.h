@@ -98,6 +98,29 @@ static inline struct ib_udata *compat_cq_udata(struct ib_udata *udata)
 #define compat_cqe int
 #endif
 
+/* Counters of single QPs: a port behind the QP, objects of the driver's making. */
+#ifdef HAVE_COUNTER_BIND_PORT
+#define COMPAT_COUNTER_PORT , u32 port
+#else
+#define COMPAT_COUNTER_PORT
+#endif
+
+#ifdef HAVE_COUNTER_INIT
+#define COMPAT_COUNTER_IS_OURS 1
+#define COMPAT_COUNTER_INIT(fn) .counter_init = (fn),
+#define COMPAT_COUNTER_SIZE(type, member) INIT_RDMA_OBJ_SIZE(rdma_counter, type, member),
+#else
+#define COMPAT_COUNTER_INIT(fn)
+#define COMPAT_COUNTER_SIZE(type, member)
+#endif
+
+/* Details of an SRQ for resource tracking. */
+#ifdef HAVE_FILL_RES_SRQ
+#define COMPAT_FILL_RES_SRQ(fn) .fill_res_srq_entry = (fn),
+#else
+#define COMPAT_FILL_RES_SRQ(fn)
+#endif
+
 /*
  * A parameter of reg_user_mr that others do not have: DMA hints, always NULL
  * for a device without alloc_dmah.

@@ -6,6 +6,25 @@
 
 #include <linux/errno.h>
 
+#define KINDS(_dir, _name)								\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_SEND] = #_name "_sends",			\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_WRITE] = #_name "_writes",			\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_READ_REQ] = #_name "_read_requests",	\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_READ_RESP] = #_name "_read_responses",	\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_ATOMIC_REQ] = #_name "_atomic_requests",	\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_ATOMIC_RESP] = #_name "_atomic_responses",	\
+	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_IMM] = #_name "_immediates"
+
+#define REASONS(_dir, _name)								\
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_CRC] = "term_" #_name "_crc",		\
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_FRAMING] = "term_" #_name "_framing",	\
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_ACCESS] = "term_" #_name "_access",	\
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_NO_RECEIVE] = "term_" #_name "_no_receive", \
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_TOO_LONG] = "term_" #_name "_too_long", \
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_SEQUENCE] = "term_" #_name "_sequence", \
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_PROTOCOL] = "term_" #_name "_protocol", \
+	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_LOCAL] = "term_" #_name "_local"
+
 static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_TX_MSGS] = "tx_messages",
 	[WEFT_CTR_TX_SEGS] = "tx_segments",
@@ -19,16 +38,32 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_RX_CRC_ERRORS] = "rx_crc_errors",
 	[WEFT_CTR_RX_MARKER_ERRORS] = "rx_marker_errors",
 	[WEFT_CTR_RX_FAULTS] = "rx_faults",
+	KINDS(TX, tx),
+	KINDS(RX, rx),
 	[WEFT_CTR_TERM_SENT] = "terminates_sent",
+	REASONS(SENT, sent),
 	[WEFT_CTR_TERM_RECEIVED] = "terminates_received",
+	REASONS(RECEIVED, received),
 	[WEFT_CTR_KICKS_INLINE] = "kicks_inline",
 	[WEFT_CTR_KICKS_QUEUED] = "kicks_queued",
 	[WEFT_CTR_KICKS_MERGED] = "kicks_merged",
+	[WEFT_CTR_TX_WAKEUPS] = "tx_wakeups",
+	[WEFT_CTR_RX_WAKEUPS] = "rx_wakeups",
+	[WEFT_CTR_RX_RETRIES] = "rx_retries",
 	[WEFT_CTR_CQ_EVENTS] = "cq_events",
 	[WEFT_CTR_CQ_OVERFLOWS] = "cq_overflows",
+	[WEFT_CTR_WR_ERRORS] = "wr_errors",
+	[WEFT_CTR_WR_FLUSHES] = "wr_flushes",
 	[WEFT_CTR_CONN_ACTIVE] = "connections_active",
 	[WEFT_CTR_CONN_PASSIVE] = "connections_passive",
 	[WEFT_CTR_CONN_REFUSED] = "connections_refused",
+	[WEFT_CTR_CONN_LOST] = "connections_lost",
+	[WEFT_CTR_TCP_RETRANS] = "tcp_retransmits",
+	[WEFT_CTR_TCP_RETRANS_BYTES] = "tcp_retransmit_bytes",
+	[WEFT_CTR_TCP_DSACKS] = "tcp_dsacks",
+	[WEFT_CTR_TCP_REORDERED] = "tcp_reordered",
+	[WEFT_CTR_TCP_OUT_OF_ORDER] = "tcp_out_of_order",
+	[WEFT_CTR_TCP_ECN_MARKS] = "tcp_ecn_marks",
 };
 
 /**
@@ -47,6 +82,19 @@ void weft_counters_free(struct weft_counters *c)
 {
 	free_percpu(c->cpu);
 	c->cpu = NULL;
+}
+
+/**
+ * weft_counters_redirect - count somewhere else from now on
+ * @c: counters of a stream
+ * @to: whose block to add to
+ *
+ * Context: any. Adds under way may still go to the block before; after a grace
+ * period of RCU none does.
+ */
+void weft_counters_redirect(struct weft_counters *c, const struct weft_counters *to)
+{
+	WRITE_ONCE(c->cpu, to->cpu);
 }
 
 /**

@@ -9,6 +9,31 @@
 #include <linux/preempt.h>
 #include <linux/types.h>
 
+/* Messages that are counted apart, as far as an operator tells them apart. */
+enum weft_msg_kind {
+	WEFT_MSG_SEND,		/* with invalidate, solicited */
+	WEFT_MSG_WRITE,
+	WEFT_MSG_READ_REQ,
+	WEFT_MSG_READ_RESP,
+	WEFT_MSG_ATOMIC_REQ,
+	WEFT_MSG_ATOMIC_RESP,
+	WEFT_MSG_IMM,
+	WEFT_MSG_KINDS
+};
+
+/* Why a Terminate is sent: what an operator would do something about. */
+enum weft_term_reason {
+	WEFT_TERM_CRC,		/* octets damaged on their way */
+	WEFT_TERM_FRAMING,	/* markers, terms of the connection */
+	WEFT_TERM_ACCESS,	/* key, bounds, rights */
+	WEFT_TERM_NO_RECEIVE,	/* a message came, and nothing was posted for it */
+	WEFT_TERM_TOO_LONG,	/* a message did not fit into the receive */
+	WEFT_TERM_SEQUENCE,	/* message out of order: a queue, number, offset */
+	WEFT_TERM_PROTOCOL,	/* version, opcode, layout of a header */
+	WEFT_TERM_LOCAL,	/* trouble of the sender's own */
+	WEFT_TERM_REASONS
+};
+
 enum weft_counter {
 	WEFT_CTR_TX_MSGS,	/* RDMAP messages completely handed to TCP */
 	WEFT_CTR_TX_SEGS,	/* DDP segments staged */
@@ -22,16 +47,36 @@ enum weft_counter {
 	WEFT_CTR_RX_CRC_ERRORS,
 	WEFT_CTR_RX_MARKER_ERRORS,
 	WEFT_CTR_RX_FAULTS,	/* segments refused by DDP or RDMAP */
+	WEFT_CTR_TX_KIND,	/* the messages sent, enum weft_msg_kind */
+	WEFT_CTR_TX_KIND_LAST = WEFT_CTR_TX_KIND + WEFT_MSG_KINDS - 1,
+	WEFT_CTR_RX_KIND,	/* the messages delivered, enum weft_msg_kind */
+	WEFT_CTR_RX_KIND_LAST = WEFT_CTR_RX_KIND + WEFT_MSG_KINDS - 1,
 	WEFT_CTR_TERM_SENT,
+	WEFT_CTR_TERM_SENT_FOR,	/* enum weft_term_reason */
+	WEFT_CTR_TERM_SENT_FOR_LAST = WEFT_CTR_TERM_SENT_FOR + WEFT_TERM_REASONS - 1,
 	WEFT_CTR_TERM_RECEIVED,
+	WEFT_CTR_TERM_RECEIVED_FOR,	/* enum weft_term_reason */
+	WEFT_CTR_TERM_RECEIVED_FOR_LAST = WEFT_CTR_TERM_RECEIVED_FOR + WEFT_TERM_REASONS - 1,
 	WEFT_CTR_KICKS_INLINE,	/* doorbell calls that ran tx themselves */
 	WEFT_CTR_KICKS_QUEUED,	/* kicks handed to a worker */
 	WEFT_CTR_KICKS_MERGED,	/* kicks that found tx at work */
+	WEFT_CTR_TX_WAKEUPS,	/* a full socket has room again */
+	WEFT_CTR_RX_WAKEUPS,	/* TCP says that octets have come */
+	WEFT_CTR_RX_RETRIES,	/* reading left to a worker: memory, invalidation */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
+	WEFT_CTR_WR_ERRORS,	/* work requests that failed, flushed ones apart */
+	WEFT_CTR_WR_FLUSHES,
 	WEFT_CTR_CONN_ACTIVE,	/* connections established by connect */
 	WEFT_CTR_CONN_PASSIVE,	/* connections established by accept */
 	WEFT_CTR_CONN_REFUSED,	/* start-up frames refused or timed out */
+	WEFT_CTR_CONN_LOST,	/* streams that ended by reset, time-out or a torn FPDU */
+	WEFT_CTR_TCP_RETRANS,	/* what TCP knows; brought up to date when read */
+	WEFT_CTR_TCP_RETRANS_BYTES,
+	WEFT_CTR_TCP_DSACKS,	/* retransmissions that were not needed */
+	WEFT_CTR_TCP_REORDERED,
+	WEFT_CTR_TCP_OUT_OF_ORDER,	/* segments received early */
+	WEFT_CTR_TCP_ECN_MARKS,
 	WEFT_CTR_COUNT
 };
 
@@ -40,13 +85,21 @@ struct weft_counter_block {
 	u64 v[2][WEFT_CTR_COUNT];
 };
 
-/* Owned by the device; outlives every object that adds to it. */
+/**
+ * struct weft_counters - where to count
+ * @cpu: block to add to; read where nobody is preempted, so that it may be exchanged
+ *
+ * A device owns one with its block, and outlives every object that adds to it. A
+ * stream has one that points to the block of its device, or to that of the
+ * counter its QP is bound to.
+ */
 struct weft_counters {
 	struct weft_counter_block __percpu *cpu;
 };
 
 int weft_counters_init(struct weft_counters *c);
 void weft_counters_free(struct weft_counters *c);
+void weft_counters_redirect(struct weft_counters *c, const struct weft_counters *to);
 u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which);
 const char *weft_counter_name(enum weft_counter which);
 
@@ -57,7 +110,7 @@ const char *weft_counter_name(enum weft_counter which);
 static inline void weft_count_add(struct weft_counters *c, enum weft_counter which, u64 n)
 {
 	preempt_disable();
-	raw_cpu_add(c->cpu->v[!!in_serving_softirq()][which], n);
+	raw_cpu_add(READ_ONCE(c->cpu)->v[!!in_serving_softirq()][which], n);
 	preempt_enable();
 }
 

@@ -4,9 +4,9 @@
  */
 #include "engine/op_term.h"
 
-#include "base/counters.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
+#include "engine/tally.h"
 #include "ring/sendq.h"
 
 /* The fault was recorded, headers and all, when it was found. */
@@ -34,7 +34,7 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
 		blame(st, &term, seg);
-	weft_count(st->cfg.counters, WEFT_CTR_TERM_RECEIVED);
+	weft_tally_term_received(st, &term);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	return WEFT_FAULT_STOPPED;
 }

@@ -43,6 +43,14 @@ static void mark_done(struct weft_swr *swr, enum weft_fault fault)
 						 weft_fault_info(fault)->status;
 }
 
+static void count_outcome(struct weft_stream *st, u8 status)
+{
+	if (status == WEFT_STATUS_SUCCESS)
+		return;
+	weft_count(&st->counters,
+		   status == WEFT_STATUS_FLUSH ? WEFT_CTR_WR_FLUSHES : WEFT_CTR_WR_ERRORS);
+}
+
 /*
  * Completes and frees every request at the head that is done. The entry is given
  * back before its completion shows: who polls it may post again at once.
@@ -58,6 +66,7 @@ static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		const struct weft_cqe cqe = completion_of(st, swr);
 		bool wanted = wants_completion(st, swr);
 
+		count_outcome(st, swr->status);
 		swr->state = WEFT_SWR_FREE;
 		WRITE_ONCE(sq->retired, sq->retired + 1);
 		weft_sendq_publish_retired(sq);
@@ -142,6 +151,7 @@ void weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch
 void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 			 struct weft_cq_batch *batch)
 {
+	count_outcome(st, cqe->status);
 	after_retire(st, weft_cq_post(st->cfg.recv_cq, cqe, batch));
 }
 
@@ -192,6 +202,7 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 		.flags = WEFT_WCF_SOLICITED,
 	};
 
+	count_outcome(st, cqe.status);
 	weft_cq_post(st->cfg.recv_cq, &cqe, batch);
 }
 

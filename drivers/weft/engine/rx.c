@@ -11,6 +11,7 @@
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
+#include "engine/tally.h"
 #include "mem/rights.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
@@ -133,7 +134,7 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
 	if (!seg->ddp.last)
 		return WEFT_FAULT_NONE;
-	weft_count(st->cfg.counters, WEFT_CTR_RX_MSGS);
+	weft_tally_received(st, weft_rdmap_opcode(seg->ddp.ulp));
 	return op->end(st, seg);
 }
 
@@ -230,21 +231,28 @@ static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 	st->rx.batch = NULL;
 	if (st->rx.kick)
 		weft_stream_kick_atomic(st);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
 		queue_work(weft_stream_wq, &st->rx_work);
+	}
 }
 
 static void readable(void *owner)
 {
 	struct weft_cq_batch batch = {};
+	struct weft_stream *st = owner;
 
-	read_locked(owner, &batch);
+	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
+	read_locked(st, &batch);
 	weft_cq_batch_fire(&batch);
 }
 
 static void writable(void *owner)
 {
-	weft_stream_kick_atomic(owner);
+	struct weft_stream *st = owner;
+
+	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
+	weft_stream_kick_atomic(st);
 }
 
 /*

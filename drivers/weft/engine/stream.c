@@ -13,6 +13,7 @@
 
 #include "base/counters.h"
 #include "base/limits.h"
+#include "engine/inspect.h"
 #include "engine/retire.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
@@ -97,6 +98,8 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
 		st->close_error = down_reason(st, event);
+	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
+		weft_count(&st->counters, WEFT_CTR_CONN_LOST);
 	WRITE_ONCE(st->state, step.next);
 	st->todo |= step.actions & WORKER_ACTIONS;
 	spin_unlock_bh(&st->lock);
@@ -158,6 +161,7 @@ static void close_socket(struct weft_stream *st)
 		return;
 	weft_sock_detach(sock);
 	cancel_work_sync(&st->rx_work);	/* queued by a callback meanwhile */
+	weft_stream_harvest(st);
 	if (!weft_txsock_empty(&st->tx.sock))
 		weft_sock_reset(sock);
 	weft_txsock_free(&st->tx.sock);
@@ -268,6 +272,8 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 	mutex_init(&st->lifecycle);
 	st->index = index;
 	st->cfg = *cfg;
+	st->counters = *cfg->counters;
+	st->cfg.counters = &st->counters;
 	st->mem = (struct weft_mem_user){
 		.table = cfg->stags,
 		.pd = cfg->pd,
@@ -388,6 +394,8 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 			    const struct weft_mpa_result *mpa, bool initiator)
 {
 	st->sock = sock;
+	st->mpa = *mpa;
+	st->initiator = initiator;
 	weft_txsock_init(&st->tx.sock, sock, mpa->crc, mpa->markers_tx, st->cfg.counters);
 	weft_rxsock_init(&st->rx.sock, mpa->crc, mpa->markers_rx, &weft_rx_mpa_events, st,
 			 st->cfg.counters);
@@ -412,8 +420,8 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	if (err)
 		return err;
 	init_directions(st, sock, mpa, initiator);
-	st->cm_events = events;
 	st->cm = cm;
+	WRITE_ONCE(st->cm_events, events);
 	return 0;
 }
 

@@ -13,12 +13,15 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "base/counters.h"
 #include "engine/op.h"
 #include "engine/stream.h"
 #include "mem/access.h"
 #include "net/rxsock.h"
+#include "net/tcpinfo.h"
 #include "net/txsock.h"
 #include "proto/ddp.h"
+#include "proto/mpa_start.h"
 #include "proto/qp_fsm.h"
 #include "proto/rdmap.h"
 #include "proto/readq.h"
@@ -104,6 +107,9 @@ struct weft_rx {
  * struct weft_stream - see engine/stream.h
  * @lock: @state, @todo, @fault, @close_error
  * @lifecycle: start against release: who attaches and detaches the socket
+ * @counters: where this stream counts; @cfg.counters points here
+ * @mpa, @initiator: as started; written once, before @cm_events
+ * @harvested: what of TCP's counts is in @counters; under @lifecycle
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @quiet: rx will not touch the receive queue again
@@ -115,6 +121,7 @@ struct weft_stream {
 	u32 qpn;
 	struct weft_stream_index *index;
 	struct weft_stream_config cfg;
+	struct weft_counters counters;
 	struct weft_mem_user mem;
 
 	spinlock_t lock; /* state, todo, fault, close_error */
@@ -127,6 +134,9 @@ struct weft_stream {
 
 	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_sock *sock;
+	struct weft_mpa_result mpa;
+	bool initiator;
+	struct weft_tcp_facts harvested;
 	const struct weft_stream_cm_events *cm_events;
 	void *cm;
 	struct weft_readq readq;

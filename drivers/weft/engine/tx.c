@@ -17,6 +17,7 @@
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
+#include "engine/tally.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
@@ -340,7 +341,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	struct weft_tx *tx = &st->tx;
 
-	weft_count(st->cfg.counters, WEFT_CTR_TX_MSGS);
+	weft_tally_sent(st, msg->opcode);
 	if (msg->answer) {
 		weft_readq_owed_pop(&st->readq);
 		tx->burst++;
@@ -349,7 +350,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	}
 	if (msg->opcode == WEFT_OP_TERMINATE) {
 		tx->term_staged = true;
-		weft_count(st->cfg.counters, WEFT_CTR_TERM_SENT);
+		weft_tally_term_sent(st, st->fault.fault);
 	}
 	if (++tx->cur < tx->msgs)
 		return;

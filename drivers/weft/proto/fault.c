@@ -101,6 +101,28 @@ const struct weft_fault_info *weft_fault_info(enum weft_fault fault)
 	return &faults[fault];
 }
 
+/**
+ * weft_fault_of_terminate - what the sender of a Terminate has found
+ * @layer: of the Terminate control word, any value
+ * @etype: error type, any value
+ * @ecode: error code, any value
+ *
+ * Return: the first fault that is told so, WEFT_FAULT_NONE for an unknown code.
+ */
+enum weft_fault weft_fault_of_terminate(u8 layer, u8 etype, u8 ecode)
+{
+	const struct weft_fault_info *info;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+		info = &faults[i];
+		if (info->terminate && info->layer == layer && info->etype == etype &&
+		    info->ecode == ecode)
+			return i;
+	}
+	return WEFT_FAULT_NONE;
+}
+
 /* What a peer's Terminate says about our request; codes first to last. */
 struct verdict {
 	u8 layer;

@@ -111,6 +111,7 @@ struct weft_fault_info {
 };
 
 const struct weft_fault_info *weft_fault_info(enum weft_fault fault);
+enum weft_fault weft_fault_of_terminate(u8 layer, u8 etype, u8 ecode);
 enum weft_fault weft_fault_from_terminate(u8 layer, u8 etype, u8 ecode);
 
 #endif

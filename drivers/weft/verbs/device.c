@@ -9,12 +9,12 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
-#include <rdma/iw_cm.h>
 
 #include "base/compat.h"
 #include "ring/mmap.h"
 #include "uapi/weft-abi.h"
 #include "verbs/attr.h"
+#include "verbs/counter.h"
 #include "verbs/cq.h"
 #include "verbs/iw.h"
 #include "verbs/kick.h"
@@ -42,6 +42,7 @@ static void unmake_device(struct ib_device *ib)
 	weft_stream_index_destroy(&dev->streams);
 	weft_stag_table_destroy(&dev->stags);
 	ida_destroy(&dev->pds);
+	weft_counter_list_exit(dev);
 	weft_counters_free(&dev->counters);
 	if (dev->tagged)
 		weft_netdev_untag(dev->netdev);
@@ -66,6 +67,27 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 io
 	return weft_reg_user_mr(pd, start, length, iova, access, udata);
 }
 
+static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *qp COMPAT_COUNTER_PORT)
+{
+	return weft_counter_bind_qp(counter, qp);
+}
+
+static int counter_unbind_qp(struct ib_qp *qp COMPAT_COUNTER_PORT)
+{
+	return weft_counter_unbind_qp(qp);
+}
+
+#ifdef COMPAT_COUNTER_IS_OURS
+/* The core lets us make its counters; all of ours is elsewhere. */
+struct counter_object {
+	struct rdma_counter core;
+};
+
+static void counter_init(struct rdma_counter *counter)
+{
+}
+#endif
+
 /* clang-format off */
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
@@ -81,6 +103,12 @@ static const struct ib_device_ops device_ops = {
 	.get_dev_fw_str = weft_get_dev_fw_str,
 	.alloc_hw_port_stats = weft_alloc_hw_port_stats,
 	.get_hw_stats = weft_get_hw_stats,
+	.counter_bind_qp = counter_bind_qp,
+	.counter_unbind_qp = counter_unbind_qp,
+	.counter_dealloc = weft_counter_dealloc,
+	.counter_alloc_stats = weft_counter_alloc_stats,
+	.counter_update_stats = weft_counter_update_stats,
+	COMPAT_COUNTER_INIT(counter_init)
 	.dealloc_driver = unmake_device,
 
 	.alloc_ucontext = weft_alloc_ucontext,
@@ -130,6 +158,7 @@ static const struct ib_device_ops device_ops = {
 	.iw_create_listen = weft_iw_create_listen,
 	.iw_destroy_listen = weft_iw_destroy_listen,
 
+	COMPAT_COUNTER_SIZE(counter_object, core)
 	INIT_RDMA_OBJ_SIZE(ib_cq, weft_ibcq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_mw, weft_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, weft_pd, ib),
@@ -166,6 +195,7 @@ static int init_tools(struct weft_device *dev)
 	ret = weft_counters_init(&dev->counters);
 	if (ret)
 		return ret;
+	weft_counter_list_init(dev);
 	weft_stag_table_init(&dev->stags);
 	weft_stream_index_init(&dev->streams);
 	ida_init(&dev->pds);

@@ -8,6 +8,8 @@
 
 #include <linux/atomic.h>
 #include <linux/idr.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
@@ -25,6 +27,8 @@
  * @tagged: the netdev's address buffer carries a tag of ours, see netdev.c
  * @port_state: enum ib_port_state as last reported; under RTNL
  * @counters: events, per cpu
+ * @qp_counters: counters of single QPs, see counter.c
+ * @qp_counters_lock: protects the list and what is in it
  * @stags: memory regions and windows
  * @streams: by QP number
  * @cm: listeners and connections
@@ -38,6 +42,8 @@ struct weft_device {
 	bool tagged;
 	u8 port_state;
 	struct weft_counters counters;
+	struct list_head qp_counters;
+	struct mutex qp_counters_lock; /* qp_counters */
 	struct weft_stag_table stags;
 	struct weft_stream_index streams;
 	struct weft_cm cm;

@@ -5,6 +5,7 @@
 #include "verbs/stats.h"
 
 #include "base/counters.h"
+#include "engine/inspect.h"
 #include "verbs/device.h"
 
 /* The names again, in the core's shape; written once, before any device. */
@@ -24,14 +25,26 @@ struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
+/**
+ * weft_stats_fill - sums of all CPUs, in the core's shape
+ * @stats: made by weft_alloc_hw_port_stats()
+ * @counters: of a device, or of some QPs
+ */
+void weft_stats_fill(struct rdma_hw_stats *stats, const struct weft_counters *counters)
+{
+	unsigned int i;
+
+	for (i = 0; i < WEFT_CTR_COUNT; i++)
+		stats->value[i] = weft_counters_read(counters, i);
+}
+
 int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
 {
-	const struct weft_counters *counters = &to_weft_dev(ib)->counters;
-	unsigned int i;
+	struct weft_device *dev = to_weft_dev(ib);
 
 	if (port == 0)
 		return -EOPNOTSUPP;
-	for (i = 0; i < WEFT_CTR_COUNT; i++)
-		stats->value[i] = weft_counters_read(counters, i);
+	weft_stream_harvest_all(&dev->streams);
+	weft_stats_fill(stats, &dev->counters);
 	return WEFT_CTR_COUNT;
 }

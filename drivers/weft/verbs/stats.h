@@ -7,8 +7,11 @@
 
 #include <rdma/ib_verbs.h>
 
+struct weft_counters;
+
 void weft_stats_init(void);
 struct rdma_hw_stats *weft_alloc_hw_port_stats(struct ib_device *ib, u32 port);
+void weft_stats_fill(struct rdma_hw_stats *stats, const struct weft_counters *counters);
 int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index);
 
 #endif

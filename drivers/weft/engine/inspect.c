@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Looking into a stream from outside. What belongs to an owner is read without
+ * asking it: each value is true of some moment, not all of the same one. The
+ * socket is safe to look at while @lifecycle is held, and whoever does not get
+ * that at once does without, so that no operator waits for a stream that hangs.
+ */
+#include "engine/inspect.h"
+
+#include "base/counters.h"
+#include "engine/stream_state.h"
+#include "net/tcpsock.h"
+
+static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
+
+static void look_at_socket(struct weft_stream *st, struct weft_stream_details *out)
+{
+	lockdep_assert_held(&st->lifecycle);
+	if (!st->sock)
+		return;
+	weft_tcp_facts(st->sock, &out->tcp);
+	out->connected = !weft_sock_local(st->sock, &out->local) &&
+			 !weft_sock_peer(st->sock, &out->peer);
+}
+
+/**
+ * weft_stream_inspect - everything an operator may want to know
+ * @st: stream
+ * @out: written completely
+ *
+ * Context: process.
+ */
+void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out)
+{
+	const struct weft_readq *q = &st->readq;
+	u32 i;
+
+	memset(out, 0, sizeof(*out));
+	out->fault = READ_ONCE(st->fault.fault);
+	out->started = READ_ONCE(st->cm_events);
+	if (!out->started)
+		return;
+	out->initiator = st->initiator;
+	out->gate_open = READ_ONCE(st->gate_open);
+	out->mpa = st->mpa;
+	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
+		out->tx_msn[i] = READ_ONCE(st->tx.ddp.msn[i]);
+		out->rx_msn[i] = READ_ONCE(st->rx.ddp.msn[i]);
+	}
+	out->reads_out = READ_ONCE(q->sent_tail) - READ_ONCE(q->sent_head);
+	out->reads_in = READ_ONCE(q->owed_tail) - READ_ONCE(q->owed_head);
+	out->staged = READ_ONCE(st->tx.sock.pos);
+	out->pushed = READ_ONCE(st->tx.sock.pushed);
+	if (mutex_trylock(&st->lifecycle)) {
+		look_at_socket(st, out);
+		mutex_unlock(&st->lifecycle);
+	}
+}
+
+/* --- counters ------------------------------------------------------------ */
+
+/* TCP's own counts begin at zero with each connection. */
+static const struct {
+	enum weft_counter counter;
+	size_t offset;
+} gathered[] = {
+	{ WEFT_CTR_TCP_RETRANS, offsetof(struct weft_tcp_facts, retrans) },
+	{ WEFT_CTR_TCP_RETRANS_BYTES, offsetof(struct weft_tcp_facts, retrans_bytes) },
+	{ WEFT_CTR_TCP_DSACKS, offsetof(struct weft_tcp_facts, dsacks) },
+	{ WEFT_CTR_TCP_REORDERED, offsetof(struct weft_tcp_facts, reordered) },
+	{ WEFT_CTR_TCP_OUT_OF_ORDER, offsetof(struct weft_tcp_facts, out_of_order) },
+	{ WEFT_CTR_TCP_ECN_MARKS, offsetof(struct weft_tcp_facts, ecn_marks) },
+};
+
+static u64 value_at(const struct weft_tcp_facts *facts, size_t offset)
+{
+	return *(const u64 *)((const u8 *)facts + offset);
+}
+
+/**
+ * weft_stream_harvest - count what TCP has counted since the last time
+ * @st: stream, @lifecycle held
+ *
+ * Context: process, without the socket lock.
+ */
+void weft_stream_harvest(struct weft_stream *st)
+{
+	struct weft_tcp_facts now;
+	unsigned int i;
+
+	lockdep_assert_held(&st->lifecycle);
+	if (!st->sock)
+		return;
+	weft_tcp_facts(st->sock, &now);
+	for (i = 0; i < ARRAY_SIZE(gathered); i++)
+		weft_count_add(st->cfg.counters, gathered[i].counter,
+			       value_at(&now, gathered[i].offset) -
+				       value_at(&st->harvested, gathered[i].offset));
+	st->harvested = now;
+}
+
+static void harvest_one(struct weft_stream *st)
+{
+	if (!mutex_trylock(&st->lifecycle))
+		return;	/* it starts or ends: then it harvests by itself */
+	weft_stream_harvest(st);
+	mutex_unlock(&st->lifecycle);
+}
+
+/**
+ * weft_stream_harvest_all - harvest all streams of a device
+ * @index: of the device
+ *
+ * Context: process.
+ */
+void weft_stream_harvest_all(struct weft_stream_index *index)
+{
+	struct weft_stream *st;
+	unsigned long qpn;
+
+	xa_for_each(&index->xa, qpn, st) {
+		st = weft_stream_find(index, qpn);
+		if (!st)
+			continue;
+		harvest_one(st);
+		weft_stream_put(st);
+	}
+}
+
+/**
+ * weft_stream_count_in - count what the stream does from now on in another block
+ * @st: stream
+ * @to: counters whose block outlives the stream's use of it by a grace period
+ *
+ * Context: process.
+ */
+void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to)
+{
+	mutex_lock(&st->lifecycle);
+	weft_stream_harvest(st);
+	weft_counters_redirect(&st->counters, to);
+	mutex_unlock(&st->lifecycle);
+}

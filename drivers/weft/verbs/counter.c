@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Counters of single QPs. A QP that is bound to one counts in its block instead
+ * of the device's, so it costs nothing, and nothing is counted twice: what the
+ * core shows for a port is the device's block plus all counters, those that are
+ * gone included.
+ */
+#include "verbs/counter.h"
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "base/counters.h"
+#include "engine/inspect.h"
+#include "verbs/device.h"
+#include "verbs/qp.h"
+#include "verbs/stats.h"
+
+/**
+ * struct counter - what stands behind a counter of the core
+ * @list: in weft_device.qp_counters
+ * @core: whose
+ * @counters: the block
+ *
+ * Found by its owner's address: older cores give a driver no place of its own in
+ * theirs, and no number before the first QP is bound.
+ */
+struct counter {
+	struct list_head list;
+	struct rdma_counter *core;
+	struct weft_counters counters;
+};
+
+void weft_counter_list_init(struct weft_device *dev)
+{
+	INIT_LIST_HEAD(&dev->qp_counters);
+	mutex_init(&dev->qp_counters_lock);
+}
+
+void weft_counter_list_exit(struct weft_device *dev)
+{
+	WARN_ON_ONCE(!list_empty(&dev->qp_counters));
+	mutex_destroy(&dev->qp_counters_lock);
+}
+
+static struct counter *find(struct weft_device *dev, const struct rdma_counter *core)
+{
+	struct counter *c;
+
+	lockdep_assert_held(&dev->qp_counters_lock);
+	list_for_each_entry(c, &dev->qp_counters, list)
+		if (c->core == core)
+			return c;
+	return NULL;
+}
+
+static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter *core)
+{
+	struct counter *c = find(dev, core);
+
+	if (c)
+		return c;
+	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c)
+		return NULL;
+	if (weft_counters_init(&c->counters)) {
+		kfree(c);
+		return NULL;
+	}
+	c->core = core;
+	list_add(&c->list, &dev->qp_counters);
+	return c;
+}
+
+/**
+ * weft_counter_bind_qp - count a QP apart from now on
+ * @counter: new, or with other QPs already
+ * @ib: bound to none
+ *
+ * Context: process; the core holds a lock of @counter. Return: 0 or -ENOMEM.
+ */
+int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib)
+{
+	struct weft_device *dev = to_weft_dev(ib->device);
+	struct counter *c;
+
+	mutex_lock(&dev->qp_counters_lock);
+	c = find_or_make(dev, counter);
+	if (c)
+		weft_stream_count_in(to_weft_qp(ib)->stream, &c->counters);
+	mutex_unlock(&dev->qp_counters_lock);
+	if (!c)
+		return -ENOMEM;
+	ib->counter = counter;
+	return 0;
+}
+
+/**
+ * weft_counter_unbind_qp - count a QP with all others again
+ * @ib: bound
+ *
+ * When it returns nobody adds to the counter on behalf of this QP. Context:
+ * process. Return: 0.
+ */
+int weft_counter_unbind_qp(struct ib_qp *ib)
+{
+	struct weft_device *dev = to_weft_dev(ib->device);
+
+	weft_stream_count_in(to_weft_qp(ib)->stream, &dev->counters);
+	ib->counter = NULL;
+	synchronize_rcu();
+	return 0;
+}
+
+/**
+ * weft_counter_dealloc - the last QP is gone, and the values were read
+ * @counter: of the core
+ *
+ * Context: process. Return: 0.
+ */
+int weft_counter_dealloc(struct rdma_counter *counter)
+{
+	struct weft_device *dev = to_weft_dev(counter->device);
+	struct counter *c;
+
+	mutex_lock(&dev->qp_counters_lock);
+	c = find(dev, counter);
+	if (c)
+		list_del(&c->list);
+	mutex_unlock(&dev->qp_counters_lock);
+	if (!c)
+		return 0;
+	weft_counters_free(&c->counters);
+	kfree(c);
+	return 0;
+}
+
+struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return weft_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+/**
+ * weft_counter_update_stats - what a counter stands at
+ * @counter: of the core; its values are written
+ *
+ * Context: process. Return: 0, or -ENOENT for one that no QP was bound to.
+ */
+int weft_counter_update_stats(struct rdma_counter *counter)
+{
+	struct weft_device *dev = to_weft_dev(counter->device);
+	struct counter *c;
+
+	weft_stream_harvest_all(&dev->streams);
+	mutex_lock(&dev->qp_counters_lock);
+	c = find(dev, counter);
+	if (c)
+		weft_stats_fill(counter->stats, &c->counters);
+	mutex_unlock(&dev->qp_counters_lock);
+	return c ? 0 : -ENOENT;
+}
