@@ -8,11 +8,13 @@
 
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
+#include <linux/netdevice.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "base/counters.h"
+#include "base/trace.h"
 #include "cm/cm.h"
 #include "cm/farewell.h"
 #include "cm/handshake.h"
@@ -97,6 +99,9 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
 	if (event == WEFT_CONN_TIMED_OUT && conn->state == WEFT_CONN_AWAIT_ULP)
 		event = WEFT_CONN_ABANDONED;
 	step = weft_conn_fsm(conn->state, event);
+	trace_weft_conn_step(conn->cm->netdev->ifindex, conn->handle,
+			     conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
+			     step.next);
 	WARN_ONCE(step.actions & WEFT_CONNA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_conn_event_name(event), weft_conn_state_name(conn->state));
 	WRITE_ONCE(conn->state, step.next);

@@ -37,6 +37,8 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 
 	memset(out, 0, sizeof(*out));
 	out->fault = READ_ONCE(st->fault.fault);
+	out->peer_terminated = READ_ONCE(st->peer_terminated);
+	out->peer_fault = READ_ONCE(st->peer_fault);
 	out->started = READ_ONCE(st->cm_events);
 	if (!out->started)
 		return;

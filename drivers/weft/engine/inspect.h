@@ -26,6 +26,8 @@ struct weft_stream_index;
  * @gate_open: it may send; a responder waits for the initiator's first FPDU
  * @mpa: what both sides agreed on
  * @fault: why it failed, if a rule was broken
+ * @peer_terminated: the peer has sent a Terminate
+ * @peer_fault: what it says, NONE for a code without a name
  * @tx_msn: next to use, per untagged queue
  * @rx_msn: next expected
  * @reads_out: requests that wait for their response, at most ORD
@@ -42,6 +44,8 @@ struct weft_stream_details {
 	bool gate_open;
 	struct weft_mpa_result mpa;
 	enum weft_fault fault;
+	bool peer_terminated;
+	enum weft_fault peer_fault;
 	u32 tx_msn[WEFT_STREAM_QUEUES];
 	u32 rx_msn[WEFT_STREAM_QUEUES];
 	u32 reads_out;

@@ -4,6 +4,7 @@
  */
 #include "engine/op_term.h"
 
+#include "base/trace.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
@@ -35,6 +36,9 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
 		blame(st, &term, seg);
 	weft_tally_term_received(st, &term);
+	trace_weft_peer_terminated(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
+	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
+	WRITE_ONCE(st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	return WEFT_FAULT_STOPPED;
 }

@@ -8,6 +8,8 @@
 
 #include <linux/err.h>
 
+#include "base/counters.h"
+#include "base/trace.h"
 #include "engine/ops.h"
 #include "engine/stream_state.h"
 #include "ring/cq.h"
@@ -67,6 +69,7 @@ static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		bool wanted = wants_completion(st, swr);
 
 		count_outcome(st, swr->status);
+		trace_weft_send_done(st->cfg.ifindex, st->qpn, cqe.wr_id, cqe.status, cqe.byte_len);
 		swr->state = WEFT_SWR_FREE;
 		WRITE_ONCE(sq->retired, sq->retired + 1);
 		weft_sendq_publish_retired(sq);
@@ -147,12 +150,19 @@ void weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch
 	after_retire(st, err);
 }
 
+static int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+			struct weft_cq_batch *batch)
+{
+	count_outcome(st, cqe->status);
+	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe->wr_id, cqe->status, cqe->byte_len);
+	return weft_cq_post(st->cfg.recv_cq, cqe, batch);
+}
+
 /* Posts a receive completion; any context up to softirq. */
 void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 			 struct weft_cq_batch *batch)
 {
-	count_outcome(st, cqe->status);
-	after_retire(st, weft_cq_post(st->cfg.recv_cq, cqe, batch));
+	after_retire(st, post_receive(st, cqe, batch));
 }
 
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
@@ -202,8 +212,7 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 		.flags = WEFT_WCF_SOLICITED,
 	};
 
-	count_outcome(st, cqe.status);
-	weft_cq_post(st->cfg.recv_cq, &cqe, batch);
+	post_receive(st, &cqe, batch);
 }
 
 /* A malformed receive is owed its flush like any other. */

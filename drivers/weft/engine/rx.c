@@ -8,6 +8,7 @@
 #include "engine/rx.h"
 
 #include "base/counters.h"
+#include "base/trace.h"
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
@@ -129,12 +130,19 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 		fault = op->place(st, seg);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
+	if (seg->ddp.tagged)
+		rx->placed += seg->payload;
 	weft_rdmap_rx_advance(&rx->msgs, &seg->ddp);
 	if (!seg->ddp.tagged)
 		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
 	if (!seg->ddp.last)
 		return WEFT_FAULT_NONE;
 	weft_tally_received(st, weft_rdmap_opcode(seg->ddp.ulp));
+	trace_weft_message_received(st->cfg.ifindex, st->qpn, weft_rdmap_opcode(seg->ddp.ulp),
+				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
+				    seg->ddp.msn);
+	if (seg->ddp.tagged)
+		rx->placed = 0;
 	return op->end(st, seg);
 }
 

@@ -4,15 +4,14 @@
  * stream's lock from any context; what may sleep is left to one worker per
  * stream, so no data path ever tears itself down or waits for itself.
  */
-#define pr_fmt(fmt) "weft: " fmt
 #include "engine/stream.h"
 
 #include <linux/mm.h>
-#include <linux/printk.h>
 #include <linux/slab.h>
 
 #include "base/counters.h"
 #include "base/limits.h"
+#include "base/trace.h"
 #include "engine/inspect.h"
 #include "engine/retire.h"
 #include "engine/rx.h"
@@ -92,8 +91,7 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 
 	spin_lock_bh(&st->lock);
 	step = weft_qp_fsm(st->state, event);
-	pr_debug("qp %u: %s in state %s\n", st->qpn, weft_qp_event_name(event),
-		 weft_qp_state_name(st->state));
+	trace_weft_qp_step(st->cfg.ifindex, st->qpn, event, st->state, step.next);
 	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
@@ -122,6 +120,9 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
 		       u32 ulpdu_len)
 {
+	const struct weft_fault_info *info = weft_fault_info(fault);
+
+	trace_weft_fault(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype, info->ecode);
 	spin_lock_bh(&st->lock);
 	if (st->fault.fault == WEFT_FAULT_NONE)
 		weft_fault_rec_fill(&st->fault, fault, head, head_len, ulpdu_len);
@@ -509,6 +510,7 @@ void weft_stream_abort(struct weft_stream *st)
 void weft_stream_kick(struct weft_stream *st)
 {
 	weft_count(st->cfg.counters, WEFT_CTR_KICKS_INLINE);
+	trace_weft_kick(st->cfg.ifindex, st->qpn, 0);
 	weft_tx_run(st);
 }
 
@@ -522,9 +524,11 @@ void weft_stream_kick_atomic(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st)) {
 		weft_count(st->cfg.counters, WEFT_CTR_KICKS_MERGED);
+		trace_weft_kick(st->cfg.ifindex, st->qpn, 2);
 		return;
 	}
 	weft_count(st->cfg.counters, WEFT_CTR_KICKS_QUEUED);
+	trace_weft_kick(st->cfg.ifindex, st->qpn, 1);
 	queue_work(weft_stream_wq, &st->tx_work);
 }
 

@@ -60,11 +60,13 @@ struct weft_stream_cm_events {
 
 /**
  * struct weft_stream_config - what a stream works on; all of it outlives it
+ * @ifindex: of the device's network device, for traces
  * @rq: its own or a shared receive queue
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
  */
 struct weft_stream_config {
+	int ifindex;
 	u32 pd;
 	bool kernel;
 	bool signal_all;

@@ -84,6 +84,7 @@ struct weft_rx_held {
  * @first_seen: the peer has sent its first FPDU
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
  * @written: octets of Writes since the last Immediate Data, its byte_len
+ * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
@@ -98,6 +99,7 @@ struct weft_rx {
 	bool rtr_send;
 	u8 rtr_kinds;
 	u32 written;
+	u32 placed;
 	bool kick;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
@@ -106,6 +108,7 @@ struct weft_rx {
 /**
  * struct weft_stream - see engine/stream.h
  * @lock: @state, @todo, @fault, @close_error
+ * @peer_terminated, @peer_fault: a Terminate came, and what it says
  * @lifecycle: start against release: who attaches and detaches the socket
  * @counters: where this stream counts; @cfg.counters points here
  * @mpa, @initiator: as started; written once, before @cm_events
@@ -129,6 +132,8 @@ struct weft_stream {
 	u32 todo;
 	int close_error;
 	struct weft_fault_rec fault;
+	bool peer_terminated;
+	enum weft_fault peer_fault;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
 

@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 
 #include "base/counters.h"
+#include "base/trace.h"
 #include "engine/op_atomic.h"
 #include "engine/op_read.h"
 #include "engine/op_term.h"
@@ -342,6 +343,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	struct weft_tx *tx = &st->tx;
 
 	weft_tally_sent(st, msg->opcode);
+	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
 		weft_readq_owed_pop(&st->readq);
 		tx->burst++;
@@ -421,8 +423,11 @@ static void stage_train(struct weft_stream *st)
 static int push(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_txsock *sock = &st->tx.sock;
+	u64 before = sock->pushed;
 	int err = weft_txsock_push(sock, weft_txsock_full(sock));
 
+	if (sock->pushed != before || err)
+		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
 	weft_retire_pushed(st, sock->pushed, batch);
 	if (err && err != -EAGAIN)
 		weft_stream_step(st, WEFT_QP_CONN_LOST);

@@ -97,6 +97,7 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init, b
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct weft_stream_config cfg = {
+		.ifindex = dev->netdev->ifindex,
 		.pd = to_weft_pd(qp->ib.pd)->number,
 		.kernel = !user,
 		.signal_all = qp->signal_all,
