@@ -4,19 +4,21 @@
  */
 #include "cm/cm.h"
 
-#include <linux/jiffies.h>
 #include <linux/netdevice.h>
 #include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 
 #include "base/limits.h"
 #include "cm/conn.h"
+#include "net/tcpsock.h"
 
 /* Revision 2 with the peer-to-peer model, so that a responder may send first. */
 static const struct weft_mpa_policy default_policy = {
 	.revision = 2,
-	.crc = true,
+	.crc = WEFT_MPA_CRC_ON,
 	.markers = false,
 	.p2p = true,
 	.rtr = WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ,
@@ -24,11 +26,11 @@ static const struct weft_mpa_policy default_policy = {
 };
 
 static const struct weft_cm_deadlines default_deadlines = {
-	.connect = 20 * HZ,
-	.request = 10 * HZ,
-	.decision = 60 * HZ,
-	.reply = 30 * HZ,
-	.rtr = 10 * HZ,
+	.connect = 20 * MSEC_PER_SEC,
+	.request = 10 * MSEC_PER_SEC,
+	.decision = 60 * MSEC_PER_SEC,
+	.reply = 30 * MSEC_PER_SEC,
+	.rtr = 10 * MSEC_PER_SEC,
 };
 
 /**
@@ -53,6 +55,9 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	cm->counters = counters;
 	cm->policy = default_policy;
 	cm->deadlines = default_deadlines;
+	cm->ord_max = WEFT_MAX_ORD;
+	cm->private_data_max = WEFT_MPA_PD_MAX;
+	mutex_init(&cm->opts_lock);
 	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
 	cm->next_handle = 0;
 	refcount_set(&cm->users, 1);
@@ -118,6 +123,71 @@ void weft_cm_exit(struct weft_cm *cm)
 	destroy_workqueue(cm->wq);
 	WARN_ON_ONCE(!xa_empty(&cm->conns));
 	xa_destroy(&cm->conns);
+	mutex_destroy(&cm->opts_lock);
+}
+
+/**
+ * weft_cm_set_congestion - choose TCP's congestion control for later connections
+ * @cm: of the device
+ * @name: shorter than TCP_CA_NAME_MAX; empty: that of the network namespace
+ *
+ * Context: process. Return: 0, -EINVAL for a name TCP does not know or the caller
+ * has no right to, or another -errno.
+ */
+int weft_cm_set_congestion(struct weft_cm *cm, const char *name)
+{
+	struct net *net = weft_cm_get_net(cm);
+	int ret = 0;
+
+	if (!net)
+		return -ENETDOWN;
+	if (*name)
+		ret = weft_sock_try_congestion(net, name);
+	put_net(net);
+	if (ret == -ENOENT || ret == -EPERM)
+		return -EINVAL;
+	if (ret)
+		return ret;
+	mutex_lock(&cm->opts_lock);
+	strscpy(cm->opts.congestion, name, sizeof(cm->opts.congestion));
+	mutex_unlock(&cm->opts_lock);
+	return 0;
+}
+
+/**
+ * weft_cm_get_congestion - what was chosen
+ * @cm: of the device
+ * @name: TCP_CA_NAME_MAX octets
+ *
+ * Context: process.
+ */
+void weft_cm_get_congestion(struct weft_cm *cm, char *name)
+{
+	mutex_lock(&cm->opts_lock);
+	strscpy(name, cm->opts.congestion, TCP_CA_NAME_MAX);
+	mutex_unlock(&cm->opts_lock);
+}
+
+/**
+ * weft_cm_tune - give a socket what operator and consumer want
+ * @cm: of the device
+ * @s: not connected yet, or just accepted
+ * @tos: the consumer's type of service, or WEFT_TOS_NONE, WEFT_TOS_KEEP
+ *
+ * Context: process.
+ */
+void weft_cm_tune(struct weft_cm *cm, struct weft_sock *s, int tos)
+{
+	struct weft_sock_opts opts;
+
+	mutex_lock(&cm->opts_lock);
+	opts = cm->opts;
+	mutex_unlock(&cm->opts_lock);
+	if (tos != WEFT_TOS_NONE)
+		opts.tos = 0;
+	weft_sock_apply(s, &opts);
+	if (tos >= 0)
+		weft_sock_set_tos(s, tos);
 }
 
 /**

@@ -6,21 +6,24 @@
 #define WEFT_CM_CM_H
 
 #include <linux/completion.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+#include "net/sockopts.h"
 #include "proto/mpa_start.h"
 
 struct net;
 struct net_device;
 struct weft_counters;
+struct weft_sock;
 struct weft_stream;
 struct weft_stream_index;
 struct workqueue_struct;
 
 /**
- * struct weft_cm_deadlines - how long each step of a handshake may take, jiffies
+ * struct weft_cm_deadlines - how long each step of a handshake may take, milliseconds
  * @connect: TCP
  * @request: an initiator, for its whole request
  * @decision: a consumer, to accept or reject; longer than any initiator waits
@@ -28,11 +31,11 @@ struct workqueue_struct;
  * @rtr: an initiator, for the ready-to-receive message
  */
 struct weft_cm_deadlines {
-	unsigned long connect;
-	unsigned long request;
-	unsigned long decision;
-	unsigned long reply;
-	unsigned long rtr;
+	u32 connect;
+	u32 request;
+	u32 decision;
+	u32 reply;
+	u32 rtr;
 };
 
 /**
@@ -44,6 +47,10 @@ struct weft_cm_deadlines {
  * @policy: what is offered and accepted by default; fields may be changed at any
  *	time and count for connections begun later
  * @deadlines: as @policy
+ * @ord_max: as @policy; requests that may wait for their response
+ * @private_data_max: as @policy; octets a request may bring for the consumer
+ * @opts: as @policy, for sockets
+ * @opts_lock: protects the name in @opts
  * @conns: every connection that is not closed yet, by handle
  * @next_handle: handles are not reused soon, so that a stale one finds nothing
  * @users: connections and listeners, plus one for the device
@@ -56,6 +63,10 @@ struct weft_cm {
 	struct workqueue_struct *wq;
 	struct weft_mpa_policy policy;
 	struct weft_cm_deadlines deadlines;
+	u32 ord_max;
+	u32 private_data_max;
+	struct weft_sock_opts opts;
+	struct mutex opts_lock; /* opts.congestion */
 	struct xarray conns;
 	u32 next_handle;
 	refcount_t users;
@@ -68,7 +79,15 @@ void weft_cm_abort(struct weft_cm *cm);
 void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream);
 void weft_cm_exit(struct weft_cm *cm);
 
+int weft_cm_set_congestion(struct weft_cm *cm, const char *name);
+void weft_cm_get_congestion(struct weft_cm *cm, char *name);
+
+/* What a consumer has said about the type of service, if it is no octet. */
+#define WEFT_TOS_NONE	-1	/* nothing: the operator's counts */
+#define WEFT_TOS_KEEP	-2	/* settled already, by the listener */
+
 /* Within this room. */
+void weft_cm_tune(struct weft_cm *cm, struct weft_sock *s, int tos);
 void weft_cm_get(struct weft_cm *cm);
 void weft_cm_put(struct weft_cm *cm);
 struct net *weft_cm_get_net(struct weft_cm *cm);

@@ -158,15 +158,15 @@ static unsigned long allowance(const struct weft_conn *conn)
 
 	switch (READ_ONCE(conn->state)) {
 	case WEFT_CONN_CONNECTING:
-		return d->connect;
+		return msecs_to_jiffies(READ_ONCE(d->connect));
 	case WEFT_CONN_AWAIT_REQUEST:
-		return d->request;
+		return msecs_to_jiffies(READ_ONCE(d->request));
 	case WEFT_CONN_AWAIT_ULP:
-		return d->decision;
+		return msecs_to_jiffies(READ_ONCE(d->decision));
 	case WEFT_CONN_AWAIT_REPLY:
-		return d->reply;
+		return msecs_to_jiffies(READ_ONCE(d->reply));
 	default:
-		return d->rtr;
+		return msecs_to_jiffies(READ_ONCE(d->rtr));
 	}
 }
 

@@ -91,8 +91,7 @@ static int open_sock(struct weft_conn *conn, const struct sockaddr_storage *loca
 	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	if (hs->tos >= 0)
-		weft_sock_set_tos(conn->sock, hs->tos);
+	weft_cm_tune(conn->cm, conn->sock, hs->tos);
 	ret = weft_sock_bind(conn->sock, local, true);
 	if (!ret) {
 		weft_sock_attach(conn->sock, &sock_events, conn);
@@ -176,6 +175,7 @@ int weft_handshake_connect(struct weft_conn *conn)
 void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s)
 {
 	conn->sock = s;
+	weft_cm_tune(conn->cm, s, WEFT_TOS_KEEP);
 	weft_sock_local(s, &conn->hs->local);
 	weft_sock_peer(s, &conn->hs->remote);
 	weft_sock_attach(s, &sock_events, conn);
@@ -272,7 +272,11 @@ static int judge_request(struct weft_conn *conn)
 
 	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, true, &hs->peer))
 		return -EPROTO;
-	return hs->peer.revision > conn->policy.revision ? -EPROTO : 0;
+	if (hs->peer.revision > conn->policy.revision ||
+	    weft_mpa_crc_missing(&hs->peer, &conn->policy) ||
+	    hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
+		return -EPROTO;
+	return 0;
 }
 
 static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)

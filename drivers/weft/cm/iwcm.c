@@ -39,8 +39,8 @@ static u32 handle_of(const struct iw_cm_id *id)
 
 static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *param)
 {
-	conn->policy.ird = min(param->ird, WEFT_MAX_IRD);
-	conn->policy.ord = min(param->ord, WEFT_MAX_ORD);
+	conn->policy.ird = min(param->ird, conn->policy.ird_max);
+	conn->policy.ord = min(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)

@@ -168,8 +168,7 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 	struct sockaddr_storage addr = *cfg->addr;
 	int ret;
 
-	if (cfg->tos >= 0)
-		weft_sock_set_tos(l->sock, cfg->tos);
+	weft_cm_tune(l->cm, l->sock, cfg->tos);
 	if (cfg->v6only)
 		weft_sock_set_v6only(l->sock);
 	if (weft_addr_is_any(&addr))

@@ -8,6 +8,7 @@
 
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/time64.h>
 
 #include "base/counters.h"
 #include "base/limits.h"
@@ -22,8 +23,6 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-/* How long a peer may take to answer our FIN or Terminate with its own FIN. */
-#define GOODBYE		(5 * HZ)
 #define QPN_FIRST	2
 #define QPN_LAST	0xffffff
 
@@ -49,6 +48,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 {
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
 	index->next = 0;
+	index->goodbye = 5 * MSEC_PER_SEC;
 }
 
 void weft_stream_index_destroy(struct weft_stream_index *index)
@@ -202,6 +202,11 @@ static u32 take_todo(struct weft_stream *st)
 	return todo;
 }
 
+static unsigned long goodbye(const struct weft_stream *st)
+{
+	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
+}
+
 static void down_work(struct work_struct *work)
 {
 	struct weft_stream *st = container_of(work, struct weft_stream, down_work);
@@ -216,7 +221,7 @@ static void down_work(struct work_struct *work)
 	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
 		weft_sock_half_close(st->sock);
 	if (todo & WEFT_QPA_DEADLINE)
-		mod_delayed_work(weft_stream_wq, &st->deadline, GOODBYE);
+		mod_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
 	if (todo & WEFT_QPA_RELEASE)
 		release(st);
 }
@@ -236,7 +241,7 @@ static void deadline_passed(struct work_struct *work)
 	struct weft_stream *st = container_of(work, struct weft_stream, deadline.work);
 
 	if (progresses(st))
-		queue_delayed_work(weft_stream_wq, &st->deadline, GOODBYE);
+		queue_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }

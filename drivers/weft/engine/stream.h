@@ -22,10 +22,17 @@ struct weft_sock;
 struct weft_stag_table;
 struct weft_stream;
 
-/* All streams of a device by QP number; read under RCU. */
+/**
+ * struct weft_stream_index - all streams of a device
+ * @xa: by QP number; read under RCU
+ * @next: number to try next
+ * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
+ *	own FIN; may be changed at any time
+ */
 struct weft_stream_index {
 	struct xarray xa;
 	u32 next;
+	u32 goodbye;
 };
 
 enum weft_stream_event {

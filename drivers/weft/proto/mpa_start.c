@@ -249,6 +249,16 @@ int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 	return store_frame(&reply, false, pd, pd_len, out);
 }
 
+/**
+ * weft_mpa_crc_missing - does the peer lack what this side requires?
+ * @peer: its frame
+ * @own: the policy of this side
+ */
+bool weft_mpa_crc_missing(const struct weft_mpa_frame *peer, const struct weft_mpa_policy *own)
+{
+	return own->crc == WEFT_MPA_CRC_REQUIRE && !peer->crc;
+}
+
 /* What both revisions settle, with the depths of this side's consumer. */
 static void settle_plain(const struct weft_mpa_frame *peer, const struct weft_mpa_policy *own,
 			 struct weft_mpa_result *out)
@@ -361,7 +371,8 @@ static enum weft_fault conclude_enhanced(const struct weft_mpa_frame *reply,
  * @out: filled in any case
  *
  * Return: WEFT_FAULT_MPA_START for a reply with a block nobody asked for, or
- * without the one we asked for (RFC 6581, 10: the reply mirrors the request),
+ * without the one we asked for (RFC 6581, 10: the reply mirrors the request), or
+ * without the CRC that @sent requires,
  * WEFT_FAULT_MPA_IRD or WEFT_FAULT_MPA_RTR if the terms cannot be met.
  */
 enum weft_fault weft_mpa_conclude(const struct weft_mpa_frame *reply,
@@ -370,7 +381,7 @@ enum weft_fault weft_mpa_conclude(const struct weft_mpa_frame *reply,
 	bool asked = sent->revision >= REVISION_ENHANCED;
 
 	settle_plain(reply, sent, out);
-	if (reply->enhanced != asked)
+	if (reply->enhanced != asked || weft_mpa_crc_missing(reply, sent))
 		return WEFT_FAULT_MPA_START;
 	return asked ? conclude_enhanced(reply, sent, out) : WEFT_FAULT_NONE;
 }

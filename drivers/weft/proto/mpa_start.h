@@ -16,10 +16,17 @@ enum weft_rtr {
 	WEFT_RTR_READ	= 1 << 2,
 };
 
+/* With either side's wish CRCs are used; so only "require" asks for the peer's. */
+enum weft_mpa_crc {
+	WEFT_MPA_CRC_OFF,	/* unless the peer wants them */
+	WEFT_MPA_CRC_ON,
+	WEFT_MPA_CRC_REQUIRE,	/* and refuse a peer that does not want them */
+};
+
 /**
  * struct weft_mpa_policy - what this side wants
  * @revision: 1 or 2; a responder answers either
- * @crc: set C in our frame
+ * @crc: enum weft_mpa_crc; unless it is off, C is set in our frame
  * @markers: set M: the peer must insert markers towards us
  * @p2p: offer, or accept, the peer-to-peer model
  * @rtr: mask of enum weft_rtr we can send or receive
@@ -28,7 +35,7 @@ enum weft_rtr {
  */
 struct weft_mpa_policy {
 	u8 revision;
-	bool crc;
+	u8 crc;
 	bool markers;
 	bool p2p;
 	u8 rtr;
@@ -84,6 +91,9 @@ enum weft_fault weft_mpa_start_length(const u8 *start, bool request, u16 *pd_len
 /* Step two: a whole frame of WEFT_MPA_START_LEN + pd_length octets. */
 enum weft_fault weft_mpa_start_parse(const u8 *frame, u32 len, bool request,
 				     struct weft_mpa_frame *out);
+
+/* The peer does not want CRCs, and this side insists on them. */
+bool weft_mpa_crc_missing(const struct weft_mpa_frame *peer, const struct weft_mpa_policy *own);
 
 /* How much private data of the consumer fits (508 with an enhanced block, else 512). */
 u32 weft_mpa_pd_room(bool enhanced);

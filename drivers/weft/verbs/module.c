@@ -11,6 +11,7 @@
 #include "uapi/weft-abi.h"
 #include "verbs/link.h"
 #include "verbs/netdev.h"
+#include "verbs/policy.h"
 #include "verbs/stats.h"
 
 int weft_verbs_init(void)
@@ -18,6 +19,7 @@ int weft_verbs_init(void)
 	int ret;
 
 	weft_stats_init();
+	weft_policy_init();
 	ret = weft_stream_workqueue_init();
 	if (ret)
 		return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What an administrator may choose per device while it runs.
+ * What an operator may choose per device while it runs.
  */
 #ifndef WEFT_VERBS_POLICY_H
 #define WEFT_VERBS_POLICY_H
@@ -8,5 +8,7 @@
 struct attribute_group;
 
 extern const struct attribute_group weft_policy_group;
+
+void weft_policy_init(void);
 
 #endif
