@@ -227,6 +227,31 @@ static void from_terminate_any_code(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_remote(weft_fault_from_terminate(255, 255, 255)));
 }
 
+/* What we tell a peer, a peer that tells us so has found. */
+static void of_terminate_finds_the_fault(struct kunit *test)
+{
+	const struct weft_fault_info *told, *found;
+	enum weft_fault fault;
+	u32 i;
+
+	for (i = 0; i < WEFT_FAULT_COUNT; i++) {
+		told = weft_fault_info(i);
+		if (!told->terminate)
+			continue;
+		fault = weft_fault_of_terminate(told->layer, told->etype, told->ecode);
+		KUNIT_ASSERT_LT(test, fault, WEFT_FAULT_COUNT);
+		found = weft_fault_info(fault);
+		KUNIT_EXPECT_TRUE_MSG(test, found->terminate, "%s", told->name);
+		KUNIT_EXPECT_EQ(test, found->layer, told->layer);
+		KUNIT_EXPECT_EQ(test, found->etype, told->etype);
+		KUNIT_EXPECT_EQ(test, found->ecode, told->ecode);
+	}
+	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(1, 2, 2), WEFT_FAULT_UNTAGGED_NO_BUFFER);
+	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(2, 0, 2), WEFT_FAULT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(3, 0, 0), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(255, 255, 255), WEFT_FAULT_NONE);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE_PARAM(info_terminate_fields, fault_rows_gen_params),
 	KUNIT_CASE(info_every_fault_has_a_row),
@@ -234,6 +259,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE_PARAM(info_completion_status, status_rows_gen_params),
 	KUNIT_CASE_PARAM(from_terminate_known_code, verdict_rows_gen_params),
 	KUNIT_CASE(from_terminate_any_code),
+	KUNIT_CASE(of_terminate_finds_the_fault),
 	{},
 };
 

@@ -348,7 +348,7 @@ static void settle_markers_and_crc(struct kunit *test)
 	for (bits = 0; bits < 16; bits++) {
 		own.markers = bits & 1;
 		peer.markers = bits & 2;
-		own.crc = bits & 4;
+		own.crc = bits & 4 ? WEFT_MPA_CRC_ON : WEFT_MPA_CRC_OFF;
 		peer.crc = bits & 8;
 		KUNIT_EXPECT_EQ(test, weft_mpa_respond(&peer, &own, &result[0]), WEFT_FAULT_NONE);
 		KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result[1]), WEFT_FAULT_NONE);
@@ -361,6 +361,26 @@ static void settle_markers_and_crc(struct kunit *test)
 }
 
 /* RFC 5044 only: depths are the consumer's business, RTR is whatever comes first. */
+/* Only who requires CRCs cares what the peer wants; the result has them anyway. */
+static void crc_required_of_the_peer(struct kunit *test)
+{
+	struct weft_mpa_policy own = { .revision = 1 };
+	struct weft_mpa_frame peer = { .revision = 1 };
+	struct weft_mpa_result result;
+	u32 bits;
+
+	for (bits = 0; bits < 6; bits++) {
+		bool missing = bits == WEFT_MPA_CRC_REQUIRE << 1;
+
+		own.crc = bits >> 1;
+		peer.crc = bits & 1;
+		KUNIT_EXPECT_EQ(test, weft_mpa_crc_missing(&peer, &own), missing);
+		KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result),
+				missing ? WEFT_FAULT_MPA_START : WEFT_FAULT_NONE);
+		KUNIT_EXPECT_EQ(test, result.crc, own.crc != WEFT_MPA_CRC_OFF || peer.crc);
+	}
+}
+
 static void settle_plain_keeps_own_depths(struct kunit *test)
 {
 	struct weft_mpa_policy own = {
@@ -819,6 +839,7 @@ static struct kunit_case mpa_start_cases[] = {
 	KUNIT_CASE_PARAM(build_private_data, pd_rows_gen_params),
 	KUNIT_CASE(build_without_private_data),
 	KUNIT_CASE(settle_markers_and_crc),
+	KUNIT_CASE(crc_required_of_the_peer),
 	KUNIT_CASE(settle_plain_keeps_own_depths),
 	KUNIT_CASE_PARAM(respond_depths, respond_rows_gen_params),
 	KUNIT_CASE_PARAM(conclude_depths, conclude_rows_gen_params),
