@@ -100,9 +100,11 @@ static inline struct ib_udata *compat_cq_udata(struct ib_udata *udata)
 
 /* Counters of single QPs: a port behind the QP, objects of the driver's making. */
 #ifdef HAVE_COUNTER_BIND_PORT
-#define COMPAT_COUNTER_PORT , u32 port
+#define COMPAT_COUNTER_BIND struct rdma_counter *counter, struct ib_qp *qp, u32 port
+#define COMPAT_COUNTER_UNBIND struct ib_qp *qp, u32 port
 #else
-#define COMPAT_COUNTER_PORT
+#define COMPAT_COUNTER_BIND struct rdma_counter *counter, struct ib_qp *qp
+#define COMPAT_COUNTER_UNBIND struct ib_qp *qp
 #endif
 
 #ifdef HAVE_COUNTER_INIT

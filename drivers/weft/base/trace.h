@@ -13,6 +13,8 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
+/* clang-format off */
+
 #ifndef WEFT_TRACE_NAMES
 #define WEFT_TRACE_NAMES
 
@@ -62,8 +64,6 @@
 	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" })
 
 #endif
-
-/* clang-format off */
 
 DECLARE_EVENT_CLASS(weft_message,
 	TP_PROTO(int ifindex, u32 qpn, u8 opcode, u32 length, u32 msn),

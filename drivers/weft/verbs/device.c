@@ -67,12 +67,12 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 io
 	return weft_reg_user_mr(pd, start, length, iova, access, udata);
 }
 
-static int counter_bind_qp(struct rdma_counter *counter, struct ib_qp *qp COMPAT_COUNTER_PORT)
+static int counter_bind_qp(COMPAT_COUNTER_BIND)
 {
 	return weft_counter_bind_qp(counter, qp);
 }
 
-static int counter_unbind_qp(struct ib_qp *qp COMPAT_COUNTER_PORT)
+static int counter_unbind_qp(COMPAT_COUNTER_UNBIND)
 {
 	return weft_counter_unbind_qp(qp);
 }

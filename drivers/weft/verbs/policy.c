@@ -77,10 +77,8 @@ static ssize_t store(struct device *d, struct device_attribute *attr, const char
 	{                                                         \
 		.attr = __ATTR(_name, 0644, show, store),         \
 		.offset = offsetof(struct weft_device, _field),   \
-		.size = sizeof_field(struct weft_device, _field), \
-		.off = (_off),                                    \
-		.least = (_least),                                \
-		.most = (_most),                                  \
+		.size = sizeof_field(struct weft_device, _field), .off = (_off), \
+		.least = (_least), .most = (_most),                              \
 	}
 
 #define KNOB(_name, _field, _least, _most)	FIELD(_name, _field, false, _least, _most)
