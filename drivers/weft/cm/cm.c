@@ -58,6 +58,8 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	cm->ord_max = WEFT_MAX_ORD;
 	cm->private_data_max = WEFT_MPA_PD_MAX;
 	mutex_init(&cm->opts_lock);
+	INIT_LIST_HEAD(&cm->listeners);
+	mutex_init(&cm->listeners_lock);
 	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
 	cm->next_handle = 0;
 	refcount_set(&cm->users, 1);
@@ -123,6 +125,7 @@ void weft_cm_exit(struct weft_cm *cm)
 	destroy_workqueue(cm->wq);
 	WARN_ON_ONCE(!xa_empty(&cm->conns));
 	xa_destroy(&cm->conns);
+	mutex_destroy(&cm->listeners_lock);
 	mutex_destroy(&cm->opts_lock);
 }
 

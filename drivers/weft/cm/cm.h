@@ -6,6 +6,7 @@
 #define WEFT_CM_CM_H
 
 #include <linux/completion.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
@@ -51,6 +52,8 @@ struct weft_cm_deadlines {
  * @private_data_max: as @policy; octets a request may bring for the consumer
  * @opts: as @policy, for sockets
  * @opts_lock: protects the name in @opts
+ * @listeners: open ones
+ * @listeners_lock: protects the list, not what is in it
  * @conns: every connection that is not closed yet, by handle
  * @next_handle: handles are not reused soon, so that a stale one finds nothing
  * @users: connections and listeners, plus one for the device
@@ -67,6 +70,8 @@ struct weft_cm {
 	u32 private_data_max;
 	struct weft_sock_opts opts;
 	struct mutex opts_lock; /* opts.congestion */
+	struct list_head listeners;
+	struct mutex listeners_lock; /* listeners */
 	struct xarray conns;
 	u32 next_handle;
 	refcount_t users;

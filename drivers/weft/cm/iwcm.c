@@ -30,6 +30,12 @@ void weft_iwcm_put_id(struct iw_cm_id *id)
 	id->rem_ref(id);
 }
 
+/* Was it @context that made the id? */
+bool weft_iwcm_is_of(const struct iw_cm_id *id, const void *context)
+{
+	return id->context == context;
+}
+
 /* --- requests in --- */
 
 static u32 handle_of(const struct iw_cm_id *id)
@@ -390,7 +396,12 @@ void weft_iwcm_tell_close(struct weft_conn *conn)
  */
 void weft_iwcm_forget(struct weft_conn *conn)
 {
-	if (conn->id)
-		weft_iwcm_put_id(conn->id);
+	struct iw_cm_id *id;
+
+	mutex_lock(&conn->lock);
+	id = conn->id;
 	conn->id = NULL;
+	mutex_unlock(&conn->lock);
+	if (id)
+		weft_iwcm_put_id(id);
 }

@@ -29,5 +29,6 @@ void weft_iwcm_tell_close(struct weft_conn *conn);
 void weft_iwcm_forget(struct weft_conn *conn);
 void weft_iwcm_get_id(struct iw_cm_id *id);
 void weft_iwcm_put_id(struct iw_cm_id *id);
+bool weft_iwcm_is_of(const struct iw_cm_id *id, const void *context);
 
 #endif

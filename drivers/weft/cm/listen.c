@@ -222,6 +222,20 @@ static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config 
 	return weft_addr_is_loopback(cfg->addr) && !(cm->netdev->flags & IFF_LOOPBACK);
 }
 
+static void show(struct weft_listener *l)
+{
+	mutex_lock(&l->cm->listeners_lock);
+	list_add_tail(&l->all, &l->cm->listeners);
+	mutex_unlock(&l->cm->listeners_lock);
+}
+
+static void hide(struct weft_listener *l)
+{
+	mutex_lock(&l->cm->listeners_lock);
+	list_del(&l->all);
+	mutex_unlock(&l->cm->listeners_lock);
+}
+
 /**
  * weft_listener_open - listen
  * @cm: of the device
@@ -233,17 +247,20 @@ static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config 
 struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_listener_config *cfg)
 {
 	struct weft_listener *l = new_listener(cm, cfg->id);
-	int ret;
+	int ret = 0;
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	if (is_deaf(cm, cfg))
-		return l;
-	ret = open_sock(l, cfg);
+	l->backlog = cfg->backlog;
+	if (!is_deaf(cm, cfg))
+		ret = open_sock(l, cfg);
 	if (ret) {
 		put_listener(l);
 		return ERR_PTR(ret);
 	}
+	show(l);
+	if (!l->sock)
+		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
 	knocked(l);	/* who came before that was not announced */
 	return l;
@@ -260,6 +277,7 @@ void weft_listener_close(struct weft_listener *l)
 {
 	struct weft_conn *conn;
 
+	hide(l);
 	if (l->sock) {
 		weft_sock_detach(l->sock);
 		cancel_delayed_work_sync(&l->work);

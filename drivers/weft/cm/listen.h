@@ -35,7 +35,9 @@ struct weft_listener_config {
 
 /**
  * struct weft_listener - a listening consumer
+ * @all: in weft_cm.listeners, from open to close
  * @id: its id, a reference held
+ * @backlog: as the consumer wants it
  * @sock: NULL where nothing can ever be heard
  * @work: takes connections off TCP; cancelled before @sock goes
  * @lock: protects @waiting, @undecided, @num_waiting and @closed
@@ -47,6 +49,7 @@ struct weft_listener_config {
  */
 struct weft_listener {
 	struct kref ref;
+	struct list_head all;
 	struct weft_cm *cm;
 	struct iw_cm_id *id;
 	struct weft_sock *sock;
@@ -54,6 +57,7 @@ struct weft_listener {
 	struct mutex lock;	/* both lists, @num_waiting, @closed */
 	struct list_head waiting;
 	struct list_head undecided;
+	int backlog;
 	u32 num_waiting;
 	bool closed;
 };

@@ -13,6 +13,22 @@
 
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
 
+/**
+ * weft_stream_why - why it failed
+ * @st: stream
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out)
+{
+	*out = (struct weft_stream_end){
+		.fault = READ_ONCE(st->fault.fault),
+		.peer_terminated = READ_ONCE(st->peer_terminated),
+		.peer_fault = READ_ONCE(st->peer_fault),
+	};
+}
+
 static void look_at_socket(struct weft_stream *st, struct weft_stream_details *out)
 {
 	lockdep_assert_held(&st->lifecycle);
@@ -36,9 +52,7 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 	u32 i;
 
 	memset(out, 0, sizeof(*out));
-	out->fault = READ_ONCE(st->fault.fault);
-	out->peer_terminated = READ_ONCE(st->peer_terminated);
-	out->peer_fault = READ_ONCE(st->peer_fault);
+	weft_stream_why(st, &out->end);
 	out->started = READ_ONCE(st->cm_events);
 	if (!out->started)
 		return;

@@ -20,14 +20,24 @@ struct weft_stream_index;
 #define WEFT_STREAM_QUEUES	4
 
 /**
+ * struct weft_stream_end - why a stream failed
+ * @fault: the rule that was broken, seen from here
+ * @peer_terminated: the peer has sent a Terminate
+ * @peer_fault: what it says, NONE for a code without a name
+ */
+struct weft_stream_end {
+	enum weft_fault fault;
+	bool peer_terminated;
+	enum weft_fault peer_fault;
+};
+
+/**
  * struct weft_stream_details - a stream, told to an operator
  * @started: it has, or had, a connection; else the fields about one are 0
  * @initiator: this side connected
  * @gate_open: it may send; a responder waits for the initiator's first FPDU
  * @mpa: what both sides agreed on
- * @fault: why it failed, if a rule was broken
- * @peer_terminated: the peer has sent a Terminate
- * @peer_fault: what it says, NONE for a code without a name
+ * @end: why it failed, if it did
  * @tx_msn: next to use, per untagged queue
  * @rx_msn: next expected
  * @reads_out: requests that wait for their response, at most ORD
@@ -43,9 +53,7 @@ struct weft_stream_details {
 	bool initiator;
 	bool gate_open;
 	struct weft_mpa_result mpa;
-	enum weft_fault fault;
-	bool peer_terminated;
-	enum weft_fault peer_fault;
+	struct weft_stream_end end;
 	u32 tx_msn[WEFT_STREAM_QUEUES];
 	u32 rx_msn[WEFT_STREAM_QUEUES];
 	u32 reads_out;
@@ -58,6 +66,7 @@ struct weft_stream_details {
 	struct weft_tcp_facts tcp;
 };
 
+void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out);
 void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out);
 
 void weft_stream_harvest(struct weft_stream *st);

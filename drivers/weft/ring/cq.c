@@ -294,3 +294,25 @@ int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return ret;
 }
+
+/**
+ * weft_cq_inspect - look at a queue
+ * @cq: the queue
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_cq_inspect(struct weft_cq *cq, struct weft_cq_details *out)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	*out = (struct weft_cq_details){
+		.entries = cq->ring.entries,
+		.prod = cq->prod,
+		.waiting = min(used(cq), cq->ring.entries),
+		.arm = READ_ONCE(cq->ctl->arm),
+		.overflowed = cq->overflowed,
+	};
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

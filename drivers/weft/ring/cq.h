@@ -74,6 +74,17 @@ int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring);
 int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);
 void weft_cq_batch_fire(struct weft_cq_batch *batch);
 
+/* A snapshot, for resource tracking. */
+struct weft_cq_details {
+	u32 entries;
+	u32 prod;
+	u32 waiting;
+	u32 arm;	/* enum weft_arm, or whatever a process wrote there */
+	bool overflowed;
+};
+
+void weft_cq_inspect(struct weft_cq *cq, struct weft_cq_details *out);
+
 /* Kernel pollers. */
 u32 weft_cq_poll(struct weft_cq *cq, struct weft_cqe *out, u32 max);
 bool weft_cq_arm(struct weft_cq *cq, enum weft_arm arm);

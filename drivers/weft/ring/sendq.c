@@ -9,6 +9,7 @@
 #include <linux/compiler.h>
 #include <linux/err.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
@@ -214,6 +215,17 @@ struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 bool weft_sendq_pending(const struct weft_sendq *sq)
 {
 	return READ_ONCE(sq->ctl->prod) != sq->fetched;
+}
+
+/**
+ * weft_sendq_waiting - how many entries wait to be fetched
+ * @sq: the queue
+ *
+ * Context: any. Return: a snapshot, at most the size of the queue.
+ */
+u32 weft_sendq_waiting(const struct weft_sendq *sq)
+{
+	return min(READ_ONCE(sq->ctl->prod) - READ_ONCE(sq->fetched), sq->ring.entries);
 }
 
 /**

@@ -91,6 +91,7 @@ void weft_sendq_free(struct weft_sendq *sq);
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
 struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index);
 bool weft_sendq_pending(const struct weft_sendq *sq);
+u32 weft_sendq_waiting(const struct weft_sendq *sq);
 void weft_sendq_set_busy(struct weft_sendq *sq);
 bool weft_sendq_set_idle(struct weft_sendq *sq);
 void weft_sendq_publish_retired(struct weft_sendq *sq);

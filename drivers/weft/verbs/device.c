@@ -25,6 +25,7 @@
 #include "verbs/policy.h"
 #include "verbs/post.h"
 #include "verbs/qp.h"
+#include "verbs/restrack.h"
 #include "verbs/srq.h"
 #include "verbs/stats.h"
 #include "verbs/ucontext.h"
@@ -109,6 +110,12 @@ static const struct ib_device_ops device_ops = {
 	.counter_alloc_stats = weft_counter_alloc_stats,
 	.counter_update_stats = weft_counter_update_stats,
 	COMPAT_COUNTER_INIT(counter_init)
+
+	.fill_res_qp_entry = weft_fill_res_qp,
+	.fill_res_cq_entry = weft_fill_res_cq,
+	.fill_res_mr_entry = weft_fill_res_mr,
+	.fill_res_cm_id_entry = weft_fill_res_cm_id,
+	COMPAT_FILL_RES_SRQ(weft_fill_res_srq)
 	.dealloc_driver = unmake_device,
 
 	.alloc_ucontext = weft_alloc_ucontext,

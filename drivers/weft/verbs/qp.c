@@ -10,6 +10,7 @@
 
 #include "base/compat.h"
 #include "cm/cm.h"
+#include "engine/inspect.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
@@ -31,6 +32,22 @@ static const enum ib_event_type qp_events[] = {
 	[WEFT_STREAM_LAST_WQE] = IB_EVENT_QP_LAST_WQE_REACHED,
 };
 
+/* One line for the operator; what goes on is counted (verbs/stats.c). */
+static void log_end(const struct weft_qp *qp)
+{
+	struct ib_device *ib = qp->ib.device;
+	u32 qpn = qp->ib.qp_num;
+	struct weft_stream_end why;
+
+	weft_stream_why(qp->stream, &why);
+	if (why.fault != WEFT_FAULT_NONE)
+		ibdev_notice_ratelimited(ib, "qp %u ends: %s\n", qpn,
+					 weft_fault_info(why.fault)->name);
+	else if (why.peer_terminated)
+		ibdev_notice_ratelimited(ib, "qp %u: the peer ends it: %s\n", qpn,
+					 weft_fault_info(why.peer_fault)->name);
+}
+
 static void on_async(void *owner, enum weft_stream_event event)
 {
 	struct weft_qp *qp = owner;
@@ -40,6 +57,8 @@ static void on_async(void *owner, enum weft_stream_event event)
 		.event = qp_events[event],
 	};
 
+	if (event != WEFT_STREAM_LAST_WQE)
+		log_end(qp);
 	if (qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }

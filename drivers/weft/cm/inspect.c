@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Looking at connections and listeners from outside. Consumers are known by the
+ * context they gave iw_cm, which for rdma_cm is its id; it is only compared.
+ */
+#include "cm/inspect.h"
+
+#include <linux/jiffies.h>
+#include <linux/xarray.h>
+
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "cm/iwcm.h"
+#include "cm/listen.h"
+
+static u32 time_left(const struct weft_conn *conn)
+{
+	unsigned long deadline = READ_ONCE(conn->deadline);
+
+	if (!READ_ONCE(conn->timing) || time_after_eq(jiffies, deadline))
+		return 0;
+	return jiffies_to_msecs(deadline - jiffies);
+}
+
+static bool fill_conn(struct weft_conn *conn, const void *context, struct weft_conn_details *out)
+{
+	bool found;
+
+	mutex_lock(&conn->lock);
+	found = conn->id && weft_iwcm_is_of(conn->id, context);
+	if (found)
+		*out = (struct weft_conn_details){
+			.handle = conn->handle,
+			.state = conn->state,
+			.initiator = conn->initiator,
+			.deadline_ms = time_left(conn),
+			.settled = conn->state == WEFT_CONN_RUNNING ||
+				   conn->state == WEFT_CONN_AWAIT_RTR ||
+				   conn->state == WEFT_CONN_CLOSING,
+			.mpa = conn->result,
+		};
+	mutex_unlock(&conn->lock);
+	return found;
+}
+
+/**
+ * weft_cm_inspect_conn - the connection of a consumer's id
+ * @cm: of the device
+ * @context: the consumer's
+ * @out: written if there is one
+ *
+ * Context: process. Return: false if it has none.
+ */
+bool weft_cm_inspect_conn(struct weft_cm *cm, const void *context, struct weft_conn_details *out)
+{
+	struct weft_conn *conn;
+	unsigned long handle;
+	bool found = false;
+
+	xa_for_each(&cm->conns, handle, conn) {
+		conn = weft_conn_find(cm, handle);
+		if (!conn)
+			continue;
+		found = fill_conn(conn, context, out);
+		weft_conn_put(conn);
+		if (found)
+			break;
+	}
+	return found;
+}
+
+static void fill_listener(struct weft_listener *l, struct weft_listener_details *out)
+{
+	struct weft_conn *conn;
+	u32 undecided = 0;
+
+	mutex_lock(&l->lock);
+	list_for_each_entry(conn, &l->undecided, waiting)
+		undecided++;
+	*out = (struct weft_listener_details){
+		.backlog = l->backlog,
+		.waiting = l->num_waiting,
+		.undecided = undecided,
+	};
+	mutex_unlock(&l->lock);
+}
+
+/**
+ * weft_cm_inspect_listener - the listener of a consumer's id
+ * @cm: of the device
+ * @context: the consumer's
+ * @out: written if there is one
+ *
+ * Context: process. Return: false if it has none.
+ */
+bool weft_cm_inspect_listener(struct weft_cm *cm, const void *context,
+			      struct weft_listener_details *out)
+{
+	struct weft_listener *l;
+	bool found = false;
+
+	mutex_lock(&cm->listeners_lock);
+	list_for_each_entry(l, &cm->listeners, all) {
+		found = weft_iwcm_is_of(l->id, context);
+		if (found) {
+			fill_listener(l, out);
+			break;
+		}
+	}
+	mutex_unlock(&cm->listeners_lock);
+	return found;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What `rdma resource show -dd` says about our objects: name and value, one after
+ * the other, in a nest of the driver's. Documentation/operating.md explains them.
+ */
+#include "verbs/restrack.h"
+
+#include <net/netlink.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "cm/inspect.h"
+#include "engine/inspect.h"
+#include "engine/stream.h"
+#include "mem/stag.h"
+#include "verbs/cq.h"
+#include "verbs/device.h"
+#include "verbs/mr.h"
+#include "verbs/qp.h"
+#include "verbs/srq.h"
+
+/* A message being filled: the first value that does not fit spoils it. */
+struct table {
+	struct sk_buff *msg;
+	struct nlattr *nest;
+	int err;
+};
+
+static struct table begin(struct sk_buff *msg)
+{
+	struct table t = { .msg = msg, .nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER) };
+
+	t.err = t.nest ? 0 : -EMSGSIZE;
+	return t;
+}
+
+static int end(struct table *t)
+{
+	if (!t->nest)
+		return t->err;
+	if (t->err)
+		nla_nest_cancel(t->msg, t->nest);
+	else
+		nla_nest_end(t->msg, t->nest);
+	return t->err;
+}
+
+static void put(struct table *t, const char *name, u32 value)
+{
+	if (!t->err && rdma_nl_put_driver_u32(t->msg, name, value))
+		t->err = -EMSGSIZE;
+}
+
+static void put64(struct table *t, const char *name, u64 value)
+{
+	if (!t->err && rdma_nl_put_driver_u64(t->msg, name, value))
+		t->err = -EMSGSIZE;
+}
+
+static void put_str(struct table *t, const char *name, const char *value)
+{
+	if (!t->err && rdma_nl_put_driver_string(t->msg, name, value))
+		t->err = -EMSGSIZE;
+}
+
+static void put_addr(struct table *t, const char *name, const struct sockaddr_storage *addr)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%pISpc", addr);
+	put_str(t, name, text);
+}
+
+/* --- QP ------------------------------------------------------------------ */
+
+static const char *rtr_name(u8 kinds)
+{
+	/* clang-format off */
+	static const char *const names[] = {
+		"none", "send", "write", "send,write", "read", "send,read", "write,read",
+		"send,write,read",
+	};
+
+	/* clang-format on */
+	return kinds < ARRAY_SIZE(names) ? names[kinds] : "?";
+}
+
+static void put_terms(struct table *t, const struct weft_mpa_result *mpa)
+{
+	put(t, "mpa_revision", mpa->revision);
+	put(t, "mpa_enhanced", mpa->enhanced);
+	put(t, "crc", mpa->crc);
+	put(t, "markers_tx", mpa->markers_tx);
+	put(t, "markers_rx", mpa->markers_rx);
+	put_str(t, "rtr", rtr_name(mpa->rtr));
+	put(t, "ird", mpa->ird);
+	put(t, "ord", mpa->ord);
+}
+
+/* One row per untagged queue: 0 Send, 1 requests, 2 Terminate, 3 atomic responses. */
+static void put_msns(struct table *t, const struct weft_stream_details *d)
+{
+	static const char *const tx[] = { "tx_msn_send", "tx_msn_request", "tx_msn_terminate",
+					  "tx_msn_atomic" };
+	static const char *const rx[] = { "rx_msn_send", "rx_msn_request", "rx_msn_terminate",
+					  "rx_msn_atomic" };
+	u32 i;
+
+	static_assert(ARRAY_SIZE(tx) == WEFT_STREAM_QUEUES);
+	static_assert(ARRAY_SIZE(rx) == WEFT_STREAM_QUEUES);
+	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
+		put(t, tx[i], d->tx_msn[i]);
+		put(t, rx[i], d->rx_msn[i]);
+	}
+}
+
+static void put_tcp(struct table *t, const struct weft_stream_details *d)
+{
+	put_addr(t, "tcp_local", &d->local);
+	put_addr(t, "tcp_peer", &d->peer);
+	put(t, "tcp_mss", d->tcp.mss);
+	put(t, "tcp_rtt_us", d->tcp.rtt_us);
+	put(t, "tcp_cwnd", d->tcp.cwnd);
+	put64(t, "tcp_retransmits", d->tcp.retrans);
+	put(t, "tcp_unsent", d->tcp.unsent);
+	put(t, "tcp_unacked", d->tcp.unacked);
+}
+
+static void put_stream(struct table *t, const struct weft_stream_details *d, u32 mulpdu)
+{
+	put_str(t, "side", d->initiator ? "initiator" : "responder");
+	put_terms(t, &d->mpa);
+	put(t, "mulpdu", mulpdu);
+	put(t, "may_send", d->gate_open);
+	put(t, "reads_out", d->reads_out);
+	put(t, "reads_in", d->reads_in);
+	put_msns(t, d);
+	put64(t, "stream_staged", d->staged);
+	put64(t, "stream_pushed", d->pushed);
+	if (d->connected)
+		put_tcp(t, d);
+}
+
+static void put_queues(struct table *t, const struct weft_qp *qp)
+{
+	const struct weft_sendq *sq = &qp->sq;
+
+	put(t, "sq_entries", sq->ring.entries);
+	put(t, "sq_waiting", weft_sendq_waiting(sq));
+	put(t, "sq_under_way", READ_ONCE(sq->fetched) - READ_ONCE(sq->retired));
+	if (qp->ib.srq)
+		return;
+	put(t, "rq_entries", qp->rq.ring.entries);
+	put(t, "rq_waiting", weft_recvq_depth(&qp->rq));
+}
+
+/**
+ * weft_fill_res_qp - a QP, its stream and the TCP connection below
+ * @msg: netlink message
+ * @ib: kept alive by the core
+ *
+ * Context: process. Return: 0 or -EMSGSIZE.
+ */
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_stream_details *d;
+	struct weft_stream_info info;
+	struct table t;
+
+	d = kmalloc(sizeof(*d), GFP_KERNEL);
+	if (!d)
+		return -ENOMEM;
+	weft_stream_query(qp->stream, &info);
+	weft_stream_inspect(qp->stream, d);
+	t = begin(msg);
+	put_str(&t, "stream_state", weft_qp_state_name(info.state));
+	put_queues(&t, qp);
+	if (d->end.fault != WEFT_FAULT_NONE)
+		put_str(&t, "fault", weft_fault_info(d->end.fault)->name);
+	if (d->end.peer_terminated)
+		put_str(&t, "peer_fault", weft_fault_info(d->end.peer_fault)->name);
+	if (d->started)
+		put_stream(&t, d, info.mulpdu);
+	kfree(d);
+	return end(&t);
+}
+
+/* --- CQ, SRQ --------------------------------------------------------------- */
+
+static const char *arm_name(u32 arm)
+{
+	static const char *const names[] = {
+		[WEFT_ARM_NONE] = "no",
+		[WEFT_ARM_NEXT] = "next",
+		[WEFT_ARM_SOLICITED] = "solicited",
+	};
+
+	return arm < ARRAY_SIZE(names) ? names[arm] : "?";
+}
+
+int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
+{
+	struct weft_cq_details d;
+	struct table t = begin(msg);
+
+	weft_cq_inspect(&to_weft_cq(ib)->cq, &d);
+	put(&t, "entries", d.entries);
+	put(&t, "produced", d.prod);
+	put(&t, "waiting", d.waiting);
+	put_str(&t, "armed", arm_name(d.arm));
+	put(&t, "overflowed", d.overflowed);
+	put(&t, "mapped", to_weft_cq(ib)->cq.user);
+	return end(&t);
+}
+
+int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib)
+{
+	const struct weft_recvq *rq = &to_weft_srq(ib)->rq;
+	struct table t = begin(msg);
+
+	put(&t, "entries", rq->ring.entries);
+	put(&t, "max_sge", rq->max_sge);
+	put(&t, "waiting", weft_recvq_depth(rq));
+	put(&t, "consumed", READ_ONCE(rq->cons));
+	put(&t, "limit", READ_ONCE(rq->limit));
+	return end(&t);
+}
+
+/* --- MR -------------------------------------------------------------------- */
+
+static const char *const kind_names[] = {
+	[WEFT_STAG_REGION] = "region",
+	[WEFT_STAG_FASTREG] = "fast-register",
+	[WEFT_STAG_WINDOW1] = "window-1",
+	[WEFT_STAG_WINDOW2] = "window-2",
+};
+
+static const char *const stag_states[] = {
+	[WEFT_STAG_IDLE] = "invalid",
+	[WEFT_STAG_VALID] = "valid",
+	[WEFT_STAG_DRAINING] = "draining",
+};
+
+/* Five letters, a dash for each right that is not given. */
+static void put_access(struct table *t, u32 access)
+{
+	char text[6] = "-----";
+
+	if (access & IB_ACCESS_LOCAL_WRITE)
+		text[0] = 'l';
+	if (access & IB_ACCESS_REMOTE_WRITE)
+		text[1] = 'w';
+	if (access & IB_ACCESS_REMOTE_READ)
+		text[2] = 'r';
+	if (access & IB_ACCESS_REMOTE_ATOMIC)
+		text[3] = 'a';
+	if (access & IB_ACCESS_MW_BIND)
+		text[4] = 'b';
+	put_str(t, "access", text);
+}
+
+/* What a region is named and where it lies is told to those who may know it, by the core. */
+int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
+{
+	const struct weft_mem_region *region;
+	struct table t = begin(msg);
+
+	rcu_read_lock();
+	region = READ_ONCE(to_weft_mr(ib)->region);
+	put_str(&t, "kind", kind_names[region->kind]);
+	put_str(&t, "state", stag_states[READ_ONCE(region->state)]);
+	put_access(&t, READ_ONCE(region->grant.access));
+	put64(&t, "bytes", READ_ONCE(region->grant.length));
+	put(&t, "users", refcount_read(&region->pins));
+	put(&t, "windows", READ_ONCE(region->windows));
+	rcu_read_unlock();
+	return end(&t);
+}
+
+/* --- connection identifiers --------------------------------------------------- */
+
+static void put_conn(struct table *t, const struct weft_conn_details *d)
+{
+	put_str(t, "kind", "connection");
+	put(t, "handle", d->handle);
+	put_str(t, "state", weft_conn_state_name(d->state));
+	put_str(t, "side", d->initiator ? "initiator" : "responder");
+	if (d->deadline_ms)
+		put(t, "deadline_ms", d->deadline_ms);
+	if (d->settled)
+		put_terms(t, &d->mpa);
+}
+
+static void put_listener(struct table *t, const struct weft_listener_details *d)
+{
+	put_str(t, "kind", "listener");
+	put(t, "backlog", d->backlog);
+	put(t, "awaiting_request", d->waiting);
+	put(t, "awaiting_decision", d->undecided);
+}
+
+/**
+ * weft_fill_res_cm_id - a connection or a listener
+ * @msg: netlink message
+ * @id: of rdma_cm; kept alive by the core
+ *
+ * Ids that have begun neither have nothing of ours. Context: process. Return: 0 or
+ * -EMSGSIZE.
+ */
+int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct weft_cm *cm = &to_weft_dev(id->device)->cm;
+	struct weft_listener_details listener;
+	struct weft_conn_details conn;
+	struct table t;
+
+	if (weft_cm_inspect_conn(cm, id, &conn)) {
+		t = begin(msg);
+		put_conn(&t, &conn);
+		return end(&t);
+	}
+	if (weft_cm_inspect_listener(cm, id, &listener)) {
+		t = begin(msg);
+		put_listener(&t, &listener);
+		return end(&t);
+	}
+	return 0;
+}
