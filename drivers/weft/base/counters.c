@@ -6,6 +6,7 @@
 
 #include <linux/errno.h>
 
+/* clang-format off */
 #define KINDS(_dir, _name)								\
 	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_SEND] = #_name "_sends",			\
 	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_WRITE] = #_name "_writes",			\
@@ -24,6 +25,8 @@
 	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_SEQUENCE] = "term_" #_name "_sequence", \
 	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_PROTOCOL] = "term_" #_name "_protocol", \
 	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_LOCAL] = "term_" #_name "_local"
+
+/* clang-format on */
 
 static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_TX_MSGS] = "tx_messages",
