@@ -125,6 +125,12 @@ struct probe *f(struct timer_list *t)
 }
 C
 
+probe VM_FLAGS_SET '6.3: flags of a mapping are changed by functions only' <<'C'
+#include <linux/mm.h>
+void f(struct vm_area_struct *);
+void f(struct vm_area_struct *vma) { vm_flags_set(vma, VM_DONTEXPAND); }
+C
+
 probe KUNIT_VISIBILITY '6.3: VISIBLE_IF_KUNIT and EXPORT_SYMBOL_IF_KUNIT' <<'C'
 #include <kunit/visibility.h>
 C

@@ -7,6 +7,7 @@
 #ifndef WEFT_BASE_COMPAT_H
 #define WEFT_BASE_COMPAT_H
 
+#include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
 #include <linux/socket.h>
@@ -39,6 +40,10 @@
 
 #ifndef HAVE_TIMER_CONTAINER_OF
 #define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
+#ifndef HAVE_VM_FLAGS_SET
+#define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
 #endif
 
 #ifndef HAVE_NAME_ASSIGN_TYPE

@@ -299,7 +299,7 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg)
 {
-	struct weft_stream *st = kzalloc(sizeof(*st), GFP_KERNEL);
+	struct weft_stream *st = kzalloc(sizeof(*st), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!st)

@@ -12,6 +12,8 @@
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
+#include "base/compat.h"
+
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
 #define FIRST_PAGE 1
 
@@ -23,7 +25,7 @@ struct weft_ring_map {
 /**
  * weft_ring_map_create - let a process map queue memory
  * @uctx: its context
- * @mem: from vmalloc_user(); the map owns it if this succeeds
+ * @mem: from __vmalloc(), zeroed; the map owns it if this succeeds
  * @bytes: its length, whole pages
  *
  * Context: may sleep. Return: the map or an ERR_PTR.
@@ -33,7 +35,7 @@ struct weft_ring_map *weft_ring_map_create(struct ib_ucontext *uctx, void *mem, 
 	struct weft_ring_map *map;
 	int ret;
 
-	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 
@@ -63,6 +65,25 @@ u64 weft_ring_map_key(const struct weft_ring_map *map)
 	return rdma_user_mmap_get_offset(&map->entry);
 }
 
+/*
+ * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
+ * that is charged to nobody.
+ */
+static int insert(struct vm_area_struct *vma, void *mem)
+{
+	unsigned long size = vma->vm_end - vma->vm_start;
+	unsigned long off;
+	int ret;
+
+	for (off = 0; off < size; off += PAGE_SIZE) {
+		ret = vm_insert_page(vma, vma->vm_start + off, vmalloc_to_page(mem + off));
+		if (ret)
+			return ret;
+	}
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return 0;
+}
+
 /**
  * weft_ring_mmap - the device's mmap operation
  * @uctx: context whose queues may be mapped
@@ -82,7 +103,7 @@ int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	map = container_of(entry, struct weft_ring_map, entry);
-	ret = remap_vmalloc_range(vma, map->mem, 0);
+	ret = insert(vma, map->mem);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

@@ -25,7 +25,8 @@ static_assert(sizeof(struct weft_cq_ctl) == WEFT_CTL_BYTES);
  * @stride: octets from entry to entry, a multiple of 8
  * @uctx: the process that may map it, NULL for a kernel queue
  *
- * Context: may sleep. Return: 0, -EINVAL or -ENOMEM.
+ * What a process asks for is charged to its memory cgroup. Context: may sleep.
+ * Return: 0, -EINVAL or -ENOMEM.
  */
 int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx)
 {
@@ -36,7 +37,7 @@ int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_uc
 	if (!is_power_of_2(entries) || bytes > U32_MAX)
 		return -EINVAL;
 
-	mem = uctx ? vmalloc_user(bytes) : vzalloc(bytes);
+	mem = __vmalloc(bytes, (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO);
 	if (!mem)
 		return -ENOMEM;
 	if (uctx) {

@@ -33,7 +33,7 @@ static struct weft_mr *make_mr(struct ib_pd *ibpd, enum weft_stag_kind kind)
 	struct weft_device *dev = to_weft_dev(ibpd->device);
 	struct weft_mr *mr;
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 
