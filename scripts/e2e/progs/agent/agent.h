@@ -94,6 +94,7 @@ void cmd_disconnect(const struct args *a);
 void cmd_destroy(const struct args *a);
 void cmd_query(const struct args *a);
 void cmd_modify(const struct args *a);
+void cmd_tos(const struct args *a);
 void conn_event(void);
 
 /* work.c */
@@ -102,6 +103,9 @@ void cmd_poll(const struct args *a);
 void cmd_arm(const struct args *a);
 void cmd_dropcq(const struct args *a);
 void cmd_post(const struct args *a);
+void cmd_srq(const struct args *a);
+void cmd_dropsrq(const struct args *a);
+void cmd_postsrq(const struct args *a);
 void poll_queues(void);
 void queue_event(struct queue *q);
 

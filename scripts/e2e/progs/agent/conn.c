@@ -287,6 +287,20 @@ void cmd_modify(const struct args *a)
 		ok("modify");
 }
 
+/* tos k= tos=: before it connects */
+void cmd_tos(const struct args *a)
+{
+	struct conn *c = find_conn(arg_num(a, "k", 0));
+	uint8_t tos = (uint8_t)arg_num(a, "tos", 0);
+
+	if (c)
+		answer(rdma_set_option(c->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
+				       sizeof(tos)),
+		       "tos");
+	else
+		err(ENOENT, "conn");
+}
+
 static const char *event_name(enum rdma_cm_event_type type)
 {
 	const char *name = rdma_event_str(type);

@@ -149,6 +149,8 @@ static const struct {
 	{ "modify", cmd_modify },	{ "cq", cmd_cq },
 	{ "poll", cmd_poll },		{ "arm", cmd_arm },
 	{ "dropcq", cmd_dropcq },	{ "post", cmd_post },
+	{ "srq", cmd_srq },		{ "dropsrq", cmd_dropsrq },
+	{ "postsrq", cmd_postsrq },	{ "tos", cmd_tos },
 };
 
 static void run_line(char *text)

@@ -341,3 +341,52 @@ void cmd_post(const struct args *a)
 	else
 		ok("post");
 }
+
+/* --- one shared receive queue, in no QP's service ------------------------------ */
+
+static struct ibv_srq *srq;
+
+/* srq pd= depth= */
+void cmd_srq(const struct args *a)
+{
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = (uint32_t)arg_num(a, "depth", 16), .max_sge = 1 },
+	};
+
+	srq = ibv_create_srq(find_pd(arg_str(a, "pd", "pd")), &attr);
+	if (srq)
+		ok("wr=%u", attr.attr.max_wr);
+	else
+		err(errno, "ibv_create_srq");
+}
+
+/* dropsrq */
+void cmd_dropsrq(const struct args *a)
+{
+	int ret = srq ? ibv_destroy_srq(srq) : ENOENT;
+
+	(void)a;
+	if (ret) {
+		err(ret, "ibv_destroy_srq");
+		return;
+	}
+	srq = NULL;
+	ok("dropsrq");
+}
+
+/* postsrq count= sge= */
+void cmd_postsrq(const struct args *a)
+{
+	struct ibv_sge sge[MAX_SGE];
+	struct ibv_recv_wr wr = { .sg_list = sge }, *bad;
+	uint64_t count = arg_num(a, "count", 1);
+	int ret = srq ? 0 : ENOENT;
+
+	wr.num_sge = parse_sges(arg_str(a, "sge", ""), sge);
+	for (; count && !ret; count--)
+		ret = ibv_post_srq_recv(srq, &wr, &bad);
+	if (ret)
+		err(ret, "ibv_post_srq_recv");
+	else
+		ok("postsrq");
+}

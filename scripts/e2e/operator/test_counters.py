@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""rdma statistic: of the port, and of single QPs."""
+
+import subprocess
+import time
+
+from world import FLUSH, MIX_BYTES, MIX_KINDS, MIX_MESSAGES, at_least, manual_table, run, same, test
+
+REASONS = ("crc", "framing", "access", "no_receive", "too_long", "sequence", "protocol", "local")
+
+
+def subset(moved, want):
+    for name, value in want.items():
+        same(moved.get(name, 0), value, name)
+
+
+@test
+def every_counter_is_in_the_manual(w):
+    same(sorted(w.counters()), sorted(row[0].strip("`") for row in manual_table("Counters")),
+         "names")
+
+
+@test
+def messages_are_counted_by_kind_exactly(w):
+    pair = w.pair()
+    before = w.counters()
+    pair.mix()
+    moved = w.since(before)
+    for way in ("tx", "rx"):
+        subset(moved, {"%s_%s" % (way, kind): count for kind, count in MIX_KINDS.items()})
+        subset(moved, {way + "_messages": MIX_MESSAGES, way + "_segments": MIX_MESSAGES,
+                       way + "_bytes": MIX_BYTES})
+    at_least(moved.get("rx_wakeups", 0), 1, "rx_wakeups")
+    kicks = sum(moved.get("kicks_" + how, 0) for how in ("inline", "queued", "merged"))
+    at_least(kicks, 1, "kicks")
+    # Nothing went wrong, so nothing of that kind may have moved.
+    for name in moved:
+        if name.startswith("term") or "error" in name or "fault" in name or "flush" in name:
+            raise AssertionError("%s moved" % name)
+
+
+@test
+def large_messages_are_counted_in_segments(w):
+    pair = w.pair()
+    before = w.counters()
+    pair.one("write", sge="mr:0:65536", **pair.remote())
+    pair.send(100)
+    moved = w.since(before)
+    mulpdu = pair.row(pair.a)["drv_mulpdu"]
+    segments = -(-65536 // (mulpdu - 14)) + 1
+    subset(moved, {"tx_messages": 2, "tx_bytes": 65636, "tx_segments": segments,
+                   "rx_segments": segments})
+
+
+@test
+def connections_are_counted_by_side(w):
+    before = w.counters()
+    for _ in range(3):
+        w.pair()
+    moved = w.since(before)
+    # The ready-to-receive message of each is an empty Write.
+    subset(moved, {"connections_active": 3, "connections_passive": 3, "tx_writes": 3,
+                   "rx_writes": 3, "tx_messages": 3, "tx_bytes": 0})
+
+
+@test
+def an_armed_queue_raises_one_event(w):
+    pair = w.pair()
+    w.agent.cmd("arm", name="cq")
+    before = w.counters()
+    pair.send()
+    pair.send()
+    subset(w.since(before), {"cq_events": 1})
+
+
+@test
+def flushed_work_requests_are_counted(w):
+    pair = w.pair()
+    posted = [pair.recv() for _ in range(5)]
+    before = w.counters()
+    w.agent.cmd("modify", k=pair.p, state="err")
+    for wr in posted:
+        pair.wc(pair.p, wr, FLUSH)
+    subset(w.since(before), {"wr_flushes": 5, "wr_errors": 0})
+
+
+def kernel_says(words, lines_before):
+    log = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout
+    return [line for line in log.split("\n")[lines_before:] if words in line]
+
+
+def terminated(w, reason, fault, break_it):
+    """Both ends are here, so each Terminate is counted as sent and as received."""
+    pair = w.pair()
+    lines = len(run("dmesg").split("\n")) - 1
+    before = w.counters()
+    break_it(pair)
+    w.eventually(lambda: w.counters()["terminates_received"] > before["terminates_received"],
+                 "a Terminate")
+    moved = w.since(before)
+    subset(moved, {"terminates_sent": 1, "terminates_received": 1})
+    for other in REASONS:
+        count = int(other == reason)
+        subset(moved, {"term_sent_" + other: count, "term_received_" + other: count})
+    w.eventually(lambda: kernel_says("the peer ends it", lines), "two lines of the kernel")
+    same(len(kernel_says("ends: " + fault, lines)), 1, "lines that name the fault")
+    return moved
+
+
+@test
+def a_terminate_for_want_of_a_receive(w):
+    moved = terminated(w, "no_receive", "UNTAGGED_NO_BUFFER",
+                       lambda pair: pair.post(pair.a, "send", sge="mr:0:10"))
+    subset(moved, {"rx_faults": 1})
+
+
+@test
+def a_terminate_for_a_wrong_key(w):
+    moved = terminated(w, "access", "TAGGED_STAG",
+                       lambda pair: pair.post(pair.a, "write", sge="mr:0:10", raddr=0, rkey=77))
+    subset(moved, {"rx_faults": 1})
+
+
+def overlong(pair):
+    pair.recv(size=10)
+    pair.post(pair.a, "send", sge="mr:0:100")
+
+
+@test
+def a_terminate_for_a_message_too_long(w):
+    moved = terminated(w, "too_long", "UNTAGGED_TOO_LONG", overlong)
+    subset(moved, {"wr_errors": 1, "rx_faults": 1})
+
+
+@test
+def a_terminate_for_a_wrong_crc(w):
+    wire = w.wire()
+    wire.send_request()
+    k, _ = w.taken()
+    wire.read_reply()
+    wire.full_operation(True)
+    before = w.counters()
+    w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
+    wire.send(b"spoilt", fpdu={"crc_xor": 1})
+    wire.expect_terminate(2, 0, 2)
+    subset(w.since(before), {"rx_crc_errors": 1, "term_sent_crc": 1, "terminates_sent": 1,
+                             "rx_messages": 0, "rx_segments": 0})
+
+
+@test
+def a_reset_is_a_lost_connection(w):
+    wire = w.wire()
+    wire.send_request()
+    k, _ = w.taken()
+    wire.read_reply()
+    wire.full_operation(True)
+    w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
+    wire.send(b"x")
+    w.agent.wait("wc", 10, k=k, wr=1, status=0)
+    before = w.counters()
+    wire.rst()
+    w.agent.wait("event", 10, type="DISCONNECTED", k=k)
+    subset(w.since(before), {"connections_lost": 1})
+
+
+# --- single QPs ------------------------------------------------------------------
+
+def link(w):
+    return w.dev + "/1"
+
+
+def bind(w, qpn):
+    run("rdma", "statistic", "qp", "bind", "link", link(w), "lqpn", str(qpn))
+    return [row for row in w.qp_counters() if qpn in row.get("lqpn", [])][0]["cntn"]
+
+
+def counter(w, cntn):
+    return [row for row in w.qp_counters() if row["cntn"] == cntn][0]
+
+
+@test
+def a_bound_qp_is_counted_apart_and_not_twice(w):
+    bound, other = w.pair(), w.pair()
+    total = w.counters()
+    cntn = bind(w, bound.qpn[bound.a])
+    bound.mix()
+    other.mix()
+    row = counter(w, cntn)
+    # Its own end only: what the active side sends and receives.
+    subset(row, {"tx_sends": 3, "tx_writes": 3, "tx_read_requests": 1, "tx_atomic_requests": 1,
+                 "tx_immediates": 1, "rx_read_responses": 1, "rx_atomic_responses": 1,
+                 "tx_messages": 9, "rx_messages": 2, "rx_sends": 0, "rx_bytes": 3000})
+    moved = w.since(total)
+    subset(moved, {"tx_messages": 2 * MIX_MESSAGES, "rx_messages": 2 * MIX_MESSAGES,
+                   "tx_bytes": 2 * MIX_BYTES})
+    run("rdma", "statistic", "qp", "unbind", "link", link(w), "cntn", str(cntn),
+        "lqpn", str(bound.qpn[bound.a]))
+    same(w.qp_counters(), [], "counters after the unbinding")
+    bound.mix()
+    subset(w.since(total), {"tx_messages": 3 * MIX_MESSAGES, "tx_bytes": 3 * MIX_BYTES})
+
+
+@test
+def one_counter_for_two_qps(w):
+    pair = w.pair()
+    cntn = bind(w, pair.qpn[pair.a])
+    run("rdma", "statistic", "qp", "bind", "link", link(w), "lqpn", str(pair.qpn[pair.p]),
+        "cntn", str(cntn))
+    pair.mix()
+    row = counter(w, cntn)
+    subset(row, {"tx_messages": MIX_MESSAGES, "rx_messages": MIX_MESSAGES, "rx_bytes": MIX_BYTES})
+    same(sorted(row["lqpn"]), sorted(pair.qpn.values()), "QPs of the counter")
+
+
+@test
+def a_qp_that_goes_leaves_its_counts_to_the_port(w):
+    pair = w.pair()
+    before = w.counters()
+    bind(w, pair.qpn[pair.a])
+    pair.mix()
+    pair.close()
+    w.pairs.remove(pair)
+    w.eventually(lambda: not w.qp_counters(), "the counter is gone")
+    subset(w.since(before), {"tx_messages": MIX_MESSAGES, "tx_bytes": MIX_BYTES})
+
+
+@test
+def qps_are_bound_by_themselves_in_auto_mode(w):
+    run("rdma", "statistic", "qp", "set", "link", link(w), "auto", "type", "on")
+    w.undo.append(lambda: run("rdma", "statistic", "qp", "set", "link", link(w), "auto", "off"))
+    pair = w.pair()
+    rows = w.qp_counters()
+    same(sorted(qpn for row in rows for qpn in row["lqpn"]), sorted(pair.qpn.values()), "QPs")
+    before = w.counters()
+    pair.mix()
+    subset(w.since(before), {"tx_messages": MIX_MESSAGES})
+    pair.close()
+    w.pairs.remove(pair)
+    subset(w.since(before), {"tx_messages": MIX_MESSAGES})
+
+
+@test
+def counters_can_be_bound_and_let_go_under_traffic(w):
+    pair = w.pair()
+    before = w.counters()
+    sent, end = 0, time.monotonic() + 1
+    while time.monotonic() < end:
+        cntn = bind(w, pair.qpn[pair.a])
+        pair.send()
+        run("rdma", "statistic", "qp", "unbind", "link", link(w), "cntn", str(cntn),
+            "lqpn", str(pair.qpn[pair.a]))
+        pair.send()
+        sent += 2
+    at_least(sent, 4, "rounds")
+    subset(w.since(before), {"tx_sends": sent, "rx_sends": sent, "tx_bytes": 100 * sent})

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Files under /sys/class/infiniband/NAME/weft: what they take, what they do."""
+
+import errno
+import os
+import time
+
+from world import FLUSH, at_least, manual_table, same, test
+from wirepeer import mpa, peer
+
+NONSENSE = ("", "\n", "x", "1x", "-1", "0x", "1 2", "4294967296", "18446744073709551616", "1.5")
+
+
+def documented():
+    """name: (default, least, most, zero too)"""
+    found = {}
+    for name, default, values, *_ in manual_table("Knobs"):
+        least, _, most = values.replace("0 or ", "").partition(" to ")
+        found[name.strip("`")] = (default, least, most, values.startswith("0 or "))
+    return found
+
+
+def refused(w, name, text):
+    was = w.knob(name)
+    try:
+        w.write_knob(name, text)
+    except OSError as error:
+        same(error.errno, errno.EINVAL, "%s=%r" % (name, text))
+    else:
+        # an empty write does not reach the file at all
+        if text:
+            raise AssertionError("%s takes %r" % (name, text))
+    same(w.knob(name), was, "%s after %r" % (name, text))
+
+
+@test
+def every_knob_is_in_the_manual_with_its_default(w):
+    same(sorted(os.listdir(w.knob_file(""))), sorted(documented()), "knobs")
+    for name, (default, *_) in documented().items():
+        same(w.knob(name), default, name)
+
+
+@test
+def knobs_take_their_range_and_nothing_else(w):
+    for name, (default, least, most, zero) in documented().items():
+        if not least.isdigit():
+            continue
+        for value in [int(least), int(most)] + [0] * zero:
+            w.write_knob(name, "%d\n" % value)
+            same(w.knob(name), str(value), name)
+        for value in [int(least) - 1] * (not zero or int(least) > 1) + [int(most) + 1]:
+            refused(w, name, str(value))
+        for text in NONSENSE:
+            refused(w, name, text)
+        w.write_knob(name, default)
+
+
+@test
+def congestion_takes_what_tcp_knows(w):
+    w.undo.append(lambda: w.write_knob("congestion", "default"))
+    w.write_knob("congestion", "reno\n")
+    same(w.knob("congestion"), "reno", "congestion")
+    for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic"):
+        refused(w, "congestion", text)
+    w.write_knob("congestion", "default")
+    same(w.knob("congestion"), "default", "congestion")
+
+
+# --- start-up --------------------------------------------------------------------
+
+def terms(w, **want):
+    row = w.pair().row
+    pair = w.pairs[-1]
+    for k in (pair.a, pair.p):
+        for name, value in want.items():
+            same(row(k)["drv_" + name], value, name)
+    pair.mix()
+
+
+@test
+def crc_off_markers_and_revision_reach_the_connection(w):
+    w.turn("crc", 0)
+    terms(w, crc=0, markers_tx=0)
+    w.turn("markers", 1)
+    terms(w, crc=0, markers_tx=1, markers_rx=1)
+    w.turn("revision", 1)
+    terms(w, mpa_revision=1, mpa_enhanced=0, rtr="none")
+
+
+@test
+def kind_of_rtr_and_peer_to_peer_reach_the_connection(w):
+    for bits, name in ((1, "send"), (2, "write"), (4, "read")):
+        w.turn("rtr", bits)
+        terms(w, rtr=name)
+    w.turn("p2p", 0)
+    terms(w, rtr="none", mpa_revision=2)
+
+
+@test
+def crc_require_refuses_a_peer_without(w):
+    w.turn("crc", 2)
+    terms(w, crc=1)
+    before = w.counters()
+    wire = w.wire()
+    wire.send_request(c=0)
+    wire.expect_end()
+    same(w.since(before).get("connections_refused"), 1, "connections_refused")
+    wire = w.wire()
+    wire.send_request(c=1)
+    w.agent.cmd("reject", k=w.asked())
+    same(wire.read_reply().r, 1, "reject")
+
+
+@test
+def crc_require_refuses_a_responder_without(w):
+    w.turn("crc", 2)
+    for c, event in ((0, False), (1, True)):
+        k, wire = connecting(w)
+        request = wire.read_request()
+        same(request.c, 1, "C of the request")
+        wire.send_reply(c=c, rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
+        if event:
+            w.agent.wait("event", 10, type="ESTABLISHED", k=k)
+        else:
+            failed(w, k)
+
+
+@test
+def read_depths_are_limited(w):
+    w.turn("ird_max", 2)
+    terms(w, ird=2, ord=2)
+    w.turn("ird_max", 1024)
+    w.turn("ord_max", 3)
+    terms(w, ird=4, ord=3)
+
+
+@test
+def private_data_is_limited(w):
+    w.turn("private_data_max", 4)
+    k, _ = w.active()
+    w.agent.cmd("connect", k=k, pdata="0102030405")
+    failed(w, k)
+    k, _ = w.active()
+    w.agent.cmd("connect", k=k, pdata="01020304")
+    same(w.agent.wait("event", 10, type="CONNECT_REQUEST")["pdata"], "01020304", "private data")
+
+
+# --- deadlines -------------------------------------------------------------------
+
+def connecting(w):
+    """An end of the agent that connects to a plain TCP listener."""
+    listener = peer.Listener(w.addr, timeout=10 * w.slow)
+    w.peers.append(listener)
+    k, _ = w.active(port=listener.port)
+    w.agent.cmd("connect", k=k)
+    wire = listener.accept()
+    w.peers.append(wire)
+    return k, wire
+
+
+def failed(w, k):
+    """The connect has failed: how does not matter here."""
+    def event():
+        w.agent.cmd("sync")
+        return any(line["kind"] == "event" and line.get("k") == k for line in w.agent.lines)
+
+    w.eventually(event, "an event")
+    found = w.agent.wait("event", 1, k=k)
+    same(found["type"] in ("REJECTED", "UNREACHABLE", "CONNECT_ERROR"), True, found["type"])
+    return found
+
+
+class Clock:
+    """Something that a deadline of 300 ms ends, and the default would not."""
+
+    def __init__(self, w, knob):
+        w.turn(knob, 300)
+        self.w, self.began = w, time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if exc[0]:
+            return
+        took = time.monotonic() - self.began
+        at_least(took, 0.25, "seconds")
+        if took > 2.5 * self.w.slow:
+            raise AssertionError("it took %.1f s" % took)
+
+
+@test
+def connect_ms_ends_what_nobody_answers(w):
+    nobody = w.addr.rsplit(".", 1)[0] + ".99"
+    k, _ = w.active(addr=nobody, port=1)
+    with Clock(w, "connect_ms"):
+        w.agent.cmd("connect", k=k)
+        failed(w, k)
+
+
+@test
+def request_ms_ends_a_silent_initiator(w):
+    before = w.counters()
+    with Clock(w, "request_ms"):
+        w.wire().expect_end()
+    same(w.since(before).get("connections_refused"), None, "a silent one is not refused")
+
+
+@test
+def decision_ms_ends_what_the_consumer_leaves_undecided(w):
+    with Clock(w, "decision_ms"):
+        wire = w.wire()
+        wire.send_request()
+        w.asked()
+        wire.expect_end()
+
+
+@test
+def reply_ms_ends_a_silent_responder(w):
+    with Clock(w, "reply_ms"):
+        k, wire = connecting(w)
+        wire.read_request()
+        same(failed(w, k)["status"] != 0, True, "status")
+
+
+@test
+def rtr_ms_ends_an_initiator_that_never_gets_ready(w):
+    with Clock(w, "rtr_ms"):
+        wire = w.wire()
+        wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
+        w.taken()
+        wire.read_reply()
+        wire.expect_end()
+
+
+@test
+def goodbye_ms_ends_a_peer_that_does_not_close(w):
+    wire = w.wire()
+    wire.send_request()
+    k, _ = w.taken()
+    wire.read_reply()
+    wire.full_operation(True)
+    for wr in (1, 2):
+        w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
+    wire.send(b"x")
+    w.agent.wait("wc", 10, k=k, wr=1, status=0)
+    with Clock(w, "goodbye_ms"):
+        w.agent.cmd("disconnect", k=k)
+        w.agent.wait("wc", 10, k=k, wr=2, status=FLUSH)

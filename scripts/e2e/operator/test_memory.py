@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Queue memory is charged to the memory cgroup of the process that asks."""
+
+import os
+
+from agent import Agent
+from world import Skip, at_least, run, test
+
+CGROUPS = "/sys/fs/cgroup"
+MEGABYTE = 1 << 20
+
+
+def controllers():
+    if not os.path.exists(CGROUPS + "/cgroup.controllers"):
+        run("mount", "-t", "cgroup2", "cgroup2", CGROUPS)
+    with open(CGROUPS + "/cgroup.controllers", encoding="ascii") as file:
+        return file.read().split()
+
+
+class Group:
+    """A memory cgroup with a limit."""
+
+    def __init__(self, megabytes):
+        if "memory" not in controllers():
+            raise Skip("this kernel has no memory cgroups")
+        self.path = CGROUPS + "/weft-operator"
+        with open(CGROUPS + "/cgroup.subtree_control", "w", encoding="ascii") as file:
+            file.write("+memory")
+        os.mkdir(self.path)
+        with open(self.path + "/memory.max", "w", encoding="ascii") as file:
+            file.write("%dM" % megabytes)
+
+    def used(self):
+        with open(self.path + "/memory.current", encoding="ascii") as file:
+            return int(file.read())
+
+    def agent(self, w):
+        enter = "echo $$ >%s/cgroup.procs; exec %s" % (self.path, w.args.agent[0])
+        agent = Agent(["/bin/sh", "-c", enter], w.slow)
+        agent.cmd("dev", name=w.dev)
+        return agent
+
+    def close(self):
+        os.rmdir(self.path)
+
+
+@test
+def queue_memory_is_charged_to_who_asks(w):
+    group = Group(200)
+    agent = group.agent(w)
+    try:
+        before = group.used()
+        cqe = agent.cmd("cq", name="large", depth=100000)["cqe"]
+        grown = group.used() - before
+        at_least(grown, cqe * 32, "octets charged for %d entries" % cqe)
+        agent.cmd("dropcq", name="large")
+        w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
+    finally:
+        agent.close()
+        group.close()

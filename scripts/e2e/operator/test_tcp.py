@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Knobs of TCP, seen by ss and on the wire; type of service; retransmissions."""
+
+import re
+import socket
+import struct
+import time
+
+from world import at_least, run, same, test
+
+ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
+
+
+def both(w, pattern):
+    """What ss shows of either end matches, and the connection works."""
+    pair = w.pair()
+    for k in (pair.a, pair.p):
+        text = w.ss(pair.row(k))
+        if not re.search(pattern, text):
+            raise AssertionError("no %r in %s" % (pattern, text))
+    pair.send(5000)
+
+
+@test
+def congestion_control_of_both_ends(w):
+    with open("/proc/sys/net/ipv4/tcp_congestion_control", encoding="ascii") as file:
+        usual = file.read().strip()
+    both(w, r"\b%s\b" % usual)
+    w.turn("congestion", "reno")
+    both(w, r"\breno\b")
+
+
+@test
+def keepalive_of_both_ends(w):
+    w.turn("keepalive_interval_s", 7)
+    w.turn("keepalive_probes", 3)
+    w.turn("keepalive_idle_s", 90)
+    both(w, r"timer:\(keepalive,1min")
+
+
+@test
+def buffers_of_both_ends(w):
+    w.turn("sndbuf", 100000)
+    w.turn("rcvbuf", 150000)
+    # The kernel doubles what it is given, for its own overhead.
+    both(w, r"skmem:\(r\d+,rb300000,t\d+,tb200000,")
+
+
+class Sniffer:
+    """Type of service of every packet of a TCP port on lo."""
+
+    def __init__(self, ethertype, port):
+        self.ethertype, self.port, self.seen = ethertype, port, []
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ethertype))
+        self.sock.bind(("lo", ethertype))
+
+    def packets(self):
+        self.sock.settimeout(0.3)
+        try:
+            while True:
+                self.look(self.sock.recv(128))
+        except socket.timeout:
+            return self.seen
+
+    def look(self, data):
+        if self.ethertype == ETH_P_IP:
+            tos, proto, tcp = data[1], data[9], data[4 * (data[0] & 15):]
+        else:
+            tos, proto = struct.unpack(">H", data[:2])[0] >> 4 & 255, data[6]
+            tcp = data[40:]
+        ports = struct.unpack(">HH", tcp[:4])
+        if proto == socket.IPPROTO_TCP and self.port in ports:
+            self.seen.append((ports[1] == self.port, tos, tcp[13]))
+
+
+def traffic_class(w, ethertype, addr, tos, **fields):
+    """Octets of the packets to and from the listener, SYN and data apart."""
+    sniffer = Sniffer(ethertype, w.port)
+    pair = w.pair(addr, tos=tos, **fields)
+    pair.send(1000)
+    seen = sniffer.packets()
+    at_least(len(seen), 4, "packets")
+    w.pairs.remove(pair)
+    pair.close()
+    sniffer.sock.close()
+    return ({t for to, t, flags in seen if to and flags & 2},
+            {t for to, t, flags in seen if to and not flags & 2},
+            {t for to, t, flags in seen if not to})
+
+
+@test
+def rdma_set_option_reaches_every_packet(w):
+    for ethertype, addr in ((ETH_P_IP, w.addr), (ETH_P_IPV6, w.addr6)):
+        syn, data, _ = traffic_class(w, ethertype, addr, 0xB8)
+        same((syn, data), ({0xB8}, {0xB8}), addr)
+        syn, data, _ = traffic_class(w, ethertype, addr, None)
+        same((syn, data), ({0}, {0}), addr)
+
+
+@test
+def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
+    w.turn("tos", 0x48)
+    syn, data, _ = traffic_class(w, ETH_P_IP, w.addr, None)
+    same((syn, data), ({0x48}, {0x48}), "the operator's")
+    syn, data, _ = traffic_class(w, ETH_P_IP, w.addr, 0xB8)
+    same((syn, data), ({0xB8}, {0xB8}), "the consumer's")
+    # A listener has the value of the time it was opened.
+    k = w.agent.cmd("listen", addr=w.addr, port=w.port + 1000)["k"]
+    w.own.append(k)
+    w.port += 1000
+    try:
+        _, _, back = traffic_class(w, ETH_P_IP, w.addr, None)
+    finally:
+        w.port -= 1000
+    same(back, {0x48}, "of the responder")
+
+
+def cut(w):
+    run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "100%")
+    w.undo.append(lambda: run("tc", "qdisc", "del", "dev", "lo", "root"))
+
+
+@test
+def user_timeout_ends_a_connection_that_hears_nothing(w):
+    w.turn("user_timeout_ms", 1500)
+    pair = w.pair()
+    pair.send()
+    pair.recv()
+    before = w.counters()
+    cut(w)
+    began = time.monotonic()
+    pair.post(pair.a, "send", sge="mr:0:100")
+    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
+    took = time.monotonic() - began
+    at_least(took, 1.2, "seconds")
+    same(took < 8 * w.slow, True, "%.1f s" % took)
+    moved = w.since(before)
+    same(moved.get("connections_lost"), 1, "connections_lost")
+    at_least(moved.get("tcp_retransmits", 0), 1, "tcp_retransmits")
+    at_least(moved.get("tcp_retransmit_bytes", 0), 100, "tcp_retransmit_bytes")
+
+
+@test
+def retransmissions_are_seen_while_the_connection_lives(w):
+    pair = w.pair()
+    pair.send()
+    before = w.counters()
+    run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "100%")
+    try:
+        got = pair.recv()
+        pair.post(pair.a, "send", sge="mr:0:100")
+        w.eventually(lambda: w.since(before).get("tcp_retransmits", 0) >= 1, "a retransmission")
+        at_least(pair.row(pair.a)["drv_tcp_retransmits"], 1, "of the QP")
+        same(pair.row(pair.a)["drv_tcp_unacked"] >= 1, True, "unacknowledged")
+    finally:
+        run("tc", "qdisc", "del", "dev", "lo", "root")
+    pair.wc(pair.p, got)

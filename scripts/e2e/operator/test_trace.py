@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Tracepoints, through tracefs: each message once, each step in order."""
+
+import os
+import re
+
+from world import MIX_KINDS, MIX_MESSAGES, manual_table, same, test
+
+TRACING = "/sys/kernel/tracing"
+EVENTS = TRACING + "/events/weft"
+LINE = re.compile(r": (weft_\w+): (.*)$")
+OPCODES = {"sends": "send", "writes": "write", "read_requests": "read-request",
+           "read_responses": "read-response", "atomic_requests": "atomic-request",
+           "atomic_responses": "atomic-response", "immediates": "imm"}
+
+
+def write(name, text):
+    with open("%s/%s" % (TRACING, name), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+class Trace:
+    """Everything of weft, from the beginning to the end of a block."""
+
+    def __init__(self, w):
+        self.w, self.found = w, []
+
+    def __enter__(self):
+        write("trace", "")
+        write("events/weft/enable", "1")
+        return self
+
+    def __exit__(self, *exc):
+        write("events/weft/enable", "0")
+        with open(TRACING + "/trace", encoding="ascii", errors="replace") as file:
+            for text in file:
+                match = LINE.search(text)
+                if match:
+                    fields = dict(word.split("=", 1) for word in match.group(2).split())
+                    self.found.append((match.group(1), fields))
+
+    def all(self, name, **match):
+        return [f for n, f in self.found if n == name and all(f[k] == str(v)
+                                                              for k, v in match.items())]
+
+
+def ifindex():
+    with open("/sys/class/net/wd0/ifindex", encoding="ascii") as file:
+        return int(file.read())
+
+
+@test
+def every_tracepoint_is_in_the_manual(w):
+    same(sorted(n for n in os.listdir(EVENTS) if os.path.isdir("%s/%s" % (EVENTS, n))),
+         sorted(row[0].strip("`") for row in manual_table("Tracepoints")), "tracepoints")
+
+
+@test
+def traces_agree_with_the_counters(w):
+    pair = w.pair()
+    before = w.counters()
+    with Trace(w) as trace:
+        pair.mix()
+        moved = w.since(before)
+    for way, name in (("tx", "weft_message_sent"), ("rx", "weft_message_received")):
+        same(len(trace.all(name, ifindex=ifindex())), moved[way + "_messages"], name)
+        for kind, opcode in OPCODES.items():
+            same(len(trace.all(name, opcode=opcode)), moved["%s_%s" % (way, kind)], opcode)
+        lengths = sorted(int(f["length"]) for f in trace.all(name, opcode="write"))
+        same(lengths, [200, 5000, 5000], "lengths of Writes")
+        msns = [int(f["msn"]) for f in trace.all(name, opcode="send")]
+        same(msns, list(range(msns[0], msns[0] + 5, 1))[:1] + msns[1:], "MSNs")
+        same(msns, sorted(set(msns)), "MSNs grow")
+    kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged")}
+    same(kicks, {how: moved.get("kicks_" + how, 0) for how in kicks}, "kicks")
+    same(sum(MIX_KINDS.values()), MIX_MESSAGES, "messages")
+    sends = trace.all("weft_send_done", qpn=pair.qpn[pair.a])
+    same(len(sends), 8, "sends done")
+    same({f["status"] for f in sends}, {"0"}, "their status")
+    same(len(trace.all("weft_receive_done", qpn=pair.qpn[pair.p])), 4, "receives done")
+
+
+@test
+def a_life_is_traced_step_by_step(w):
+    with Trace(w) as trace:
+        pair = w.pair()
+        w.agent.cmd("disconnect", k=pair.a)
+        for k in (pair.a, pair.p):
+            w.agent.wait("event", 10, type="DISCONNECTED", k=k)
+        pair.close()
+        w.pairs.remove(pair)
+    for qpn in pair.qpn.values():
+        steps = trace.all("weft_qp_step", qpn=qpn)
+        same((steps[0]["event"], steps[0]["from"], steps[0]["to"]), ("started", "idle", "rts"),
+             "first step")
+        same(steps[-1]["to"], "error", "last state")
+        for one, other in zip(steps, steps[1:]):
+            same(other["from"], one["to"], "steps of a QP")
+    handles = {f["handle"] for f in trace.all("weft_conn_step")} - {"0"}
+    same(len(handles), 2, "connections")
+    for handle in handles:
+        steps = trace.all("weft_conn_step", handle=handle)
+        same("running" in [f["to"] for f in steps], True, "runs")
+        same(steps[-1]["to"], "closed", "last state")
+        for one, other in zip(steps, steps[1:]):
+            same(other["from"], one["to"], "steps of a connection")
+
+
+@test
+def a_fault_is_traced_at_both_ends(w):
+    pair = w.pair()
+    with Trace(w) as trace:
+        pair.post(pair.a, "send", sge="mr:0:10")
+        w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
+    want = {"layer": "1", "type": "2", "code": "0x02"}
+    for name, qpn in (("weft_fault", pair.qpn[pair.p]),
+                      ("weft_peer_terminated", pair.qpn[pair.a])):
+        found = trace.all(name, qpn=qpn)
+        same(len(found), 1, name)
+        same({key: found[0][key] for key in want}, want, name)
+
+
+@test
+def nothing_is_traced_when_nobody_asks(w):
+    pair = w.pair()
+    write("trace", "")
+    pair.mix()
+    with open(TRACING + "/trace", encoding="ascii", errors="replace") as file:
+        same([text for text in file if "weft" in text], [], "lines")
