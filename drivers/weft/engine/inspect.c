@@ -7,6 +7,8 @@
  */
 #include "engine/inspect.h"
 
+#include <linux/jiffies.h>
+
 #include "base/counters.h"
 #include "engine/stream_state.h"
 #include "net/tcpsock.h"
@@ -126,14 +128,18 @@ static void harvest_one(struct weft_stream *st)
 /**
  * weft_stream_harvest_all - harvest all streams of a device
  * @index: of the device
+ * @max_age: jiffies since the last time that make it worth while
  *
  * Context: process.
  */
-void weft_stream_harvest_all(struct weft_stream_index *index)
+void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age)
 {
 	struct weft_stream *st;
 	unsigned long qpn;
 
+	if (time_before(jiffies, READ_ONCE(index->harvested) + max_age))
+		return;
+	WRITE_ONCE(index->harvested, jiffies);
 	xa_for_each(&index->xa, qpn, st) {
 		st = weft_stream_find(index, qpn);
 		if (!st)

@@ -70,7 +70,7 @@ void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out);
 void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out);
 
 void weft_stream_harvest(struct weft_stream *st);
-void weft_stream_harvest_all(struct weft_stream_index *index);
+void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age);
 void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to);
 
 #endif

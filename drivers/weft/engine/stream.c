@@ -6,6 +6,7 @@
  */
 #include "engine/stream.h"
 
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -49,6 +50,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
+	index->harvested = jiffies;
 }
 
 void weft_stream_index_destroy(struct weft_stream_index *index)

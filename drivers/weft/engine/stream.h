@@ -28,11 +28,13 @@ struct weft_stream;
  * @next: number to try next
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
+ * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
 	struct xarray xa;
 	u32 next;
 	u32 goodbye;
+	unsigned long harvested;
 };
 
 enum weft_stream_event {

@@ -18,6 +18,9 @@
 #include "verbs/qp.h"
 #include "verbs/stats.h"
 
+/* The core asks each counter once per value when it sums them up for a port. */
+#define HARVEST_AGE	(HZ / 10)
+
 /**
  * struct counter - what stands behind a counter of the core
  * @list: in weft_device.qp_counters
@@ -153,7 +156,7 @@ int weft_counter_update_stats(struct rdma_counter *counter)
 	struct weft_device *dev = to_weft_dev(counter->device);
 	struct counter *c;
 
-	weft_stream_harvest_all(&dev->streams);
+	weft_stream_harvest_all(&dev->streams, HARVEST_AGE);
 	mutex_lock(&dev->qp_counters_lock);
 	c = find(dev, counter);
 	if (c)
