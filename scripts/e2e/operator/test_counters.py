@@ -42,14 +42,17 @@ def messages_are_counted_by_kind_exactly(w):
 @test
 def large_messages_are_counted_in_segments(w):
     pair = w.pair()
-    before = w.counters()
+    before, room = w.counters(), [pair.row(pair.a)["drv_mulpdu"] - 14]
     pair.one("write", sge="mr:0:65536", **pair.remote())
     pair.send(100)
     moved = w.since(before)
-    mulpdu = pair.row(pair.a)["drv_mulpdu"]
-    segments = -(-65536 // (mulpdu - 14)) + 1
-    subset(moved, {"tx_messages": 2, "tx_bytes": 65636, "tx_segments": segments,
-                   "rx_segments": segments})
+    subset(moved, {"tx_messages": 2, "tx_bytes": 65636, "rx_segments": moved["tx_segments"]})
+    # TCP's segments may grow with the peer's window, and FPDUs with them.
+    room.append(pair.row(pair.a)["drv_mulpdu"] - 14)
+    most, least = (-(-65536 // octets) + 1 for octets in sorted(room))
+    at_least(moved["tx_segments"], least, "segments")
+    at_least(most, moved["tx_segments"], "segments at most")
+    at_least(least, 3, "segments")
 
 
 @test

@@ -12,12 +12,11 @@ ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
 
 
 def both(w, pattern):
-    """What ss shows of either end matches, and the connection works."""
+    """What ss shows of either end matches, once TCP rests, and the connection works."""
     pair = w.pair()
     for k in (pair.a, pair.p):
-        text = w.ss(pair.row(k))
-        if not re.search(pattern, text):
-            raise AssertionError("no %r in %s" % (pattern, text))
+        w.eventually(lambda k=k: re.search(pattern, w.ss(pair.row(k))),
+                     "%s in %s" % (pattern, w.ss(pair.row(k))), 3)
     pair.send(5000)
 
 
