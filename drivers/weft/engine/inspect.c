@@ -12,8 +12,21 @@
 #include "base/counters.h"
 #include "engine/stream_state.h"
 #include "net/tcpsock.h"
+#include "ring/sendq.h"
 
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
+
+/* Context: any. The values may change while they are read. */
+void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
+{
+	*out = (struct weft_stream_info){
+		.state = READ_ONCE(st->state),
+		.ird = st->ird,
+		.ord = st->ord,
+		.mulpdu = st->tx.sock.mulpdu,
+		.sq_drained = !weft_sendq_pending(st->cfg.sq),
+	};
+}
 
 /**
  * weft_stream_why - why it failed

@@ -11,6 +11,7 @@
 #include "net/tcpinfo.h"
 #include "proto/fault.h"
 #include "proto/mpa_start.h"
+#include "proto/qp_fsm.h"
 
 struct weft_counters;
 struct weft_stream;
@@ -18,6 +19,15 @@ struct weft_stream_index;
 
 /* Untagged queues of DDP, which an MSN each counts messages on. */
 #define WEFT_STREAM_QUEUES	4
+
+/* A snapshot for query_qp and resource tracking. */
+struct weft_stream_info {
+	enum weft_qp_state state;
+	u32 ird;
+	u32 ord;
+	u32 mulpdu;
+	bool sq_drained;
+};
 
 /**
  * struct weft_stream_end - why a stream failed
@@ -66,6 +76,7 @@ struct weft_stream_details {
 	struct weft_tcp_facts tcp;
 };
 
+void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);
 void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out);
 void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out);
 

@@ -538,18 +538,3 @@ void weft_stream_kick_atomic(struct weft_stream *st)
 	trace_weft_kick(st->cfg.ifindex, st->qpn, 1);
 	queue_work(weft_stream_wq, &st->tx_work);
 }
-
-/* Context: any. The values may change while they are read. */
-void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
-{
-	*out = (struct weft_stream_info){
-		.state = READ_ONCE(st->state),
-		.ird = st->ird,
-		.ord = st->ord,
-		.mulpdu = st->tx.sock.mulpdu,
-		.crc = st->tx.sock.crc,
-		.markers_tx = st->tx.sock.markers,
-		.markers_rx = st->rx.sock.markers,
-		.sq_drained = !weft_sendq_pending(st->cfg.sq),
-	};
-}

@@ -90,18 +90,6 @@ struct weft_stream_config {
 	void *owner;
 };
 
-/* A snapshot for query_qp and resource tracking. */
-struct weft_stream_info {
-	enum weft_qp_state state;
-	u32 ird;
-	u32 ord;
-	u32 mulpdu;
-	bool crc;
-	bool markers_tx;
-	bool markers_rx;
-	bool sq_drained;
-};
-
 int weft_stream_workqueue_init(void);
 void weft_stream_workqueue_exit(void);
 
@@ -129,6 +117,5 @@ void weft_stream_abort(struct weft_stream *st);
 
 void weft_stream_kick(struct weft_stream *st);
 void weft_stream_kick_atomic(struct weft_stream *st);
-void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);
 
 #endif
