@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Start-up frames, weft as initiator. RFC 5044, 7.1; RFC 6581."""
 
-from harness import STATE_RTS, AgentError, NotSeen, pattern, test
+import os
+
+from harness import STATE_RTS, AgentError, NotSeen, Skip, pattern, test
 from wirepeer import ddp, mpa, rdmap
 
 DEPTH = mpa.NOT_NEGOTIATED
@@ -254,3 +256,42 @@ def the_start_up_is_limited_in_time(f):
 def an_rtr_is_waited_for_only_so_long(f):
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
     link.peer.expect_end(timeout=20)
+
+
+class Shortage:
+    """No allocation of a size succeeds, if the kernel can do that on purpose."""
+
+    FAULT = "/sys/kernel/debug/failslab"
+    SETTINGS = {"probability": ("100", "0"), "times": ("-1", "1"), "interval": ("1", "1"),
+                "verbose": ("0", "0"), "ignore-gfp-wait": ("N", "Y"), "cache-filter": ("Y", "N")}
+
+    def __init__(self, cache):
+        self.cache = "/sys/kernel/slab/%s/failslab" % cache
+        if not (os.path.exists(self.FAULT) and os.path.exists(self.cache)):
+            raise Skip("this kernel cannot fail an allocation on purpose")
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+
+    def __enter__(self):
+        self.write(self.cache, "1")
+        for name, (on, _) in reversed(self.SETTINGS.items()):
+            self.write("%s/%s" % (self.FAULT, name), on)
+
+    def __exit__(self, *exc):
+        for name, (_, off) in self.SETTINGS.items():
+            self.write("%s/%s" % (self.FAULT, name), off)
+        self.write(self.cache, "0")
+
+
+@test("CM-070")
+def no_memory_for_the_stream_is_told_the_responder(f):
+    # Queues of 16 requests each way take 3 KB; nobody else needs such a piece now.
+    shortage = Shortage("kmalloc-4k")
+    link = f.dialed(ird=16, ord=16)
+    with shortage:
+        link.peer.send_reply(rev=2, enhanced=mpa.Enhanced(16, 16, 1, 0, 1, 0))
+        link.peer.full_operation(False)
+        link.peer.expect_terminate(2, 0, 5)
