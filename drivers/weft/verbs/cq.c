@@ -30,12 +30,19 @@ static void report_overflow(struct work_struct *work)
 		cq->ib.event_handler(&ev, cq->ib.cq_context);
 }
 
-static void on_completion(void *owner)
+static void call_handler(void *owner)
 {
 	struct weft_ibcq *cq = owner;
 
 	if (cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+static void call_handler_on_vector(void *owner)
+{
+	struct weft_ibcq *cq = owner;
+
+	weft_vector_fire(&cq->vector);
 }
 
 /* Whoever posts may hold locks; that is no place for the owner's code. */
@@ -46,8 +53,14 @@ static void on_overflow(void *owner)
 	schedule_work(&cq->overflow_work);
 }
 
-static const struct weft_cq_events events = {
-	.completion = on_completion,
+/* A process is only woken, and that can be done anywhere. */
+static const struct weft_cq_events user_events = {
+	.completion = call_handler,
+	.overflow = on_overflow,
+};
+
+static const struct weft_cq_events kernel_events = {
+	.completion = call_handler_on_vector,
 	.overflow = on_overflow,
 };
 
@@ -76,7 +89,8 @@ static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
 	int ret;
 
 	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_context(udata),
-			   &events, cq, &to_weft_dev(cq->ib.device)->counters);
+			   udata ? &user_events : &kernel_events, cq,
+			   &to_weft_dev(cq->ib.device)->counters);
 	if (ret)
 		return ret;
 	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
@@ -104,6 +118,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	if (ret)
 		return ret;
 	INIT_WORK(&cq->overflow_work, report_overflow);
+	weft_vector_init(&cq->vector, attr->comp_vector, call_handler, cq);
 	ret = init_queue(cq, attr, udata);
 	if (ret) {
 		weft_uncharge(&dev->num_cq);
@@ -263,4 +278,22 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 
 	waiting = weft_cq_arm(&to_weft_cq(ib)->cq, solicited ? WEFT_ARM_SOLICITED : WEFT_ARM_NEXT);
 	return waiting && (flags & IB_CQ_REPORT_MISSED_EVENTS);
+}
+
+/**
+ * weft_forget_qp - take a QP that is going away out of a queue
+ * @ib: its queue
+ * @qpn: its number; nothing posts for it any more
+ *
+ * A kernel consumer that polls later must not meet a QP that is gone, nor hear
+ * of it once it frees its queue. Context: may sleep.
+ */
+void weft_forget_qp(struct ib_cq *ib, u32 qpn)
+{
+	struct weft_ibcq *cq = to_weft_cq(ib);
+
+	if (cq->cq.user)
+		return;
+	weft_vector_sync(&cq->vector);
+	weft_cq_purge(&cq->cq, qpn);
 }

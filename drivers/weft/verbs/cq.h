@@ -9,16 +9,19 @@
 #include <rdma/ib_verbs.h>
 
 #include "ring/cq.h"
+#include "verbs/vector.h"
 
 /**
  * struct weft_ibcq - a completion queue
  * @ib: of the core
  * @cq: what streams post to
+ * @vector: where a kernel consumer hears of completions
  * @overflow_work: tells the owner that entries were lost, outside of any lock
  */
 struct weft_ibcq {
 	struct ib_cq ib;
 	struct weft_cq cq;
+	struct weft_vector vector;
 	struct work_struct overflow_work;
 };
 
@@ -32,5 +35,6 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata);
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);
 int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+void weft_forget_qp(struct ib_cq *ib, u32 qpn);
 
 #endif

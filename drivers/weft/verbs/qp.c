@@ -327,15 +327,6 @@ static void drop_ref(struct weft_qp *qp)
 		complete(&qp->unused);
 }
 
-/* A kernel consumer that polls later must not meet a QP that is gone. */
-static void purge(struct ib_cq *ib, u32 qpn)
-{
-	struct weft_cq *cq = &to_weft_cq(ib)->cq;
-
-	if (!cq->user)
-		weft_cq_purge(cq, qpn);
-}
-
 /* A process that is killed while it connects must not wait for the peer. */
 static void give_up_connecting(struct weft_qp *qp)
 {
@@ -354,8 +345,8 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);
 	wait_for_completion(&qp->unused);
-	purge(ib->send_cq, ib->qp_num);
-	purge(ib->recv_cq, ib->qp_num);
+	weft_forget_qp(ib->send_cq, ib->qp_num);
+	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);
 	weft_uncharge(&to_weft_dev(ib->device)->num_qp);
 	return 0;

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A hardware RNIC has an interrupt per completion vector, and consumers choose
+ * vectors to spread their work over the CPUs. Here the interrupt is a call to
+ * the vector's CPU. A process's queues need none of this: what notifies them
+ * only wakes the process, wherever it sleeps.
+ */
+#include "verbs/vector.h"
+
+#include <linux/bitops.h>
+#include <linux/bottom_half.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+
+/* The n-th CPU that is online now, counting round. */
+static int cpu_of(u32 vector)
+{
+	u32 n = vector % num_online_cpus();
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		if (!n--)
+			return cpu;
+	}
+	return cpumask_first(cpu_online_mask);
+}
+
+/* On the vector's CPU, as from an interrupt. */
+static void arrive(void *data)
+{
+	struct weft_vector *v = data;
+
+	clear_bit(0, &v->pending);
+	smp_mb__after_atomic();	/* what is posted from here on sends its own call */
+	v->notify(v->arg);
+	smp_mb__before_atomic(); /* pairs with weft_vector_sync() */
+	atomic_inc(&v->done);
+}
+
+/**
+ * weft_vector_init - choose the CPU
+ * @v: what to fill in
+ * @vector: number of a completion vector
+ * @notify: to be called there, in interrupt context, with @arg
+ * @arg: handed to @notify
+ *
+ * Context: any.
+ */
+void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *arg), void *arg)
+{
+	v->cpu = cpu_of(vector);
+	v->pending = 0;
+	atomic_set(&v->sent, 0);
+	atomic_set(&v->done, 0);
+	INIT_CSD(&v->csd, arrive, v);
+	v->notify = notify;
+	v->arg = arg;
+}
+
+/* False when the CPU has gone offline. */
+static bool send(struct weft_vector *v)
+{
+	if (test_and_set_bit(0, &v->pending))
+		return true;
+	atomic_inc(&v->sent);
+	if (!smp_call_function_single_async(v->cpu, &v->csd))
+		return true;
+	clear_bit(0, &v->pending);
+	atomic_inc(&v->done);
+	return false;
+}
+
+/**
+ * weft_vector_fire - notify on the vector's CPU, here if that is this one
+ * @v: from weft_vector_init()
+ *
+ * Notifications that meet one on its way are merged with it. A softirq that the
+ * consumer raises runs when this returns and does not wait for ksoftirqd.
+ *
+ * Context: any up to softirq.
+ */
+void weft_vector_fire(struct weft_vector *v)
+{
+	local_bh_disable();
+	if (raw_smp_processor_id() == v->cpu || !send(v))
+		v->notify(v->arg);
+	local_bh_enable();
+}
+
+/**
+ * weft_vector_sync - wait for the calls that were sent before
+ * @v: from weft_vector_init()
+ *
+ * Context: may sleep.
+ */
+void weft_vector_sync(struct weft_vector *v)
+{
+	int sent = atomic_read(&v->sent);
+
+	while (atomic_read(&v->done) - sent < 0)
+		usleep_range(10, 50);
+	smp_rmb();	/* pairs with arrive() */
+}
