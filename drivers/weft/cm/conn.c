@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
@@ -461,9 +462,11 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 	return false;
 }
 
+/* A storage consumer that reconnects holds up the very writes that free memory. */
 static void conn_work(struct work_struct *work)
 {
 	struct weft_conn *conn = container_of(work, struct weft_conn, work);
+	unsigned int noio = memalloc_noio_save();
 	enum weft_conn_event event;
 	unsigned long todo;
 
@@ -477,6 +480,7 @@ static void conn_work(struct work_struct *work)
 			break;
 	}
 	weft_conn_put(conn);
+	memalloc_noio_restore(noio);
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
@@ -137,6 +138,7 @@ static void adopt(struct weft_listener *l, struct weft_sock *s)
 static void accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, work.work);
+	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
 	struct weft_sock *s;
 	int ret;
 
@@ -147,6 +149,7 @@ static void accept_work(struct work_struct *work)
 	} while (!ret || ret == -ECONNABORTED);
 	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
 		queue_delayed_work(l->cm->wq, &l->work, TRY_AGAIN);
+	memalloc_noio_restore(noio);
 }
 
 static void knocked(void *owner)
