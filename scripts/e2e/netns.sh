@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Network namespaces: whose sockets are where, devices that move, namespaces that
+# end under load.
+. "$(dirname "$0")/lib.sh"
+
+suite netns <<'TOPOLOGY'
+  wa: va (10.77.0.1) weft on it --- veth --- wb: vb (10.77.0.2) weft on it
+TOPOLOGY
+
+# mode MODE: the kernel takes it only when no other namespace is left, and they
+# go in their own time.
+mode() {
+	local end=$((SECONDS + 20 * slow))
+	until rdma system set netns "$1" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.2
+	done
+}
+
+# fresh MODE: the topology anew, in that mode.
+fresh() {
+	cleanup || true
+	mode "$1"
+	topology_veth
+}
+
+before_test() { fresh shared; }
+
+after_test() {
+	idle || return 1
+	new_splats
+}
+
+# socket_in NAMESPACE PORT: is there a TCP socket with this port?
+socket_in() { ip netns exec "$1" cat /proc/net/tcp | grep -qE ":$(printf %04X "$2") "; }
+
+sockets_live_where_the_netdev_is() {
+	serve 7174 60 rping -s -a "$saddr4" -C 200000
+	start 60 "$tmp/client.log" "${cli[@]}" rping -c -a "$saddr4" -C 200000
+	for _ in $(seq 50); do
+		socket_in wb 7174 && break
+		sleep 0.1
+	done
+	socket_in wa 7174 || fail "no socket in the server's namespace"
+	socket_in wb 7174 || fail "no socket in the client's namespace"
+	grep -qE ":$(printf %04X 7174) " /proc/net/tcp && fail "a socket in the first namespace"
+	true
+}
+
+ping_between() {
+	serve 7174 60 rping -s -a "$saddr4" -v -C 3
+	client 60 rping -c -a "$saddr4" -v -C 3
+	served
+}
+
+shared_devices_are_seen_by_all() {
+	"${srv[@]}" rdma link | tee "$tmp/links"
+	expect "^link ${driver}[ab]/1" "$tmp/links" 2
+}
+
+exclusive() {
+	fresh exclusive
+	"${srv[@]}" rdma link | tee "$tmp/links"
+	expect "^link ${driver}a/1" "$tmp/links" 1
+	refuse "^link ${driver}b/1" "$tmp/links"
+	"${srv[@]}" ibv_devices | tee "$tmp/devices"
+	refuse "${driver}b" "$tmp/devices"
+	ping_between
+}
+
+# Back in the namespace of its netdev it works as before.
+device_moves() {
+	fresh exclusive
+	ip netns add wc
+	"${srv[@]}" rdma dev set "${driver}a" netns wc
+	ip netns exec wc rdma dev | tee "$tmp/there"
+	expect "${driver}a" "$tmp/there" 1
+	"${srv[@]}" rdma dev | tee "$tmp/here"
+	refuse "${driver}a" "$tmp/here"
+	ip netns exec wc rdma dev set "${driver}a" netns wa
+	ping_between
+	ip netns delete wc
+}
+
+moved_in_use() {
+	fresh exclusive
+	ip netns add wc
+	start 60 "$tmp/user" "${srv[@]}" "$tmp/removed" "$saddr4"
+	local user=$started rc=0
+	for _ in $(seq 100); do grep -q '^ready' "$tmp/user" && break; sleep 0.1; done
+	limit 20 "${srv[@]}" rdma dev set "${driver}a" netns wc
+	wait "$user" || rc=$?
+	cat "$tmp/user"
+	[ "$rc" -eq 0 ] || fail "its user ended with status $rc"
+	ip netns delete wc
+}
+
+# The netdev goes to another namespace: for the link that is its end.
+netdev_moves() {
+	ip netns add wc
+	limit 20 ip -n wa link set va netns wc
+	for _ in $(seq 50); do rdma link | grep -q "^link ${driver}a/" || break; sleep 0.1; done
+	rdma link | tee "$tmp/links"
+	refuse "^link ${driver}a/" "$tmp/links"
+	ip netns delete wc
+}
+
+# gone NAME: neither devices nor namespace are left behind by something hidden.
+gone() { ! rdma link | grep -qE "^link ${driver}[ab]/"; }
+
+deleted_under_load() {
+	serve 7174 60 rping -s -a "$saddr4" -C 1000000
+	start 60 "$tmp/client.log" "${cli[@]}" rping -c -a "$saddr4" -C 1000000
+	local client=$started
+	sleep 1
+	ip netns delete wa
+	# The name is gone; the namespace lives as long as somebody is in it.
+	sleep 1
+	kill -0 "$client" || fail "the client ended with the name"
+	pkill -KILL -x rping
+	wait 2>/dev/null || true
+	local end=$((SECONDS + 20 * slow))
+	until gone; do
+		[ "$SECONDS" -lt "$end" ] || { rdma link; fail "the namespace's device stays"; }
+		sleep 0.2
+	done
+}
+
+deleted_while_sockets_linger() {
+	serve 7174 60 rping -s -a "$saddr4" -C 1000000
+	start 60 "$tmp/client.log" "${cli[@]}" rping -c -a "$saddr4" -C 1000000
+	sleep 1
+	ip -n wa link set va down
+	pkill -KILL -x rping
+	wait 2>/dev/null || true
+	ip netns delete wa
+	ip netns delete wb
+	# TCP goes on sending to a peer that does not answer, and then lets go.
+	local end=$((SECONDS + 20 * slow))
+	until gone; do
+		[ "$SECONDS" -lt "$end" ] && sleep 0.5 && continue
+		rdma link
+		fail "a dead peer keeps the namespace"
+	done
+}
+
+compile removed >/dev/null
+t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
+t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
+t "exclusive mode: each namespace has its own, and they talk" exclusive
+t "rdma dev set netns, there and back" device_moves
+t "rdma dev set netns takes a device away from its users" moved_in_use
+t "the netdev moves: its link ends" netdev_moves
+t "a namespace is deleted under load" deleted_under_load
+t "a namespace is deleted while its connections are cut" deleted_while_sockets_linger
+cleanup
+mode shared
+finish

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# NFS over RDMA: the kernel's server and client, versions 4.1 and 3, every octet
+# compared, through silence, restarts and a deleted device.
+. "$(dirname "$0")/lib.sh"
+. "$here/storage.sh"
+
+suite nfs <<'TOPOLOGY'
+  client (rpcrdma) and nfsd --- wd0 (dummy, 10.77.0.1) --- lo
+TOPOLOGY
+
+export_dir=/srv/weft
+mnt=$tmp/mnt
+
+server_up() {
+	mount -t tmpfs nfs /var/lib/nfs
+	mkdir -p "$export_dir" /var/lib/nfs/{rpc_pipefs,v4recovery,sm,sm.bak} "$mnt"
+	touch /var/lib/nfs/{etab,rmtab,state}
+	mount -t tmpfs -o size=256m export "$export_dir"
+	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+	pgrep -x rpcbind >/dev/null || rpcbind -w
+	# Nobody has locks to reclaim.
+	echo 5 >/proc/fs/nfsd/nfsv4leasetime
+	echo 5 >/proc/fs/nfsd/nfsv4gracetime
+	exportfs -o rw,sync,insecure,no_root_squash,no_subtree_check,fsid=0 "10.77.0.0/24:$export_dir"
+	rpc.mountd
+	nfsd_up
+}
+
+nfsd_up() {
+	rpc.nfsd -U -T -N 4.2 4 2>/dev/null || rpc.nfsd 4
+	echo 'rdma 20049' >/proc/fs/nfsd/portlist
+	echo Y >/proc/fs/nfsd/v4_end_grace
+}
+
+nfsd_down() { rpc.nfsd 0; }
+
+# mount_nfs VERSION [OPTION]: as hard as mounts are by default.
+mount_nfs() {
+	local path=/ extra=
+	[ "$1" = 4.1 ] || path=$export_dir extra=,nolock,mountproto=tcp
+	limit 60 mount -t nfs -o "vers=$1,proto=rdma,port=20049$extra${2:+,$2}" "$addr4:$path" "$mnt"
+	grep " $mnt " /proc/mounts | tee "$tmp/mounts"
+	expect "vers=$1.*proto=rdma" "$tmp/mounts" 1
+}
+
+umount_nfs() { limit 60 umount "$mnt"; }
+
+before_test() {
+	wire_up
+	umount -f "$mnt"
+	rm -rf "${export_dir:?}"/*
+}
+
+copy_tree() {
+	tree "$tmp/tree"
+	mount_nfs "$1"
+	cp -r "$tmp/tree" "$mnt/copy"
+	umount_nfs
+	diff -r "$tmp/tree" "$export_dir/copy"
+	mount_nfs "$1"
+	diff -r "$tmp/tree" "$mnt/copy"
+	umount_nfs
+}
+
+verified() {
+	mount_nfs "$1" "${2:-}"
+	verified_io "$mnt/file" 120
+	# And through the page cache, where reads and writes have other sizes.
+	limit 120 fio --name=c --filename="$mnt/cached" --rw=randrw --bsrange=1k-300k --size=8m \
+		--ioengine=psync --verify=crc32c --verify_fatal=1 --verify_state_save=0 \
+		--fsync=16 --minimal
+	cmp "$mnt/file" "$export_dir/file"
+	umount_nfs
+}
+
+# load_through VERSION FUNCTION: verified I/O that has to survive it.
+load_through() {
+	local load
+	mount_nfs "$1"
+	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
+		mkdir -p \$tmp; verified_io $mnt/file 140 --time_based --runtime=16"
+	load=$started
+	sleep 3
+	"$2"
+	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
+	verified_io "$mnt/file" 60 --size=2m
+	cmp "$mnt/file" "$export_dir/file"
+	umount_nfs
+}
+
+silent_wire() {
+	wire_down
+	sleep 10
+	wire_up
+}
+
+server_restarts() {
+	nfsd_down
+	sleep 3
+	nfsd_up
+}
+
+# The operator's mistake, and his repentance. The server listens on whatever
+# device there is, so it need not be told.
+link_replaced() {
+	limit 30 rdma link delete "$dev"
+	sleep 2
+	rdma link add "$dev" type "$driver" netdev wd0
+}
+
+# A mount that need not wait for ever gets an error from a device that is gone.
+deleted_for_good() {
+	mount_nfs 4.1 soft,timeo=20,retrans=1
+	echo before >"$mnt/file"
+	limit 30 rdma link delete "$dev"
+	limit 60 dd if=/dev/zero of="$mnt/file" bs=4k count=1 conv=fsync 2>"$tmp/dd" &&
+		fail "written to a device that is gone"
+	cat "$tmp/dd"
+	limit 60 umount -f "$mnt"
+	rdma link add "$dev" type "$driver" netdev wd0
+	mount_nfs 4.1
+	expect '^before$' "$mnt/file" 1
+	umount_nfs
+}
+
+nothing_left() {
+	nfsd_down
+	idle_but_for_pools
+	limit 20 rdma link delete "$dev"
+}
+
+needs rpcrdma nfsd nfsv4 nfsv3 sch_netem
+topology_dummy
+server_up >"$tmp/server_up" 2>&1 || diagnose <"$tmp/server_up"
+t "version 4.1: a tree is copied there and back" copy_tree 4.1
+t "version 4.1: blocks of mixed sizes are written and verified" verified 4.1
+t "version 3: a tree is copied there and back" copy_tree 3
+long "version 3: blocks of mixed sizes are written and verified" verified 3
+long "pages by the megabyte: rsize and wsize of 1 MiB" verified 4.1 rsize=1048576,wsize=1048576
+t "ten seconds of silence on the wire under load" load_through 4.1 silent_wire
+long "the server is restarted under load" load_through 4.1 server_restarts
+t "the device is deleted and comes back under load" load_through 3 link_replaced
+t "the device is deleted for good: a soft mount gets errors" deleted_for_good
+t "nothing is left of client and server" nothing_left
+finish

@@ -1,0 +1,250 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# NVMe over Fabrics: the kernel's target and host, with every block verified, on
+# good days and on bad ones.
+. "$(dirname "$0")/lib.sh"
+. "$here/storage.sh"
+
+suite nvme <<'TOPOLOGY'
+  nvme-rdma and nvmet-rdma --- wd0 (dummy, 10.77.0.1) --- lo
+  subsystems t1 and t2 on null_blk disks in memory
+TOPOLOGY
+
+nvmet=/sys/kernel/config/nvmet
+host=nqn.2014-08.org.nvmexpress:uuid:7f7a8e0e-0000-4000-8000-000000000001
+
+subsystem() {
+	local dir=$nvmet/subsystems/$1
+	memory_disk "weft$1" 48
+	mkdir -p "$dir/namespaces/1"
+	echo 1 >"$dir/attr_allow_any_host"
+	echo "$disk" >"$dir/namespaces/1/device_path"
+	echo 1 >"$dir/namespaces/1/enable"
+}
+
+port_up() {
+	local port=$nvmet/ports/1 name
+	mkdir -p "$port"
+	echo rdma >"$port/addr_trtype"
+	echo ipv4 >"$port/addr_adrfam"
+	echo "$addr4" >"$port/addr_traddr"
+	echo 4420 >"$port/addr_trsvcid"
+	for name in t1 t2; do ln -s "$nvmet/subsystems/$name" "$port/subsystems/$name"; done
+}
+
+port_down() {
+	rm -f "$nvmet"/ports/1/subsystems/*
+	rmdir "$nvmet/ports/1"
+}
+
+target_down() {
+	local name
+	port_down
+	for name in t1 t2; do
+		echo 0 >"$nvmet/subsystems/$name/namespaces/1/enable"
+		rmdir "$nvmet/subsystems/$name/namespaces/1" "$nvmet/subsystems/$name"
+	done
+	memory_disks_gone
+}
+
+# controllers NQN: the ones connected to it.
+controllers() { grep -lx "$1" /sys/class/nvme/nvme*/subsysnqn 2>/dev/null | xargs -r -n1 dirname; }
+
+# connect NQN [OPTION]...: its namespace in $ns, its controller in $ctrl.
+connect() {
+	local nqn=$1
+	shift
+	limit 60 nvme connect -t rdma -a "$addr4" -s 4420 -n "$nqn" -q "$host" \
+		--nr-io-queues=2 --reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=5 "$@"
+	ctrl=$(controllers "$nqn" | tail -n 1)
+	until_true 20 namespace "$nqn"
+	ns=$(namespace "$nqn")
+}
+
+# namespace NQN: the block device that stands for it, whatever the paths to it.
+namespace() {
+	local dir head
+	for dir in /sys/class/nvme-subsystem/*; do
+		[ "$(cat "$dir/subsysnqn")" = "$1" ] || continue
+		for head in "$dir"/nvme*n1; do
+			[ -b "/dev/${head##*/}" ] && echo "/dev/${head##*/}" && return
+		done
+	done
+	return 1
+}
+
+disconnect() { limit 60 nvme disconnect -n "$1"; }
+
+live() { [ "$(cat "$ctrl/state")" = live ]; }
+
+before_test() {
+	wire_up
+	nvme disconnect-all
+}
+
+discovery() {
+	limit 60 nvme discover -t rdma -a "$addr4" -s 4420 -q "$host" | tee "$tmp/found"
+	expect '^subnqn: +t1$' "$tmp/found" 1
+	expect '^subnqn: +t2$' "$tmp/found" 1
+	expect '^trtype: +rdma$' "$tmp/found" 3
+}
+
+mixed_sizes() {
+	connect t1
+	verified_io "$ns" 120
+	# What the target's disk holds is what was written.
+	sync
+	cmp "$ns" "$(cat "$nvmet/subsystems/t1/namespaces/1/device_path")"
+	disconnect t1
+}
+
+file_system() {
+	connect t1
+	mkfs.ext4 -q "$ns"
+	mkdir -p "$tmp/mnt" "$tmp/tree"
+	tree "$tmp/tree"
+	mount "$ns" "$tmp/mnt"
+	cp -r "$tmp/tree/." "$tmp/mnt/"
+	limit 60 umount "$tmp/mnt"
+	disconnect t1
+	connect t1
+	mount "$ns" "$tmp/mnt"
+	rmdir "$tmp/mnt/lost+found"
+	diff -r "$tmp/tree" "$tmp/mnt"
+	limit 60 umount "$tmp/mnt"
+	e2fsck -fn "$ns"
+	disconnect t1
+}
+
+resets_under_load() {
+	local i
+	connect t1
+	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
+		mkdir -p \$tmp; verified_io $ns 140 --size=24m"
+	local load=$started
+	for i in $(seq 3); do
+		sleep 1
+		limit 60 nvme reset "/dev/${ctrl##*/}"
+		until_true 20 live
+	done
+	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive $i resets"; }
+	disconnect t1
+}
+
+two_connections() {
+	local ns1
+	connect t1
+	ns1=$ns
+	connect t2
+	[ "$ns" != "$ns1" ] || fail "one namespace for two subsystems"
+	limit 150 fio --verify=crc32c --verify_fatal=1 --verify_state_save=0 --rw=randwrite \
+		--bsrange=4k-128k --size=8m --iodepth=8 --ioengine=libaio --direct=1 --minimal \
+		--name=one --filename="$ns1" --name=two --filename="$ns"
+	disconnect t1
+	disconnect t2
+}
+
+# load_through FUNCTION: verified I/O that has to survive it.
+load_through() {
+	connect t1
+	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
+		mkdir -p \$tmp; verified_io $ns 140 --time_based --runtime=16"
+	local load=$started
+	sleep 3
+	"$1"
+	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
+	until_true 30 live
+	verified_io "$ns" 60 --size=4m
+	disconnect t1
+}
+
+silent_wire() {
+	wire_down
+	sleep 10
+	wire_up
+}
+
+link_down() {
+	ip link set wd0 down
+	sleep 10
+	ip link set wd0 up
+	ip addr add "$addr4/24" dev wd0 2>/dev/null || true
+}
+
+target_goes() {
+	port_down
+	sleep 5
+	port_up
+}
+
+# A bad sector at the target is an I/O error at the host, there and only there.
+bad_sector() {
+	connect t1
+	echo "+8192-8199" >"$nullb/weftt1/badblocks"
+	dd if="$ns" of=/dev/null bs=4096 count=1 skip=1024 iflag=direct 2>"$tmp/dd" &&
+		fail "a bad sector was read"
+	expect 'Input/output error' "$tmp/dd"
+	dd if=/dev/zero of="$ns" bs=4096 count=1 seek=1024 oflag=direct 2>"$tmp/dd" &&
+		fail "a bad sector was written"
+	expect 'Input/output error' "$tmp/dd"
+	live
+	verified_io "$ns" 60 --size=3m
+	echo "-8192-8199" >"$nullb/weftt1/badblocks"
+	verified_io "$ns" 60 --offset=4m --size=1m
+	disconnect t1
+}
+
+# The operator's mistake: the file system gets errors, not a hang, and what was
+# synced is there when host and device are back.
+deleted_under_mount() {
+	connect t1
+	mkfs.ext4 -q "$ns"
+	mkdir -p "$tmp/mnt" "$tmp/tree2"
+	tree "$tmp/tree2"
+	mount "$ns" "$tmp/mnt"
+	cp -r "$tmp/tree2/." "$tmp/mnt/"
+	sync -f "$tmp/mnt"
+	limit 30 rdma link delete "$dev"
+	limit 30 bash -c "dd if=/dev/zero of=$tmp/mnt/lost bs=64k count=16 conv=fsync" &&
+		fail "written to a device that is gone"
+	limit 60 umount "$tmp/mnt"
+	rdma link add "$dev" type "$driver" netdev wd0
+	port_down
+	port_up
+	connect t1
+	e2fsck -fp "$ns" || [ $? -eq 1 ]
+	e2fsck -fn "$ns"
+	mount "$ns" "$tmp/mnt"
+	diff -r "$tmp/tree2/sub" "$tmp/mnt/sub"
+	limit 60 umount "$tmp/mnt"
+	disconnect t1
+}
+
+nothing_left() {
+	target_down
+	idle_but_for_pools
+	limit 20 rdma link delete "$dev"
+}
+
+needs nvmet-rdma nvme-rdma null_blk sch_netem
+set_up() {
+	topology_dummy
+	subsystem t1
+	subsystem t2
+	port_up
+	until_true 20 listening 4420
+}
+
+set_up
+t "discovery" discovery
+t "blocks of mixed sizes are written and verified" mixed_sizes
+t "ext4: a tree survives unmounting and reconnecting" file_system
+t "two subsystems at once" two_connections
+t "three resets under load" resets_under_load
+t "ten seconds of silence on the wire under load" load_through silent_wire
+long "the link is down for ten seconds under load" load_through link_down
+long "the target goes and comes back under load" load_through target_goes
+t "a bad sector of the target is an I/O error and no more" bad_sector
+t "the device is deleted under a mounted file system" deleted_under_mount
+t "nothing is left of host and target" nothing_left
+finish

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# The device goes while programs use it: within seconds, told to all, with
+# nothing left behind.
+. "$(dirname "$0")/lib.sh"
+
+suite removal <<'TOPOLOGY'
+  a program that is both ends --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+before_test() {
+	modprobe -q "$driver"
+	ip link show wd0 || topology_dummy
+	rdma link show "$dev/1" || rdma link add "$dev" type "$driver" netdev wd0
+}
+
+# user N: a program in the middle of everything, its output in $tmp/user.N.
+user() {
+	start 60 "$tmp/user.$1" "$tmp/removed" "$addr4"
+	users[$1]=$started
+	for _ in $(seq 100); do
+		grep -q '^ready' "$tmp/user.$1" && return
+		sleep 0.1
+	done
+	cat "$tmp/user.$1"
+	fail "the program did not get ready"
+}
+
+# ended N: it heard of the removal and ended in order.
+ended() {
+	local rc=0
+	wait "${users[$1]}" || rc=$?
+	cat "$tmp/user.$1"
+	[ "$rc" -eq 0 ] || fail "the program ended with status $rc"
+	expect '^event: local catastrophic error' "$tmp/user.$1" 1
+}
+
+# removed_by COMMAND...: it takes no longer than a few seconds.
+removed_by() {
+	local began=$SECONDS
+	user 1
+	limit 20 "$@"
+	[ $((SECONDS - began)) -le $((8 * slow)) ] || fail "it took $((SECONDS - began)) s"
+	ended 1
+	rdma link show | tee "$tmp/links"
+	refuse "$dev/" "$tmp/links"
+}
+
+# Open devices and connections do not hold the module.
+module_removed() {
+	user 1
+	limit 20 rmmod "$driver"
+	ended 1
+	[ ! -e "/sys/module/$driver" ] || fail "still loaded"
+}
+
+# A program that sleeps through it all, and only then looks.
+stopped_program() {
+	user 1
+	pkill -STOP -P "${users[1]}"
+	limit 20 rdma link delete "$dev"
+	rdma link add "$dev" type "$driver" netdev wd0
+	pkill -CONT -P "${users[1]}"
+	ended 1
+}
+
+killed_meanwhile() {
+	user 1
+	rdma link delete "$dev" &
+	local deleting=$!
+	pkill -KILL -P "${users[1]}"
+	wait "$deleting"
+}
+
+topology_dummy
+compile removed >/dev/null
+t "rdma link delete under a program that writes and waits" removed_by rdma link delete "$dev"
+t "the netdev is deleted under it" removed_by ip link delete wd0
+t "a stopped program learns of it when it goes on" stopped_program
+t "the program is killed at the same time" killed_meanwhile
+[ "$driver" != weft ] || t "rmmod under the same program" module_removed
+finish

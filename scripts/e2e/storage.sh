@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# What the suites of the kernel's own consumers share: disks to export, disks
+# that appear, I/O with verification, a network that loses everything.
+# Sourced after lib.sh.
+# shellcheck disable=SC2034,SC2154  # variables travel between the parts
+
+nullb=/sys/kernel/config/nullb
+nullb_made=()
+
+# needs MODULE...: without them the suite has nothing to show.
+needs() {
+	local module
+	for module; do
+		modprobe -q "$module" && continue
+		echo "# no module $module on $(uname -r)"
+		echo "1..0 # SKIP no module $module"
+		exit 0
+	done
+}
+
+# configfs: where targets are made; the module is not there when a guest boots.
+modprobe -q configfs
+mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+
+# memory_disk NAME MEGABYTES: a null_blk disk that keeps what is written; its
+# device in $disk.
+memory_disk() {
+	local dir=$nullb/$1
+	modprobe -q null_blk nr_devices=0
+	mkdir "$dir"
+	echo 1 >"$dir/memory_backed"
+	echo "$2" >"$dir/size"
+	echo 512 >"$dir/blocksize"
+	echo 1 >"$dir/power"
+	nullb_made+=("$1")
+	disk=/dev/nullb$(cat "$dir/index")
+	[ -b "$disk" ] || disk=/dev/$1
+}
+
+memory_disks_gone() {
+	local name
+	for name in "${nullb_made[@]}"; do rmdir "$nullb/$name"; done
+	nullb_made=()
+}
+
+# until_true SECONDS COMMAND...: wait for it.
+until_true() {
+	local end=$((SECONDS + $1 * slow))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "still not true: $*"
+			return 1
+		fi
+		sleep 0.2
+	done
+}
+
+# verified_io DISK SECONDS [OPTION]...: random writes of mixed sizes, each block
+# read back and compared.
+verified_io() {
+	local target=$1 seconds=$2
+	shift 2
+	limit "$seconds" fio --name=v --filename="$target" --rw=randwrite --bsrange=512-128k \
+		--blocksize_unaligned=0 --bs_is_seq_rand=0 --size=12m --verify=crc32c \
+		--verify_fatal=1 --verify_state_save=0 --iodepth=8 --ioengine=libaio --direct=1 \
+		--minimal "$@" >"$tmp/fio" 2>&1 || { cat "$tmp/fio"; return 1; }
+}
+
+# idle_but_for_pools: the core keeps the CQs it shares out as long as the device.
+idle_but_for_pools() {
+	(
+		objects() { rdma resource show | sed -nE "/^[0-9]+: $driver/s/ cq [0-9]+//p" |
+			cut -d: -f2-; }
+		idle
+	)
+}
+
+# tree DIR: files of many sizes below DIR, the same ones each time.
+tree() {
+	mkdir -p "$1/sub/deeper"
+	cp -r /usr/share/doc/rdma-core "$1/sub/deeper/doc"
+	local size
+	for size in 0 1 4095 4096 4097 65535 1000000 3000001; do
+		head -c "$size" /dev/zero | openssl enc -aes-128-ctr -nosalt \
+			-pass "pass:$size" -md sha256 2>/dev/null >"$1/sub/$size"
+	done
+}
+
+# wire_down, wire_up: lo, where all connections go, loses every packet.
+wire_down() { tc qdisc add dev lo root netem loss 100%; }
+wire_up() { tc qdisc del dev lo root 2>/dev/null || true; }
+
+# long NAME FUNCTION [ARG]...: a test for those who ask for it with LONG=1.
+long() { [ -z "${LONG:-}" ] || t "$@"; }
+
+# Targets keep their listeners from test to test.
+after_test() { new_splats; }
