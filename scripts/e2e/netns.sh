@@ -22,7 +22,7 @@ mode() {
 fresh() {
 	cleanup || true
 	mode "$1"
-	topology_veth
+	topology_veth || true
 }
 
 before_test() { fresh shared; }

@@ -177,6 +177,29 @@ target_goes() {
 	port_up
 }
 
+# The host dies: nothing says goodbye. Its end is made to look like that, and the
+# target lets go when the host's keep-alive is overdue.
+host_dies() {
+	local end=$((SECONDS + 60 * slow))
+	connect t1
+	start 60 "$tmp/load" dd if=/dev/zero of="$ns" bs=64k count=400 oflag=direct
+	sleep 1
+	wire_down
+	limit 60 nvme disconnect -n t1
+	until dmesg | tail -n "+$(cat "$tmp/dmesg.lines")" | grep -q 'keep-alive timer.*expired'; do
+		[ "$SECONDS" -lt "$end" ] || fail "the target waits for a dead host"
+		sleep 1
+	done
+	wire_up
+	until_true 30 no_queues
+	connect t1
+	verified_io "$ns" 60 --size=3m
+	disconnect t1
+}
+
+# Only the listener is left of the target.
+no_queues() { ! rdma resource show | sed -nE "/: $driver/s/.* qp ([0-9]+) .*/\1/p" | grep -q '[1-9]'; }
+
 # A bad sector at the target is an I/O error at the host, there and only there.
 bad_sector() {
 	connect t1
@@ -244,6 +267,7 @@ t "three resets under load" resets_under_load
 t "ten seconds of silence on the wire under load" load_through silent_wire
 long "the link is down for ten seconds under load" load_through link_down
 long "the target goes and comes back under load" load_through target_goes
+long "the host dies in the middle of its writes: the target lets go" host_dies
 t "a bad sector of the target is an I/O error and no more" bad_sector
 t "the device is deleted under a mounted file system" deleted_under_mount
 t "nothing is left of host and target" nothing_left
