@@ -337,6 +337,29 @@ static void build_without_private_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_mpa_pd_room(true), 508U);
 }
 
+/* Only where asked for, and never where the initiator promised a first message. */
+static void respond_eagerly(struct kunit *test)
+{
+	struct weft_mpa_policy own = { .revision = 2, .p2p = true, .rtr = WEFT_RTR_WRITE };
+	struct weft_mpa_frame peer = { .revision = 2, .enhanced = true, .rtr = WEFT_RTR_WRITE };
+	struct weft_mpa_result result;
+	u32 bits;
+
+	for (bits = 0; bits < 4; bits++) {
+		own.eager = bits & 1;
+		peer.p2p = bits & 2;
+		KUNIT_EXPECT_EQ(test, weft_mpa_respond(&peer, &own, &result), WEFT_FAULT_NONE);
+		KUNIT_EXPECT_EQ(test, result.eager, bits == 1);
+	}
+	peer = (struct weft_mpa_frame){ .revision = 1 };
+	KUNIT_EXPECT_EQ(test, weft_mpa_respond(&peer, &own, &result), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_TRUE(test, result.eager);
+	own.revision = 1;
+	own.p2p = false;
+	KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_FALSE(test, result.eager);
+}
+
 /* RFC 5044, 7.1.1: M asks the other side; C of either side is for both. */
 static void settle_markers_and_crc(struct kunit *test)
 {
@@ -840,6 +863,7 @@ static struct kunit_case mpa_start_cases[] = {
 	KUNIT_CASE(build_without_private_data),
 	KUNIT_CASE(settle_markers_and_crc),
 	KUNIT_CASE(crc_required_of_the_peer),
+	KUNIT_CASE(respond_eagerly),
 	KUNIT_CASE(settle_plain_keeps_own_depths),
 	KUNIT_CASE_PARAM(respond_depths, respond_rows_gen_params),
 	KUNIT_CASE_PARAM(conclude_depths, conclude_rows_gen_params),

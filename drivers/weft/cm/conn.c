@@ -28,6 +28,8 @@
 #define TRY_AGAIN	(HZ / 50)
 /* For a decision, once the listener is closed. */
 #define ORPHAN_DEADLINE	(10 * HZ)
+/* How long an eager responder still waits: its reply shall be read by itself. */
+#define EAGER_PATIENCE	(HZ / 10)
 
 /* --- references and events --- */
 
@@ -387,6 +389,8 @@ static void act(struct weft_conn *conn, unsigned long actions)
 			handlers[i](conn);
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
 		weft_handshake_free(conn);
+	if (actions & WEFT_CONNA_TELL_ESTABLISHED && conn->result.eager)
+		start_timer(conn, EAGER_PATIENCE);
 }
 
 /* --- the worker --- */
@@ -426,6 +430,15 @@ static bool retold(struct weft_conn *conn)
 	return true;
 }
 
+/* The timer also ends the wait of a responder that may speak first. */
+static bool spoke(struct weft_conn *conn)
+{
+	if (!conn->result.eager || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
+		return false;
+	weft_stream_speak(conn->stream);
+	return true;
+}
+
 /*
  * iw_cm drops the events of an id that is being destroyed, so a consumer that
  * closed its listener may never have heard of this request. One that has heard
@@ -452,7 +465,7 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {
 		if (!test_and_clear_bit(bit, &conn->events))
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && retold(conn))
+		if (bit == WEFT_CONN_TIMED_OUT && (retold(conn) || spoke(conn)))
 			continue;
 		if (bit == WEFT_CONN_TIMED_OUT && !overdue(conn))
 			continue;

@@ -496,6 +496,13 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 	return err;
 }
 
+/* A responder waits no longer for the initiator's first FPDU. Any context. */
+void weft_stream_speak(struct weft_stream *st)
+{
+	WRITE_ONCE(st->gate_open, true);
+	weft_stream_kick_atomic(st);
+}
+
 /* Orderly: what is posted goes out, then FIN. Any context. */
 void weft_stream_close(struct weft_stream *st)
 {

@@ -319,6 +319,7 @@ enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
 	u32 most = max_t(u32, policy->ird, policy->ird_max);
 
 	settle_plain(request, policy, out);
+	out->eager = policy->eager && !request->p2p;
 	if (!request->enhanced)
 		return WEFT_FAULT_NONE;
 	out->ord = settle_ord(policy->ord, request->ird);

@@ -30,6 +30,8 @@ enum weft_mpa_crc {
  * @markers: set M: the peer must insert markers towards us
  * @p2p: offer, or accept, the peer-to-peer model
  * @rtr: mask of enum weft_rtr we can send or receive
+ * @eager: as responder where no RTR was agreed on, speak after a moment: against RFC 5044,
+ *	7.1.2, for initiators that wait for the first message themselves
  * @ird, @ord: what the consumer asked for
  * @ird_max: an initiator may raise its IRD up to here if the reply demands it
  */
@@ -39,6 +41,7 @@ struct weft_mpa_policy {
 	bool markers;
 	bool p2p;
 	u8 rtr;
+	bool eager;
 	u32 ird;
 	u32 ord;
 	u32 ird_max;
@@ -70,6 +73,7 @@ struct weft_mpa_frame {
  * @markers_tx: we insert markers; @markers_rx: the peer does
  * @rtr: 0, or the one kind an initiator must send first; for a responder the
  *	mask of kinds it accepts first
+ * @eager: a responder that waits for the first FPDU only for a moment
  * @ird, @ord: depths in use at this side
  */
 struct weft_mpa_result {
@@ -79,6 +83,7 @@ struct weft_mpa_result {
 	bool markers_rx;
 	bool enhanced;
 	u8 rtr;
+	bool eager;
 	u32 ird;
 	u32 ord;
 };

@@ -92,6 +92,7 @@ static struct knob knobs[] = {
 	KNOB(p2p, cm.policy.p2p, 0, 1),
 	KNOB(rtr, cm.policy.rtr, 1, 7),
 	KNOB(revision, cm.policy.revision, 1, 2),
+	KNOB(eager, cm.policy.eager, 0, 1),
 	KNOB(ird_max, cm.policy.ird_max, 0, WEFT_MAX_IRD),
 	KNOB(ord_max, cm.ord_max, 0, WEFT_MAX_ORD),
 	KNOB(private_data_max, cm.private_data_max, 0, PRIVATE_DATA),

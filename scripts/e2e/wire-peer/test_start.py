@@ -215,6 +215,26 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 
 @test("CM-029")
+def an_eager_responder_speaks_first_unless_promised_a_message(f):
+    """What an administrator may choose for initiators that never speak first."""
+    f.policy("eager", 1)
+    out = f.mr(16)
+    out.poke(b"sent at once")
+    link = f.passive(rev=1)
+    link.event("ESTABLISHED")
+    wr = link.post("send", sge=out.sge(0, 12))
+    link.peer.silent(0.02)
+    assert link.peer.expect(rdmap.SEND).payload == b"sent at once"
+    link.wc(wr=wr)
+    link.peer.send(b"and heard")
+    link.received(b"and heard")
+    link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
+    link.peer.silent(1)
+    link.kick()
+    link.event("ESTABLISHED")
+
+
+@test("CM-029")
 def the_gate_stays_shut_for_a_bad_first_fpdu(f):
     out = f.mr(16)
     link = f.passive(rev=1)
