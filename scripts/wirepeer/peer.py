@@ -357,12 +357,14 @@ class Peer:
 class Listener:
     """Accepts connections as Peers."""
 
-    def __init__(self, address, port=0, timeout=5.0, maxseg=None):
+    def __init__(self, address, port=0, timeout=5.0, maxseg=None, rcvbuf=None):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if maxseg:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, maxseg)
+        if rcvbuf:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.sock.bind((address, port))
         self.sock.listen(64)
         self.timeout = timeout

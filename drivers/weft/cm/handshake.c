@@ -12,6 +12,7 @@
 #include "base/counters.h"
 #include "cm/cm.h"
 #include "cm/conn.h"
+#include "cm/farewell.h"
 #include "engine/stream.h"
 #include "net/addr.h"
 #include "net/tcpsock.h"
@@ -297,11 +298,16 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 	return true;
 }
 
-/* The responder is owed a Terminate (RFC 6581, 9.3); then the QP is of no use. */
+/*
+ * The responder is owed a Terminate (RFC 6581, 9.3), also if the QP has failed
+ * meanwhile; in any case it is of no use any more.
+ */
 static void accuse(struct weft_conn *conn, enum weft_fault fault)
 {
 	weft_sock_detach(conn->sock);
-	if (!weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL))
+	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL))
+		weft_farewell_send(conn->sock, &conn->result, fault);
+	else
 		conn->sock = NULL;
 }
 

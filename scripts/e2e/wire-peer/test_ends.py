@@ -2,9 +2,11 @@
 """FIN and RST in every state of a connection. RFC 5044, 8."""
 
 from harness import AgentError, test
-from wirepeer import Violation, mpa, peer
+from wirepeer import Violation, mpa, peer, rdmap
 
-STATES = ("connected", "half a request", "undecided", "accepted", "running", "busy")
+STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
+          "running", "half an fpdu", "half a message", "busy", "reading", "answering",
+          "half a response", "condemned", "disconnecting", "initiator")
 
 
 def reach(f, state):
@@ -14,14 +16,62 @@ def reach(f, state):
         if state == "half a request":
             wire.raw(mpa.request().build()[:11])
         return wire, None
+    if state == "initiator":
+        link = f.active()
+        return link.peer, link
     link = f.passive(accept=state != "undecided", rev=1)
-    if state in ("running", "busy"):
+    if state == "half the first fpdu":
+        link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+    elif state not in ("undecided", "accepted"):
         link.kick()
         link.event("ESTABLISHED")
-    if state == "busy":
-        source = f.mr(1 << 20)
-        link.post("send", sge=source.sge())
+        DEEDS.get(state, lambda f, link: None)(f, link)
     return link.peer, link
+
+
+def half_an_fpdu(f, link):
+    link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+
+
+def half_a_message(f, link):
+    link.peer.send(b"and no more comes", last=0)
+
+
+def busy(f, link):
+    source = f.mr(1 << 20)
+    link.post("send", sge=source.sge())
+
+
+def reading(f, link):
+    sink = f.mr(4096, access="l")
+    link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x51A6)
+    link.request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+
+
+def half_a_response(f, link):
+    reading(f, link)
+    link.peer.read_response(link.request, bytes(100), last=0)
+
+
+def answering(f, link):
+    source = f.mr(1 << 20)
+    link.peer.read(source.rkey, source.iova, source.len)
+
+
+def condemned(f, link):
+    """A fault is on its way, its Terminate perhaps too."""
+    link.peer.send(b"bad", fpdu=dict(crc_xor=1))
+
+
+def disconnecting(f, link):
+    busy(f, link)
+    f.agent.cmd("disconnect", k=link.k)
+
+
+DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
+         "reading": reading, "answering": answering, "half a response": half_a_response,
+         "condemned": condemned, "disconnecting": disconnecting}
+QUIET = ("connected", "half a request", "undecided", "accepted", "half the first fpdu")
 
 
 @test("MPA-064", "MPA-008", "MPA-063", "DDP-045", each=STATES)
@@ -35,7 +85,7 @@ def a_fin_in_every_state(f, state):
     except (peer.Closed, Violation):
         pass
     wire.close()
-    if link and state in ("running", "busy"):
+    if link and state not in QUIET:
         link.dead()
     elif link and state == "undecided":
         try:
@@ -48,7 +98,7 @@ def a_fin_in_every_state(f, state):
 def a_reset_in_every_state(f, state):
     wire, link = reach(f, state)
     wire.rst()
-    if link and state in ("running", "busy"):
+    if link and state not in QUIET:
         link.dead()
 
 

@@ -3,7 +3,7 @@
 
 import os
 
-from harness import STATE_RTS, AgentError, NotSeen, Skip, pattern, test
+from harness import FLUSH, STATE_RTS, AgentError, NotSeen, Skip, pattern, test
 from wirepeer import ddp, mpa, rdmap
 
 DEPTH = mpa.NOT_NEGOTIATED
@@ -166,6 +166,72 @@ def no_common_rtr_kind(f):
     link.peer.close()
     found = f.agent.wait("event", 5, k=link.k)
     assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+FRAMINGS = {"plain": {}, "markers": dict(m=1)}
+
+
+def told_of_failure(f, link):
+    link.peer.close()
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+    for wr in link.posted:
+        f.agent.wait("wc", 5, k=link.k, wr=wr, status=FLUSH)
+
+
+@test("CM-070", each=FRAMINGS)
+def a_qp_that_fails_before_the_reply(f, framing):
+    """A local error: nothing is wrong with the reply, and yet no stream comes of it."""
+    link = f.dialed()
+    f.agent.cmd("modify", k=link.k, state="err")
+    f.answer(link, **FRAMINGS[framing])
+    link.peer.expect_terminate(2, 0, 5, b"", "")
+    told_of_failure(f, link)
+
+
+@test("CM-070")
+def a_qp_that_fails_before_a_reply_without_crc(f):
+    f.policy("crc", 0)
+    link = f.dialed()
+    f.agent.cmd("modify", k=link.k, state="err")
+    f.answer(link, c=0)
+    link.peer.expect_terminate(2, 0, 5, b"", "")
+    told_of_failure(f, link)
+
+
+@test("CM-070")
+def a_peer_that_reads_nothing_after_its_reply(f):
+    """The farewell must not wait for a peer whose window is shut, nor hold up others."""
+    link = f.dialed(f.listen(rcvbuf=2048))
+    f.agent.cmd("modify", k=link.k, state="err")
+    f.answer(link)
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+    f.agent.cmd("destroy", k=link.k)
+    f.links.remove(link)
+    link.peer.expect_terminate(2, 0, 5, b"", "")
+
+
+@test("CM-070", "CM-047")
+def a_bad_reply_to_a_qp_that_failed(f):
+    """What is wrong with the reply is still said, though the QP cannot say it."""
+    for block, code in ((mpa.Enhanced(16, 4, 1, 0, 0, 0), 7), (mpa.Enhanced(4, 9999, 1, 0, 1, 0), 6)):
+        link = f.dialed(ird=4, ord=4)
+        f.agent.cmd("modify", k=link.k, state="err")
+        f.answer(link, block)
+        link.peer.expect_terminate(2, 0, code, b"", "")
+        told_of_failure(f, link)
+
+
+@test("CM-070")
+def a_plain_reply_to_a_qp_that_failed(f):
+    """Revision 1 knows no such Terminate: the connection ends."""
+    f.policy("revision", 1)
+    link = f.dialed()
+    f.agent.cmd("modify", k=link.k, state="err")
+    f.answer(link)
+    link.peer.expect_end()
+    told_of_failure(f, link)
 
 
 @test("CM-069", "CM-067")
