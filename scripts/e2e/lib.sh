@@ -205,26 +205,27 @@ topology_veth() {
 	ip netns add wa
 	ip netns add wb
 	ip link add va netns wa mtu 1500 type veth peer name vb netns wb mtu 1500
-	_veth_end wa va "$addr4" "$addr6" "${driver}a"
-	_veth_end wb vb "$peer4" "$peer6" "${driver}b"
+	_veth_end wa va "$addr4" "$addr6" "${driver}a" "$driver"
+	_veth_end wb vb "$peer4" "$peer6" "${driver}b" "$driver"
 	srv=(ip netns exec wa) cli=(ip netns exec wb)
 	# shellcheck disable=SC2034  # for the suites
 	saddr4=$addr4 saddr6=$addr6
 }
 
+# _veth_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
 _veth_end() {
 	ip -n "$1" link set lo up
 	ip -n "$1" link set "$2" up
 	ip -n "$1" addr add "$3/24" dev "$2"
 	ip -n "$1" addr add "$4/64" dev "$2" nodad
-	ip netns exec "$1" rdma link add "$5" type "$driver" netdev "$2"
+	[ -z "${5:-}" ] || ip netns exec "$1" rdma link add "$5" type "$6" netdev "$2"
 }
 
 # cleanup: everything any topology or test made.
 cleanup() {
 	local name ns
 	pkill -KILL -x 'rping|ucmatose|cmtime|rstream|riostream|rcopy|tcpdump' 2>/dev/null
-	for name in $(rdma link show | sed -n "s,^link \(${driver}[^/]*\)/.*,\1,p"); do
+	for name in $(rdma link show | sed -n 's,^link \([^/]*\)/.*,\1,p'); do
 		timeout 20 rdma link delete "$name"
 	done
 	ip link show type dummy | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p' |

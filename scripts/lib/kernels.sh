@@ -53,30 +53,3 @@ kernel_source() {
 	read -r -a found <<<"$found"
 	source_tree "${found[@]}"
 }
-
-_siw_build() {
-	local src=$1 work=$2
-	rm -rf "$work"
-	cp -r "$src/drivers/infiniband/sw/siw" "$work"
-	make -C "$kernel_dir" M="$work" CONFIG_RDMA_SIW=m modules
-}
-
-_siw_make() {
-	[ -s "$2/siw.ko" ] || step "building siw for $kernel_release" "$2.log" _siw_build "$@"
-}
-
-# kernel_siw NAME: path of a siw.ko for it; Debian's kernels come without.
-kernel_siw() {
-	local src work
-	kernel_describe "$1"
-	if [ -n "$kernel_arch" ]; then
-		printf '%s\n' "$kernel_modules/kernel/drivers/infiniband/sw/siw/siw.ko"
-		return
-	fi
-	work=$(cache_dir siw)/$1-$(hash_of "$kernel_dir")
-	if [ ! -s "$work/siw.ko" ]; then
-		src=$(kernel_source "$1") || return 1
-		with_lock "siw-$1" _siw_make "$src" "$work" || return 1
-	fi
-	printf '%s\n' "$work/siw.ko"
-}

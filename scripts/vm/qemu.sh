@@ -83,9 +83,24 @@ _share() {
 		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
 }
 
-# qemu_boot RUNDIR: start the guest in the background; sets vm_pid. The network
-# card leads nowhere: it is there because some programs look for the netdev that
-# an RDMA device shares its PCI function with.
+# _lan OWN,OTHER: a cable between two guests, as datagrams between two sockets, with
+# a MAC address made of the socket's name. Without an argument the network card leads
+# nowhere: it is there because some programs look for the netdev that an RDMA device
+# shares its PCI function with.
+_lan() {
+	local own=${1%,*} other=${1#*,}
+	if [ -z "$1" ]; then
+		printf '%s\n' -netdev hubport,id=lan,hubid=0 \
+			-device virtio-net-pci,netdev=lan,romfile=
+		return
+	fi
+	printf '%s\n' -netdev "dgram,id=lan,local.type=unix,local.path=$own,\
+remote.type=unix,remote.path=$other" \
+		-device "virtio-net-pci,netdev=lan,romfile=,mac=52:54:00:$(hash_of "$own" |
+			sed -E 's/(..)(..)(..).*/\1:\2:\3/')"
+}
+
+# qemu_boot RUNDIR [LAN]: start the guest in the background; sets vm_pid.
 qemu_boot() {
 	local run=$1 words initrd append
 	initrd=$(initramfs)
@@ -94,6 +109,7 @@ qemu_boot() {
 		_share host / readonly=on
 		_share stage "$run/stage" readonly=on
 		_share results "$run/results"
+		_lan "${2:-}"
 	)
 	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
 	# On a busy machine an emulated CPU may not run for seconds.
@@ -108,7 +124,6 @@ qemu_boot() {
 		-device virtio-serial-pci -chardev stdio,id=out,signal=off \
 		-device virtserialport,chardev=out,name=weft.out \
 		-device virtio-rng-pci \
-		-netdev hubport,id=lan,hubid=0 -device virtio-net-pci,netdev=lan,romfile= \
 		<>"$run/stdin" 2>"$run/qemu.log" 9>&- &
 	vm_pid=$!
 }

@@ -1,0 +1,280 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# weft against siw, the kernel's own software iWARP, unmodified and in the kinds
+# of scripts/lib/siw.sh: Debian's programs, in both directions.
+#
+#   scripts/uml env SIW=$(scripts/kernel uml --siw-kinds) scripts/e2e/run interop
+#   scripts/guest-pair                  # two guests, Debian's 6.1
+#
+# SIW is the directory with the kinds. REMOTE is set by scripts/guest-pair: where
+# the other guest takes commands. INTEROP_ONLY is a pattern of test names.
+. "$(dirname "$0")/lib.sh"
+
+siw_modules=${SIW:?the directory of the siw modules, from scripts/kernel --siw-kinds}
+weft_dev=wefta siw_dev=siwb
+weft_end=() siw_end=()
+current_kind=
+
+# --- topologies ------------------------------------------------------------------
+
+# Both ends in one guest. Every end is alone in its network namespace with its RDMA
+# device, or rdma_cm would listen on both, and siw open a socket in weft's namespace.
+topology_interop_veth() {
+	modprobe -q veth
+	modprobe -q ipv6
+	rdma system set netns exclusive
+	ip netns add wa
+	ip link add va netns wa type veth peer name vb
+	weft_end=(ip netns exec wa)
+	netdevs=(va vb)
+	_veth_end wa va "$addr4" "$addr6" "$weft_dev" weft
+	rdma dev set "$weft_dev" netns wa
+	ip link set vb up
+	ip addr add "$peer4/24" dev vb
+}
+
+# This guest has weft, the other one siw; their cards are joined by a cable.
+topology_interop_guests() {
+	local end=$((SECONDS + 60 * slow))
+	siw_end=("$here/progs/remote.py" "$REMOTE")
+	netdevs=(eth0 eth0)
+	ip link set eth0 up
+	ip addr add "$addr4/24" dev eth0
+	rdma link add "$weft_dev" type weft netdev eth0
+	until "${siw_end[@]}" true >/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || { echo "Bail out! no other guest"; exit 1; }
+		sleep 1
+	done
+}
+
+leave() {
+	siw_unload
+	"${weft_end[@]}" rdma link delete "$weft_dev"
+	if [ -n "${REMOTE:-}" ]; then
+		"${siw_end[@]}" --stop
+	else
+		ip netns delete wa
+		rdma system set netns shared || true
+	fi
+}
+
+mtu() {
+	"${weft_end[@]}" ip link set "${netdevs[0]}" mtu "$1"
+	"${siw_end[@]}" ip link set "${netdevs[1]}" mtu "$1"
+}
+
+siw_unload() {
+	[ -n "$current_kind" ] || return 0
+	"${siw_end[@]}" timeout 20 rdma link delete "$siw_dev"
+	"${siw_end[@]}" timeout 20 rmmod siw
+	current_kind=
+}
+
+# siw KIND: that siw takes the place of the one before.
+siw() {
+	local dep
+	siw_unload
+	for dep in libcrc32c $(modinfo -F depends "$siw_modules/$1/siw.ko" | tr ',' ' '); do
+		"${siw_end[@]}" modprobe -q "$dep" || true
+	done
+	"${siw_end[@]}" insmod "$siw_modules/$1/siw.ko"
+	"${siw_end[@]}" rdma link add "$siw_dev" type siw netdev "${netdevs[1]}"
+	current_kind=$1
+}
+
+# policy NAME VALUE: of weft's device.
+policy() {
+	"${weft_end[@]}" sh -c "echo $2 >/sys/class/infiniband/$weft_dev/weft/$1"
+}
+
+# serves weft|siw: who is the responder of the tests that follow.
+serves() {
+	responder=$1
+	if [ "$1" = weft ]; then
+		srv=("${weft_end[@]}") cli=("${siw_end[@]}")
+		saddr4=$addr4 sdev=$weft_dev cdev=$siw_dev
+	else
+		srv=("${siw_end[@]}") cli=("${weft_end[@]}")
+		saddr4=$peer4 sdev=$siw_dev cdev=$weft_dev
+	fi
+}
+
+# weft's end; what siw still holds, its rmmod tells.
+objects() {
+	"${weft_end[@]}" rdma resource show 2>/dev/null | sed -nE "s/^[0-9]+: ($weft_dev): /\1 /p"
+}
+
+# --- programs --------------------------------------------------------------------
+
+run_rping() {
+	serve 7174 40 rping -s -a "$saddr4" -v -V -C 10 -S 4000
+	client 40 rping -c -a "$saddr4" -v -V -C 10 -S 4000
+	served
+	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
+}
+
+# rping between ends that cannot agree: both learn it, and soon.
+run_refused() {
+	serve 7174 20 rping -s -a "$saddr4" -v -C 1
+	! client 15 rping -c -a "$saddr4" -v -C 1 || fail "it must not connect"
+	stop_server
+	refuse '^ping data' "$tmp/client.log"
+	expect 'connect error|REJECTED|CONNECT_ERROR|UNREACHABLE' "$tmp/client.log"
+}
+
+run_rstream() {
+	serve 7471 60 rstream -b "$saddr4" -T v -S 65536 -C 20
+	client 60 rstream -s "$saddr4" -T v -S 65536 -C 20
+	served
+	expect '^custom +64k +20 ' "$tmp/client.log" 1
+	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+}
+
+# run_bw PROGRAM SIZE COUNT
+run_bw() {
+	serve 18515 60 "$1" -R -d "$sdev" -F -s "$2" -n "$3"
+	client 60 "$1" -R -d "$cdev" -F -s "$2" -n "$3" "$saddr4"
+	served
+	expect "^ *$2 +$3 +[0-9.inf]+ +[0-9.inf]+" "$tmp/client.log" 1
+}
+
+# Here the passive side sends first. An initiator without peer-to-peer mode makes a
+# responder wait that keeps to RFC 5044, unless it is told otherwise.
+run_ucmatose() {
+	local eager=0
+	if [ "$responder" = weft ]; then
+		case $current_kind in p2p*) ;; *) eager=1 ;; esac
+	fi
+	policy eager "$eager"
+	serve 7471 40 ucmatose -b "$saddr4" -c 2 -C 10 -S 4096
+	client 40 ucmatose -s "$saddr4" -c 2 -C 10 -S 4096
+	served
+	policy eager 0
+	expect 'return status 0' "$tmp/client.log" 1
+	expect 'return status 0' "$tmp/server.log" 1
+}
+
+# --- tests -----------------------------------------------------------------------
+
+# one NAME FUNCTION [ARG]...: a test, with the direction in its name.
+one() {
+	local name="$1, weft -> siw"
+	[ "$responder" = siw ] || name="$1, siw -> weft"
+	# shellcheck disable=SC2254
+	case $name in ${INTEROP_ONLY:-*}) t "$name" "${@:2}" ;; esac
+}
+
+both_ways() {
+	serves siw
+	"$@"
+	serves weft
+	"$@"
+}
+
+mix() {
+	one "rping, $1" run_rping
+	one "rstream, $1" run_rstream
+	one "ib_send_bw, $1" run_bw ib_send_bw 65536 20
+	one "ib_write_bw, $1" run_bw ib_write_bw 65536 20
+	one "ib_read_bw, $1" run_bw ib_read_bw 65536 20
+	one "ucmatose, $1" run_ucmatose
+}
+
+kind_short() {
+	one "rping, $1" run_rping
+	one "ucmatose, $1" run_ucmatose
+}
+
+kind_mix() {
+	siw "$1"
+	both_ways "${2:-mix}" "siw of kind $1"
+}
+
+# siw as initiator takes CRC to be on only if the reply says so, too, though RFC 5044
+# has one wish suffice; as responder it repeats what the request says.
+kinds_of_crc() {
+	siw crc
+	both_ways mix "siw wants CRC, weft wants CRC"
+	policy crc 0
+	serves siw
+	one "rping, siw wants CRC, weft does not" run_rping
+	serves weft
+	one "refused: rping, siw wants CRC, weft does not" run_refused
+	policy crc 1
+	siw nocrc
+	both_ways one "refused: rping, siw refuses CRC, weft wants it" run_refused
+	policy crc 0
+	both_ways one "rping, siw refuses CRC, weft wants none" run_rping
+	policy crc 1
+}
+
+# The kinds weft offers as initiator; siw takes an empty Write or Read, never a Send.
+kinds_of_rtr() {
+	siw plain
+	serves siw
+	policy rtr 2
+	one "ucmatose, weft offers an empty Write" run_ucmatose
+	policy rtr 4
+	one "ucmatose, weft offers an empty Read" run_ucmatose
+	policy rtr 1
+	one "refused: rping, weft offers an empty Send" run_refused
+	policy rtr 7
+	policy p2p 0
+	one "ucmatose, weft offers no peer-to-peer mode" run_ucmatose
+	policy p2p 1
+	policy revision 1
+	one "ucmatose, weft speaks revision 1" run_ucmatose
+	policy revision 2
+}
+
+full() {
+	local size
+	siw plain
+	for size in 1500 9000; do
+		mtu "$size"
+		both_ways mix "MTU $size, CRC"
+		policy crc 0
+		both_ways mix "MTU $size, no CRC"
+		policy crc 1
+	done
+	mtu 1500
+	kinds_of_crc
+	kind_mix rev1
+	kind_mix p2p
+	kind_mix p2p-write
+	kind_mix p2p-read
+	kinds_of_rtr
+}
+
+core() {
+	local kind
+	siw plain
+	both_ways mix "MTU 1500, CRC"
+	mtu 9000
+	policy crc 0
+	both_ways one "rping, MTU 9000, no CRC" run_rping
+	both_ways one "ib_write_bw, MTU 9000, no CRC" run_bw ib_write_bw 65536 20
+	policy crc 1
+	mtu 1500
+	for kind in crc rev1 p2p-write p2p-read; do kind_mix "$kind" kind_short; done
+}
+
+if [ -n "${REMOTE:-}" ]; then
+	suite interop <<'TOPOLOGY'
+  this guest                           the other guest
+  weft, 10.77.0.1                      siw, 10.77.0.2
+  eth0 ------------- cable ------------- eth0
+TOPOLOGY
+	topology_interop_guests
+	"${INTEROP:-core}"
+else
+	suite interop <<'TOPOLOGY'
+  namespace wa                         init's namespace
+  weft, 10.77.0.1                      siw, 10.77.0.2
+  va ------- veth, MTU 1500 or 9000 ------- vb
+TOPOLOGY
+	topology_interop_veth
+	"${INTEROP:-full}"
+fi
+t "siw and weft let go of everything" leave
+finish
