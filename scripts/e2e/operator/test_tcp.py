@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Knobs of TCP, seen by ss and on the wire; type of service; retransmissions."""
 
+import os
 import re
 import socket
 import struct
 import time
 
+from agent import Agent
 from world import at_least, run, same, test
 
 ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
@@ -27,6 +29,40 @@ def congestion_control_of_both_ends(w):
     both(w, r"\b%s\b" % usual)
     w.turn("congestion", "reno")
     both(w, r"\breno\b")
+
+
+def of_nobody(w):
+    """An agent without any right; the guest is thrown away, so doors may stay open."""
+    os.chmod(os.path.dirname(w.args.agent[0]), 0o755)
+    for name in ["rdma_cm"] + [n for n in os.listdir("/dev/infiniband") if n[:6] == "uverbs"]:
+        os.chmod("/dev/infiniband/" + name, 0o666)
+    agent = Agent(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                   "--inh-caps=-all", "--"] + w.args.agent, w.slow)
+    agent.cmd("dev", name=w.dev)
+    agent.cmd("pd", name="pd")
+    agent.cmd("cq", name="cq")
+    return agent
+
+
+@test
+def a_process_without_rights_gets_what_the_operator_chose(w):
+    w.turn("sndbuf", 100000)
+    w.turn("congestion", "htcp")
+    with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as file:
+        same("htcp" in file.read(), False, "anybody may choose htcp")
+    agent = of_nobody(w)
+    try:
+        k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]
+        qpn = agent.cmd("qp", k=k, pd="pd", cq="cq")["qpn"]
+        agent.cmd("connect", k=k)
+        w.taken()
+        agent.wait("event", 10, type="ESTABLISHED", k=k)
+        text = w.ss(w.qp(qpn))
+        for pattern in (r"\bhtcp\b", ",tb200000,"):
+            same(bool(re.search(pattern, text)), True, "%s in %s" % (pattern, text))
+        agent.cmd("destroy", k=k)
+    finally:
+        agent.close()
 
 
 @test

@@ -3,8 +3,9 @@
 
 import os
 import re
+import subprocess
 
-from world import MIX_KINDS, MIX_MESSAGES, manual_table, same, test
+from world import MIX_KINDS, MIX_MESSAGES, Skip, manual_table, same, test
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -119,6 +120,27 @@ def a_fault_is_traced_at_both_ends(w):
         found = trace.all(name, qpn=qpn)
         same(len(found), 1, name)
         same({key: found[0][key] for key in want}, want, name)
+
+
+@test
+def perf_counts_what_the_counters_count(w):
+    if not os.path.exists("/proc/sys/kernel/perf_event_paranoid"):
+        raise Skip("this kernel has no perf events")
+    names = ("weft:weft_message_sent", "weft:weft_message_received")
+    pair = w.pair()
+    # perf counts while its child lives: from its first word to our next.
+    with subprocess.Popen(["perf", "stat", "-a", "-x;", "-e", ",".join(names), "--",
+                           "sh", "-c", "echo go; read -r line"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as perf:
+        same(perf.stdout.readline(), "go\n", "the child of perf")
+        before = w.counters()
+        pair.mix()
+        moved = w.since(before)
+        _, said = perf.communicate("\n", 60)
+    found = {line.split(";")[2]: int(line.split(";")[0]) for line in said.split("\n")
+             if line.count(";") > 2}
+    same(found, dict(zip(names, (moved["tx_messages"], moved["rx_messages"]))), said)
 
 
 @test
