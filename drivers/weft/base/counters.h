@@ -119,4 +119,17 @@ static inline void weft_count(struct weft_counters *c, enum weft_counter which)
 	weft_count_add(c, which, 1);
 }
 
+/* One event that two counters are about. */
+static inline void weft_count_both(struct weft_counters *c, enum weft_counter one,
+				   enum weft_counter other)
+{
+	u64 *v;
+
+	preempt_disable();
+	v = raw_cpu_ptr(READ_ONCE(c->cpu))->v[!!in_serving_softirq()];
+	v[one]++;
+	v[other]++;
+	preempt_enable();
+}
+
 #endif

@@ -89,8 +89,7 @@ static const u8 reasons[WEFT_FAULT_COUNT] = {
  */
 void weft_tally_sent(struct weft_stream *st, u8 opcode)
 {
-	weft_count(st->cfg.counters, WEFT_CTR_TX_MSGS);
-	weft_count(st->cfg.counters, kinds[opcode].sent);
+	weft_count_both(st->cfg.counters, WEFT_CTR_TX_MSGS, kinds[opcode].sent);
 }
 
 /**
@@ -100,8 +99,7 @@ void weft_tally_sent(struct weft_stream *st, u8 opcode)
  */
 void weft_tally_received(struct weft_stream *st, u8 opcode)
 {
-	weft_count(st->cfg.counters, WEFT_CTR_RX_MSGS);
-	weft_count(st->cfg.counters, kinds[opcode].received);
+	weft_count_both(st->cfg.counters, WEFT_CTR_RX_MSGS, kinds[opcode].received);
 }
 
 /**
