@@ -12,8 +12,6 @@
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
-#include "base/compat.h"
-
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
 #define FIRST_PAGE 1
 
@@ -80,7 +78,6 @@ static int insert(struct vm_area_struct *vma, void *mem)
 		if (ret)
 			return ret;
 	}
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	return 0;
 }
 
