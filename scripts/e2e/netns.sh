@@ -20,9 +20,18 @@ mode() {
 
 # fresh MODE: the topology anew, in that mode.
 fresh() {
+	ip netns delete wc 2>/dev/null || true
 	cleanup || true
 	mode "$1"
 	topology_veth || true
+	[ "$1" = shared ] || give
+}
+
+# A new device is in the first namespace, wherever its netdev is: the operator
+# gives it away.
+give() {
+	rdma dev set "${driver}a" netns wa
+	rdma dev set "${driver}b" netns wb
 }
 
 before_test() { fresh shared; }
@@ -88,7 +97,10 @@ moved_in_use() {
 	ip netns add wc
 	start 60 "$tmp/user" "${srv[@]}" "$tmp/removed" "$saddr4"
 	local user=$started rc=0
-	for _ in $(seq 100); do grep -q '^ready' "$tmp/user" && break; sleep 0.1; done
+	for _ in $(seq 100); do
+		grep -q '^ready' "$tmp/user" && break
+		sleep 0.1
+	done
 	limit 20 "${srv[@]}" rdma dev set "${driver}a" netns wc
 	wait "$user" || rc=$?
 	cat "$tmp/user"
