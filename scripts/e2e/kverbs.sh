@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# What storage consumers ask of a device, one thing after the other: a kernel
+# module that connects to itself.
+#
+# KVERBS is the module: scripts/kmod KERNEL scripts/e2e/kverbs
+. "$(dirname "$0")/lib.sh"
+
+suite kverbs <<'TOPOLOGY'
+  kernel_verbs.ko, both ends --- wd0 (dummy, 10.77.0.1) --- lo
+TOPOLOGY
+
+all_cases() {
+	insmod "$KVERBS" address="$saddr4" || { dmesg | grep kernel_verbs; fail "see above"; }
+	dmesg | tail -n 40 >"$tmp/log"
+	rmmod kernel_verbs
+	expect 'kernel_verbs: 8 cases as expected, in 6 rounds' "$tmp/log" 1
+}
+
+topology_dummy
+[ -e "${KVERBS:?}" ] || exit 1
+t "registration, invalidation, draining, in all contexts and on two vectors" all_cases
+finish

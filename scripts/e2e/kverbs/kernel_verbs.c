@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A kernel consumer that connects to itself and does what storage consumers do:
+ * fast registration of the longest list, invalidations of every kind, posting
+ * from completion callbacks, draining; in every polling context and on every
+ * completion vector. Loading it runs the test: it stays loaded if all went well,
+ * and says in the kernel log what did not.
+ *
+ *	insmod kernel_verbs.ko address=10.77.0.1
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/completion.h>
+#include <linux/inet.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#define PORT	7567
+#define WAIT	(20 * HZ)
+#define PAGES	4096
+#define BYTES	(PAGES * PAGE_SIZE)
+#define RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
+#define FLUSHED	8
+
+static char *address = "";
+module_param(address, charp, 0444);
+MODULE_PARM_DESC(address, "IPv4 address of the device");
+
+/* A work request and what became of it. */
+struct op {
+	struct ib_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
+	int wc_flags;
+	u32 inv;
+	int cpu;
+	struct ib_qp *answer; /* post a Send there, from the callback */
+};
+
+/* Memory of many single pages, with its region. */
+struct area {
+	struct page **pages;
+	struct sg_table sgt;
+	struct ib_mr *mr;
+	bool mapped;
+};
+
+static struct {
+	struct rdma_cm_id *listener, *client, *server;
+	struct completion event;
+	int status;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	enum ib_poll_context context;
+	int vector;
+	struct area a, b;
+	char *small; /* two halves: from and to */
+	struct op answer;
+} w;
+
+#define CHECK(what)                                                   \
+	do {                                                          \
+		if (!(what)) {                                        \
+			pr_err("line %d: %s\n", __LINE__, #what);     \
+			return -EINVAL;                               \
+		}                                                     \
+	} while (0)
+
+/* --- work requests --------------------------------------------------------- */
+
+static int post_send(struct ib_qp *qp, struct op *op, enum ib_wr_opcode opcode, u32 inv);
+
+static void on_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct op *op = container_of(wc->wr_cqe, struct op, cqe);
+
+	op->status = wc->status;
+	op->wc_flags = wc->wc_flags;
+	op->inv = wc->ex.invalidate_rkey;
+	op->cpu = raw_smp_processor_id();
+	if (op->answer && post_send(op->answer, &w.answer, IB_WR_SEND, 0))
+		op->status = IB_WC_GENERAL_ERR;
+	complete(&op->done);
+}
+
+static void init_op(struct op *op)
+{
+	memset(op, 0, sizeof(*op));
+	op->cqe.done = on_done;
+	init_completion(&op->done);
+}
+
+static int wait_op(struct op *op)
+{
+	if (!wait_for_completion_timeout(&op->done, WAIT)) {
+		pr_err("no completion\n");
+		return -ETIMEDOUT;
+	}
+	if (op->status)
+		pr_err("completed with %s\n", ib_wc_status_msg(op->status));
+	return op->status ? -EIO : 0;
+}
+
+/* Kernel memory by its address, with the key of the domain. */
+static struct ib_sge half(int n)
+{
+	return (struct ib_sge){
+		.addr = (uintptr_t)w.small + n * PAGE_SIZE / 2,
+		.length = PAGE_SIZE / 2,
+		.lkey = w.pd->local_dma_lkey,
+	};
+}
+
+static int post_send(struct ib_qp *qp, struct op *op, enum ib_wr_opcode opcode, u32 inv)
+{
+	struct ib_sge sge = half(0);
+	struct ib_send_wr wr = {
+		.wr_cqe = &op->cqe,
+		.opcode = opcode,
+		.send_flags = IB_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = opcode == IB_WR_LOCAL_INV ? 0 : 1,
+		.ex.invalidate_rkey = inv,
+	};
+
+	return ib_post_send(qp, &wr, NULL);
+}
+
+static int post_recv(struct ib_qp *qp, struct op *op)
+{
+	struct ib_sge sge = half(1);
+	const struct ib_recv_wr wr = { .wr_cqe = &op->cqe, .sg_list = &sge, .num_sge = 1 };
+
+	return ib_post_recv(qp, &wr, NULL);
+}
+
+static int do_send(enum ib_wr_opcode opcode, u32 inv)
+{
+	struct op op;
+
+	init_op(&op);
+	return post_send(w.client->qp, &op, opcode, inv) ?: wait_op(&op);
+}
+
+/* --- registration ------------------------------------------------------------ */
+
+static int do_register(struct area *a)
+{
+	struct ib_reg_wr wr = {
+		.wr.opcode = IB_WR_REG_MR,
+		.wr.send_flags = IB_SEND_SIGNALED,
+		.mr = a->mr,
+		.access = RIGHTS,
+	};
+	struct op op;
+
+	init_op(&op);
+	ib_update_fast_reg_key(a->mr, ib_inc_rkey(a->mr->rkey));
+	wr.key = a->mr->rkey;
+	wr.wr.wr_cqe = &op.cqe;
+	CHECK(ib_map_mr_sg(a->mr, a->sgt.sgl, a->sgt.nents, NULL, PAGE_SIZE) == PAGES);
+	return ib_post_send(w.client->qp, &wr.wr, NULL) ?: wait_op(&op);
+}
+
+/* All of one area to or from the other. */
+static int do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *remote)
+{
+	struct ib_sge sge = { .addr = local->mr->iova, .length = BYTES, .lkey = local->mr->lkey };
+	struct op op;
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe = &op.cqe,
+		.wr.opcode = opcode,
+		.wr.send_flags = IB_SEND_SIGNALED,
+		.wr.sg_list = &sge,
+		.wr.num_sge = 1,
+		.wr.ex.invalidate_rkey = local->mr->lkey,
+		.remote_addr = remote->mr->iova,
+		.rkey = remote->mr->rkey,
+	};
+
+	init_op(&op);
+	return ib_post_send(w.client->qp, &wr.wr, NULL) ?: wait_op(&op);
+}
+
+static void fill(struct area *a, int seed)
+{
+	int i;
+
+	for (i = 0; i < PAGES; i++)
+		memset(page_address(a->pages[i]), seed + i * 7, PAGE_SIZE);
+}
+
+static int compare(void)
+{
+	int i;
+
+	for (i = 0; i < PAGES; i++)
+		CHECK(!memcmp(page_address(w.a.pages[i]), page_address(w.b.pages[i]), PAGE_SIZE));
+	return 0;
+}
+
+/* --- cases -------------------------------------------------------------------- */
+
+/* The n-th CPU, as a consumer counts them. */
+static int nth_cpu(int n)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!n--)
+			return cpu;
+	return -1;
+}
+
+static int case_send(void)
+{
+	struct op recv;
+	int ret;
+
+	init_op(&recv);
+	get_random_bytes(w.small, PAGE_SIZE);
+	ret = post_recv(w.server->qp, &recv) ?: do_send(IB_WR_SEND, 0) ?: wait_op(&recv);
+	if (ret)
+		return ret;
+	CHECK(!memcmp(w.small, w.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	if (w.context != IB_POLL_UNBOUND_WORKQUEUE && recv.cpu != nth_cpu(w.vector)) {
+		pr_err("vector %d was heard on CPU %d\n", w.vector, recv.cpu);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int case_answer_from_callback(void)
+{
+	struct op there, back;
+	int ret;
+
+	init_op(&there);
+	init_op(&back);
+	init_op(&w.answer);
+	there.answer = w.server->qp;
+	ret = post_recv(w.server->qp, &there) ?: post_recv(w.client->qp, &back);
+	return ret			      ?:
+		       do_send(IB_WR_SEND, 0) ?:
+		       wait_op(&there)	      ?:
+		       wait_op(&w.answer)     ?:
+						wait_op(&back);
+}
+
+static int case_longest_list(void)
+{
+	int ret;
+
+	fill(&w.a, 1);
+	fill(&w.b, 2);
+	ret = do_register(&w.a)				    ?:
+		      do_register(&w.b)			    ?:
+		      do_rdma(IB_WR_RDMA_WRITE, &w.a, &w.b) ?:
+		      /* Behind the Write on the same stream: its answer says it was placed. */
+		      do_rdma(IB_WR_RDMA_READ, &w.a, &w.b) ?:
+							     compare();
+	if (ret)
+		return ret;
+	fill(&w.b, 3);
+	return do_rdma(IB_WR_RDMA_READ, &w.a, &w.b) ?: compare();
+}
+
+/* The region can be registered anew only if the response has invalidated it. */
+static int case_read_with_inv(void)
+{
+	fill(&w.b, 4);
+	return do_rdma(IB_WR_RDMA_READ_WITH_INV, &w.a, &w.b) ?: compare() ?: do_register(&w.a);
+}
+
+static int case_local_inv(void)
+{
+	return do_send(IB_WR_LOCAL_INV, w.a.mr->rkey) ?: do_register(&w.a);
+}
+
+static int case_send_with_inv(void)
+{
+	u32 key = w.b.mr->rkey;
+	struct op recv;
+	int ret;
+
+	init_op(&recv);
+	ret = post_recv(w.server->qp, &recv) ?: do_send(IB_WR_SEND_WITH_INV, key) ?: wait_op(&recv);
+	if (ret)
+		return ret;
+	CHECK(recv.wc_flags & IB_WC_WITH_INVALIDATE);
+	CHECK(recv.inv == key);
+	return do_register(&w.b);
+}
+
+/* Refused where it is posted; the connection does not notice. */
+static int case_refused(void)
+{
+	const struct ib_send_wr *bad = NULL;
+	struct ib_sge sge = half(0);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1000 };
+	const struct ib_recv_wr *bad_recv = NULL;
+	const struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1000 };
+
+	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EINVAL && bad == &wr);
+	wr.num_sge = -1;
+	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EINVAL);
+	wr.num_sge = 1;
+	wr.opcode = 0x77;
+	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EOPNOTSUPP);
+	CHECK(ib_post_recv(w.client->qp, &recv, &bad_recv) == -EINVAL && bad_recv == &recv);
+	CHECK(IS_ERR(ib_alloc_mr(w.pd, IB_MR_TYPE_MEM_REG, 1 << 20)));
+	return case_send();
+}
+
+/* What nobody can post away: a key that does not exist ends the connection. */
+static int case_bad_key_and_drain(void)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)w.small, .length = 8, .lkey = 0xdead00 };
+	struct op recv[FLUSHED], bad;
+	const struct ib_send_wr wr = {
+		.wr_cqe = &bad.cqe,
+		.opcode = IB_WR_SEND,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	int i;
+
+	init_op(&bad);
+	for (i = 0; i < FLUSHED; i++) {
+		init_op(&recv[i]);
+		CHECK(!post_recv(i % 2 ? w.client->qp : w.server->qp, &recv[i]));
+	}
+	CHECK(!ib_post_send(w.client->qp, &wr, NULL));
+	CHECK(wait_for_completion_timeout(&bad.done, WAIT));
+	CHECK(bad.status == IB_WC_LOC_PROT_ERR);
+	ib_drain_qp(w.client->qp);
+	ib_drain_qp(w.server->qp);
+	for (i = 0; i < FLUSHED; i++) {
+		CHECK(completion_done(&recv[i].done));
+		CHECK(recv[i].status == IB_WC_WR_FLUSH_ERR);
+	}
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} cases[] = {
+	{ "send", case_send },
+	{ "answer from the callback", case_answer_from_callback },
+	{ "4096 pages", case_longest_list },
+	{ "read with invalidate", case_read_with_inv },
+	{ "local invalidate", case_local_inv },
+	{ "send with invalidate", case_send_with_inv },
+	{ "refused", case_refused },
+	{ "bad key, drain", case_bad_key_and_drain },
+};
+
+/* --- connection ---------------------------------------------------------------- */
+
+static int make_qp(struct rdma_cm_id *id)
+{
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = 16,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.send_cq = w.cq,
+		.recv_cq = w.cq,
+	};
+
+	return rdma_create_qp(id, w.pd, &attr);
+}
+
+static struct rdma_conn_param *depths(void)
+{
+	static struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };
+
+	return &param;
+}
+
+static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		w.server = id;
+		return make_qp(id) ?: rdma_accept(id, depths());
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return 0;
+	default:
+		break;
+	}
+	if (id == w.client) {
+		w.status = event->status;
+		complete(&w.event);
+	}
+	return 0;
+}
+
+static int waited(int ret)
+{
+	if (!ret && !wait_for_completion_timeout(&w.event, WAIT))
+		ret = -ETIMEDOUT;
+	return ret ?: w.status;
+}
+
+static struct rdma_cm_id *make_id(void)
+{
+	return rdma_create_id(&init_net, on_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+}
+
+static int listen_there(struct sockaddr *sa)
+{
+	w.listener = make_id();
+	return PTR_ERR_OR_ZERO(w.listener)	      ?:
+		       rdma_bind_addr(w.listener, sa) ?:
+							rdma_listen(w.listener, 1);
+}
+
+static int make_area(struct area *a)
+{
+	struct scatterlist *sg;
+	int i;
+
+	a->pages = vcalloc(PAGES, sizeof(*a->pages));
+	CHECK(a->pages);
+	for (i = 0; i < PAGES; i++) {
+		a->pages[i] = alloc_page(GFP_KERNEL);
+		CHECK(a->pages[i]);
+	}
+	/* One element per page, and neighbours swapped, so that none are merged. */
+	for (i = 0; i < PAGES; i += 2)
+		swap(a->pages[i], a->pages[i + 1]);
+	CHECK(!sg_alloc_table(&a->sgt, PAGES, GFP_KERNEL));
+	for_each_sgtable_sg(&a->sgt, sg, i) sg_set_page(sg, a->pages[i], PAGE_SIZE, 0);
+	a->mapped = ib_dma_map_sg(w.pd->device, a->sgt.sgl, PAGES, DMA_BIDIRECTIONAL);
+	CHECK(a->mapped);
+	a->mr = ib_alloc_mr(w.pd, IB_MR_TYPE_MEM_REG, PAGES);
+	return PTR_ERR_OR_ZERO(a->mr);
+}
+
+static int make_objects(struct ib_device *dev)
+{
+	CHECK(dev->attrs.max_fast_reg_page_list_len >= PAGES);
+	CHECK(dev->num_comp_vectors == num_online_cpus());
+	w.pd = ib_alloc_pd(dev, 0);
+	if (IS_ERR(w.pd))
+		return PTR_ERR(w.pd);
+	w.cq = ib_alloc_cq(dev, NULL, 128, w.vector, w.context);
+	return PTR_ERR_OR_ZERO(w.cq) ?: make_area(&w.a) ?: make_area(&w.b);
+}
+
+static int connect(struct sockaddr *sa)
+{
+	w.client = make_id();
+	return PTR_ERR_OR_ZERO(w.client)				   ?:
+		       waited(rdma_resolve_addr(w.client, NULL, sa, 2000)) ?:
+		       waited(rdma_resolve_route(w.client, 2000))	   ?:
+		       make_objects(w.client->device)			   ?:
+		       make_qp(w.client)				   ?:
+		       waited(rdma_connect(w.client, depths()));
+}
+
+static void drop_area(struct area *a)
+{
+	int i;
+
+	if (!IS_ERR_OR_NULL(a->mr))
+		ib_dereg_mr(a->mr);
+	if (a->mapped)
+		ib_dma_unmap_sg(w.pd->device, a->sgt.sgl, PAGES, DMA_BIDIRECTIONAL);
+	sg_free_table(&a->sgt);
+	for (i = 0; a->pages && i < PAGES; i++)
+		if (a->pages[i])
+			__free_page(a->pages[i]);
+	vfree(a->pages);
+}
+
+static void drop_id(struct rdma_cm_id *id)
+{
+	if (IS_ERR_OR_NULL(id))
+		return;
+	if (id->qp) {
+		ib_drain_qp(id->qp);
+		rdma_disconnect(id);
+		rdma_destroy_qp(id);
+	}
+	rdma_destroy_id(id);
+}
+
+static void clean_up(void)
+{
+	drop_id(w.client);
+	drop_id(w.server);
+	drop_id(w.listener);
+	drop_area(&w.a);
+	drop_area(&w.b);
+	if (!IS_ERR_OR_NULL(w.cq))
+		ib_free_cq(w.cq);
+	if (!IS_ERR_OR_NULL(w.pd))
+		ib_dealloc_pd(w.pd);
+	kfree(w.small);
+	memset(&w, 0, sizeof(w));
+}
+
+static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
+{
+	size_t i;
+	int ret;
+
+	init_completion(&w.event);
+	w.context = context;
+	w.vector = vector;
+	w.small = kzalloc(PAGE_SIZE, GFP_KERNEL);
+	ret = w.small ? listen_there(sa) ?: connect(sa) : -ENOMEM;
+	if (ret)
+		pr_err("no connection: %d\n", ret);
+	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++) {
+		ret = cases[i].run();
+		if (ret)
+			pr_err("\"%s\" failed in context %d on vector %d: %d\n", cases[i].name,
+			       context, vector, ret);
+	}
+	clean_up();
+	return ret;
+}
+
+static const enum ib_poll_context contexts[] = {
+	IB_POLL_SOFTIRQ,
+	IB_POLL_WORKQUEUE,
+	IB_POLL_UNBOUND_WORKQUEUE,
+};
+
+static int __init kernel_verbs_init(void)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int rounds = 0;
+	int ret = 0;
+	size_t i;
+	int v;
+
+	if (!in4_pton(address, -1, (u8 *)&sa.sin_addr, -1, NULL))
+		return -EINVAL;
+	for (i = 0; !ret && i < ARRAY_SIZE(contexts); i++) {
+		for (v = 0; !ret && v < min_t(int, num_online_cpus(), 2); v++, rounds++)
+			ret = run((struct sockaddr *)&sa, contexts[i], v);
+	}
+	if (!ret)
+		pr_info("%zu cases as expected, in %d rounds\n", ARRAY_SIZE(cases), rounds);
+	return ret;
+}
+
+static void __exit kernel_verbs_exit(void)
+{
+}
+
+module_init(kernel_verbs_init);
+module_exit(kernel_verbs_exit);
+
+MODULE_DESCRIPTION("What a storage consumer asks of a device");
+MODULE_LICENSE("Dual BSD/GPL");
