@@ -6,9 +6,11 @@
 #include <linux/bvec.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "base/limits.h"
 #include "mem/access.h"
 #include "mem/backing.h"
 #include "mem/rights.h"
@@ -608,6 +610,87 @@ static void weft_mem_bind_type2(struct kunit *test)
 	leave(test, w);
 }
 
+/* A window of a QP that goes opens its region to nobody, those of others do. */
+static void weft_mem_close_windows_of_one_qp(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region *region = make_region(test, w, RIGHTS);
+	struct weft_mem_region *window[3];
+	u32 stag[3];
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		window[i] = make_stag(test, w, i == 2 ? WEFT_STAG_WINDOW1 : WEFT_STAG_WINDOW2);
+		stag[i] = window[i]->grant.stag ^ 1;
+		w->user.qpn = i == 1 ? QPN + 1 : QPN;
+		w->user.has_windows = false;
+		KUNIT_EXPECT_EQ(test,
+				weft_mem_bind(&w->user,
+					      &(struct weft_mem_binding){
+						      .addr = IOVA,
+						      .length = LENGTH,
+						      .lkey = region->grant.stag,
+						      .access = RW,
+						      .window = stag[i] ^ 1,
+						      .stag = stag[i],
+					      }),
+				WEFT_FAULT_NONE);
+		KUNIT_EXPECT_EQ(test, w->user.has_windows, i != 2);
+	}
+	KUNIT_EXPECT_EQ(test, region->windows, 3U);
+
+	w->user.qpn = QPN;
+	weft_mem_close_windows(&w->user);
+	KUNIT_EXPECT_EQ(test, region->windows, 3U);
+	w->user.has_windows = true;
+	weft_mem_close_windows(&w->user);
+	KUNIT_EXPECT_EQ(test, region->windows, 2U);
+	KUNIT_EXPECT_EQ(test, touch(w, stag[0], IOVA, 1, WEFT_MEM_REMOTE_WRITE, NULL),
+			WEFT_FAULT_TAGGED_STAG);
+	KUNIT_EXPECT_EQ(test, touch(w, stag[2], IOVA, 1, WEFT_MEM_REMOTE_WRITE, NULL),
+			WEFT_FAULT_NONE);
+	w->user.qpn = QPN + 1;
+	KUNIT_EXPECT_EQ(test, touch(w, stag[1], IOVA, 1, WEFT_MEM_REMOTE_WRITE, NULL),
+			WEFT_FAULT_NONE);
+	for (i = 0; i < 3; i++)
+		drop(test, w, window[i]);
+	drop(test, w, region);
+	leave(test, w);
+}
+
+/* All 16777215 take 5 GB of memory, so that many are made only when asked for. */
+static unsigned int stags = 65536;
+module_param(stags, uint, 0444);
+MODULE_PARM_DESC(stags, "STags that weft_stag_alloc_many makes, at most 16777215");
+
+static void weft_stag_alloc_many(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region *mr;
+	u64 began = ktime_get_ns();
+	unsigned long index;
+	u32 made;
+
+	for (made = 0; made < stags; made++) {
+		mr = weft_stag_alloc(&w->table, WEFT_STAG_REGION, PD);
+		if (IS_ERR(mr))
+			break;
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, made, min(stags, WEFT_MAX_STAG - 1));
+	if (stags >= WEFT_MAX_STAG - 1) {
+		mr = weft_stag_alloc(&w->table, WEFT_STAG_REGION, PD);
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(mr), -ENOMEM);
+	}
+	kunit_info(test, "%u STags of %zu octets, %llu ns each\n", made, sizeof(*mr),
+		   div_u64(ktime_get_ns() - began, max(made, 1U)));
+	xa_for_each(&w->table.xa, index, mr) {
+		weft_stag_free(&w->table, mr);
+		cond_resched();
+	}
+	leave(test, w);
+}
+
 /* Accesses and revocations race; none is seen after its revocation. */
 #define RACES	20000U
 
@@ -679,6 +762,8 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(weft_mem_bind_type1),
 	KUNIT_CASE_PARAM(weft_mem_bind_refuses, bad_bind_rows_gen_params),
 	KUNIT_CASE(weft_mem_bind_type2),
+	KUNIT_CASE(weft_mem_close_windows_of_one_qp),
+	KUNIT_CASE(weft_stag_alloc_many),
 	{}
 };
 

@@ -19,6 +19,7 @@
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
+#include "mem/rights.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
@@ -348,6 +349,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	cancel_delayed_work_sync(&st->deadline);
 	cancel_work_sync(&st->tx_work);
 	cancel_work_sync(&st->rx_work);
+	weft_mem_close_windows(&st->mem);
 	weft_stream_put(st);
 }
 

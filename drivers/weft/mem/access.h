@@ -22,12 +22,14 @@ struct weft_stag_table;
  * @pd: protection domain of the QP
  * @qpn: number of the QP
  * @kernel: a kernel consumer: lkey 0 names kernel memory by address
+ * @has_windows: type 2 windows may be bound to the QP; owner: the tx claim
  */
 struct weft_mem_user {
 	struct weft_stag_table *table;
 	u32 pd;
 	u32 qpn;
 	bool kernel;
+	bool has_windows;
 };
 
 enum weft_mem_right {

@@ -7,6 +7,7 @@
 
 #include <linux/bits.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <rdma/ib_verbs.h>
 
 #include "mem/access.h"
@@ -103,7 +104,7 @@ static enum weft_fault borrow(const struct weft_mem_user *user, const struct wef
 	return fault;
 }
 
-static enum weft_fault bind(const struct weft_mem_user *user, struct weft_mem_region *window,
+static enum weft_fault bind(struct weft_mem_user *user, struct weft_mem_region *window,
 			    const struct weft_mem_binding *req)
 {
 	struct weft_stag_grant grant;
@@ -113,10 +114,12 @@ static enum weft_fault bind(const struct weft_mem_user *user, struct weft_mem_re
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 
-	if (window->kind == WEFT_STAG_WINDOW1)
+	if (window->kind == WEFT_STAG_WINDOW1) {
 		weft_stag_disable(window);
-	else
+	} else {
 		grant.qpn = user->qpn;
+		user->has_windows = true;
+	}
 	weft_stag_drain(window);
 	if (!weft_stag_enable(window, &grant))
 		return WEFT_FAULT_NONE;
@@ -153,7 +156,7 @@ static bool is_own_window(const struct weft_mem_region *window, const struct wef
  *
  * Context: process, may sleep for the time of one copy.
  */
-enum weft_fault weft_mem_bind(const struct weft_mem_user *user, const struct weft_mem_binding *req)
+enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req)
 {
 	enum weft_fault fault = WEFT_FAULT_LOCAL_BIND;
 	struct weft_mem_region *window;
@@ -170,6 +173,44 @@ enum weft_fault weft_mem_bind(const struct weft_mem_user *user, const struct wef
 	}
 	weft_stag_put(window);
 	return fault;
+}
+
+static void close_bound(struct weft_mem_region *mr, u32 qpn)
+{
+	if (mr->kind != WEFT_STAG_WINDOW2 || !refcount_inc_not_zero(&mr->pins))
+		return;
+	/* Pinned, so its grant is stable; pairs with weft_stag_enable(). */
+	smp_mb__after_atomic();
+	if (READ_ONCE(mr->grant.qpn) == qpn)
+		weft_stag_disable(mr);
+	weft_stag_unpin(mr);
+}
+
+/**
+ * weft_mem_close_windows - take back what a QP has bound
+ * @user: the QP, on its way out: nothing is bound on its behalf any more
+ *
+ * A type 2 window belongs to one QP and opens its region to nobody once that is
+ * gone. The walk is long on a device with many STags, and is only taken by a QP
+ * that has ever bound one. Context: process, may sleep.
+ */
+void weft_mem_close_windows(const struct weft_mem_user *user)
+{
+	struct weft_mem_region *mr;
+	unsigned long index;
+
+	if (!user->has_windows)
+		return;
+	rcu_read_lock();
+	xa_for_each(&user->table->xa, index, mr) {
+		close_bound(mr, user->qpn);
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
+	}
+	rcu_read_unlock();
 }
 
 /* Both kinds that a work request made valid can be made invalid by one. */

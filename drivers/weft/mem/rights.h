@@ -33,7 +33,8 @@ struct weft_mem_binding {
 
 enum weft_fault weft_mem_register(const struct weft_mem_user *user, struct weft_mem_region *mr,
 				  u32 stag, u32 access);
-enum weft_fault weft_mem_bind(const struct weft_mem_user *user, const struct weft_mem_binding *req);
+enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req);
+void weft_mem_close_windows(const struct weft_mem_user *user);
 enum weft_fault weft_mem_invalidate(const struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy);
 bool weft_mem_quiet(const struct weft_mem_region *busy);
