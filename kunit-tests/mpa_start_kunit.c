@@ -428,6 +428,10 @@ static void settle_plain_keeps_own_depths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, result.rtr, 0);
 	KUNIT_EXPECT_EQ(test, result.ird, 70000U);
 	KUNIT_EXPECT_EQ(test, result.ord, 5U);
+	/* Who is not told a limit assumes one. */
+	own.ord = 1024;
+	KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, result.ord, 255U);
 }
 
 struct respond_row {
@@ -462,7 +466,7 @@ static const struct respond_row respond_rows[] = {
 	/* 0x3fff: the matching value is left alone and comes back as 0x3fff */
 	{ "ird_open", { OPEN, 8 }, { 8, 100, 0 }, { 8, 100 }, { 8, OPEN } },
 	{ "ord_open", { 8, OPEN }, { 5, 8, 1000 }, { 5, 8 }, { OPEN, 8 } },
-	{ "both_open", { OPEN, OPEN }, { 20000, 30000, 0 }, { 20000, 30000 }, { OPEN, OPEN } },
+	{ "both_open", { OPEN, OPEN }, { 20000, 30000, 0 }, { 20000, 255 }, { OPEN, OPEN } },
 	/* a depth the field cannot hold must not come out as "not negotiated" */
 	{ "own_ird_beyond_field", { 8, 8 }, { 20000, 8, 0 }, { 20000, 8 }, { DEEP, 8 } },
 	{ "own_ird_just_beyond_field", { 8, 8 }, { 0x3fff, 8, 0 }, { 0x3fff, 8 }, { DEEP, 8 } },
@@ -535,7 +539,7 @@ static const struct conclude_row conclude_rows[] = {
 	{ "absurd_ord", { 8, 16000 }, { 8, 8, 16 }, { 16, 8 }, WEFT_FAULT_MPA_IRD },
 	{ "ird_open", { OPEN, 8 }, { 8, 100, 0 }, { 8, 100 } },
 	{ "ord_open", { 8, OPEN }, { 5, 8, 100 }, { 5, 8 } },
-	{ "both_open", { OPEN, OPEN }, { 70000, 80000, 0 }, { 70000, 80000 } },
+	{ "both_open", { OPEN, OPEN }, { 70000, 80000, 0 }, { 70000, 255 } },
 };
 
 WEFT_ROWS(conclude_rows)

@@ -43,10 +43,19 @@ static u32 handle_of(const struct iw_cm_id *id)
 	return (unsigned long)id->provider_data;
 }
 
+/*
+ * rdma_cm has 8 bits for a depth. All of them set is how its users ask for as much
+ * as there is, and the device has more than that.
+ */
+static u32 depth_wanted(u32 asked, u32 most)
+{
+	return asked == U8_MAX ? most : min(asked, most);
+}
+
 static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *param)
 {
-	conn->policy.ird = min(param->ird, conn->policy.ird_max);
-	conn->policy.ord = min(param->ord, READ_ONCE(conn->cm->ord_max));
+	conn->policy.ird = depth_wanted(param->ird, conn->policy.ird_max);
+	conn->policy.ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)

@@ -270,13 +270,13 @@ static void settle_plain(const struct weft_mpa_frame *peer, const struct weft_mp
 	out->markers_rx = own->markers;
 	out->enhanced = peer->enhanced;
 	out->ird = own->ird;
-	out->ord = own->ord;
+	out->ord = min_t(u32, own->ord, WEFT_MPA_BLIND_ORD);
 }
 
 /* Own ORD under the IRD of the peer's frame. */
 static u32 settle_ord(u32 own, u16 peer_ird)
 {
-	return peer_ird == WEFT_MPA_ENH_DEPTH ? own : min_t(u32, own, peer_ird);
+	return min_t(u32, own, peer_ird == WEFT_MPA_ENH_DEPTH ? WEFT_MPA_BLIND_ORD : peer_ird);
 }
 
 /* Own IRD over the ORD of the peer's frame, as far as @most goes. */

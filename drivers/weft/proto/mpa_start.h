@@ -9,6 +9,12 @@
 #include "proto/fault.h"
 #include "proto/wire.h"
 
+/*
+ * Requests under way to a peer that does not say how many it takes: what programs
+ * that agree on a depth by themselves have always had 8 bits for.
+ */
+#define WEFT_MPA_BLIND_ORD 255U
+
 /* Kinds of ready-to-receive message, as a mask. */
 enum weft_rtr {
 	WEFT_RTR_SEND	= 1 << 0,

@@ -4,7 +4,7 @@
 import time
 
 from harness import FLUSH, LOC_PROT, MW_BIND, OK, AgentError, Skip, pattern, test
-from wirepeer import rdmap
+from wirepeer import mpa, rdmap
 
 
 def next_key(rkey):
@@ -172,6 +172,29 @@ def the_device_says_what_the_wire_takes(f):
                            for n in range(most)))
     for n in range(most):
         assert link.peer.expect(rdmap.READ_RESP).stag == n
+
+
+@test("VERBS-030", "RDMAP-081", "CM-059")
+def all_the_depth_there_is(f):
+    """255, the most that rdma_cm can carry, asks for as much as there is: 1024."""
+    link = f.running(rev=2, ird=255, ord=255, enhanced=mpa.Enhanced(ird=2000, ord=2000),
+                     qp=dict(sq=2048))
+    assert (link.reply.enhanced.ird, link.reply.enhanced.ord) == (1024, 1024), link.reply
+    source = f.mr(1024)
+    source.poke(pattern(1024))
+    link.peer.raw(b"".join(link.peer.read(source.rkey, source.iova + n, 1, n, 0, hold=True)
+                           for n in range(1024)))
+    for n in range(1024):
+        answer = link.peer.expect(rdmap.READ_RESP)
+        assert (answer.stag, answer.payload) == (n, pattern(1024)[n:n + 1]), answer
+    wrs = [link.post("read", sge=source.sge(n % 1024, 1), raddr=n, rkey=1) for n in range(1030)]
+    asked = [link.peer.expect(rdmap.READ_REQ) for _ in range(1024)]
+    link.peer.silent(0.2)
+    for n in range(1030):
+        while len(asked) < min(1030, 1024 + n):
+            asked.append(link.peer.expect(rdmap.READ_REQ))
+        link.peer.read_response(rdmap.ReadRequest(asked[n].payload), b"x")
+        link.wc(wr=wrs[n])
 
 
 @test("VERBS-020", "RDMAP-063")
