@@ -4,6 +4,7 @@
  * the two handshakes, events. A process is played by writing to the mapped
  * words from here.
  */
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <rdma/ib_verbs.h>
 
@@ -570,6 +571,100 @@ static void weft_cq_resize_moves_entries(struct kunit *test)
 	weft_cq_free(cq);
 }
 
+/* Indices wrap on the way. */
+static void weft_recvq_resize_moves_entries(struct kunit *test)
+{
+	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
+	struct weft_rwr *rwr = kunit_kzalloc(test, sizeof(*rwr), GFP_KERNEL);
+	struct weft_ring ring;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
+	rq->user = true;
+	rq->cons = U32_MAX - 2;
+	for (i = 0; i < 6; i++)
+		user_rqe(rq, rq->cons + i, i % SGES);
+	rq->ctl->prod = rq->cons + 6;
+	rq->limit = 3;
+
+	KUNIT_ASSERT_EQ(test, weft_ring_init(&ring, 4, rq->ring.stride, NULL), 0);
+	KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), -EBUSY);
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
+	rq->limit = 5;
+	KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), -EINVAL);
+	rq->limit = 3;
+	rq->ctl->prod += ENTRIES;
+	KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), -EIO);
+	rq->ctl->prod -= ENTRIES;
+	KUNIT_EXPECT_EQ(test, rq->ring.entries, ENTRIES);
+	KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), 0);
+	KUNIT_EXPECT_EQ(test, rq->ring.entries, 4U);
+	KUNIT_EXPECT_EQ(test, ring.entries, ENTRIES);
+	weft_ring_free(&ring);
+
+	KUNIT_EXPECT_EQ(test, rq->ctl->cons, U32_MAX);
+	KUNIT_EXPECT_EQ(test, rq->ctl->prod, 3U);
+	for (i = 2; i < 6; i++) {
+		KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
+		KUNIT_EXPECT_EQ(test, rwr->wr_id, (u64)(0x1000U + U32_MAX - 2U + i));
+		KUNIT_EXPECT_EQ(test, rwr->num_sge, i % SGES);
+	}
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, rq->limit, 0U);
+	weft_recvq_free(rq);
+}
+
+static void post_armed(struct weft_cq *cq, u32 count, u8 status)
+{
+	struct weft_cqe cqe = { .status = status };
+	struct weft_cqe out;
+
+	weft_cq_arm(cq, WEFT_ARM_NEXT);
+	while (count--) {
+		weft_cq_post(cq, &cqe, NULL);
+		weft_cq_poll(cq, &out, 1);
+	}
+}
+
+static void weft_cq_moderate_holds_back(struct kunit *test)
+{
+	struct cq_seen seen = {};
+	struct weft_cq *cq = make_cq(test, &seen);
+
+	/* By number. */
+	weft_cq_moderate(cq, 4, U16_MAX);
+	post_armed(cq, 3, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 0U);
+	post_armed(cq, 1, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	post_armed(cq, 3, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	/* An error goes ahead, and takes what was held with it. */
+	post_armed(cq, 1, WEFT_STATUS_FLUSH);
+	KUNIT_EXPECT_EQ(test, seen.completions, 2U);
+	/* By time; what is not armed starts nothing. */
+	weft_cq_moderate(cq, 1000, 2000);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, seen.completions, 2U);
+	post_armed(cq, 2, 0);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, seen.completions, 3U);
+	/* Given up, with one held back. */
+	weft_cq_moderate(cq, 1000, U16_MAX);
+	post_armed(cq, 1, 0);
+	weft_cq_moderate(cq, 1000, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 4U);
+	post_armed(cq, 1, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 5U);
+	/* Freed with the timer running. */
+	weft_cq_moderate(cq, 9, U16_MAX);
+	post_armed(cq, 1, 0);
+	weft_cq_free(cq);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, seen.completions, 5U);
+}
+
 static void weft_ring_init_refuses(struct kunit *test)
 {
 	struct weft_ring ring = {};
@@ -600,12 +695,14 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(weft_sendq_handshake_loses_nothing),
 	KUNIT_CASE(weft_recvq_fetch_judges),
 	KUNIT_CASE(weft_recvq_limit_is_raised_once),
+	KUNIT_CASE(weft_recvq_resize_moves_entries),
 	KUNIT_CASE(weft_cq_overflow_is_told_once),
 	KUNIT_CASE(weft_cq_post_hostile_cons),
 	KUNIT_CASE_PARAM(weft_cq_post_notifies, arm_rows_gen_params),
 	KUNIT_CASE(weft_cq_arm_is_not_weakened),
 	KUNIT_CASE(weft_cq_purge_keeps_others),
 	KUNIT_CASE(weft_cq_resize_moves_entries),
+	KUNIT_CASE(weft_cq_moderate_holds_back),
 	{}
 };
 

@@ -147,6 +147,36 @@ void f(struct net *, struct sock *);
 void f(struct net *n, struct sock *sk) { __netns_tracker_free(n, &sk->ns_tracker, false); }
 C
 
+probe HRTIMER_SETUP '6.13: hrtimer_init and its function in one; the old one went in 6.15' <<'C'
+#include <linux/hrtimer.h>
+void f(struct hrtimer *, enum hrtimer_restart (*)(struct hrtimer *));
+void f(struct hrtimer *t, enum hrtimer_restart (*fn)(struct hrtimer *))
+{
+	hrtimer_setup(t, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+}
+C
+
+probe IMPORT_NS_TOKEN '6.13: the name of a symbol namespace is a string' <<'C'
+MODULE_IMPORT_NS(DMA_BUF);
+C
+
+probe DMA_BUF_VMAP_UNLOCKED '6.2: dma_buf_vmap wants the reservation lock held' <<'C'
+#include <linux/dma-buf.h>
+int f(struct dma_buf *, struct iosys_map *);
+int f(struct dma_buf *buf, struct iosys_map *map) { return dma_buf_vmap_unlocked(buf, map); }
+C
+
+probe REG_DMABUF_ATTRS '6.10: reg_user_mr_dmabuf takes the attribute bundle' <<'C'
+#include <rdma/ib_verbs.h>
+struct ib_mr *f(struct ib_pd *, u64, u64, u64, int, int, struct uverbs_attr_bundle *);
+struct ib_mr *g(struct ib_pd *, u64, u64, u64, int, int, struct ib_dmah *,
+		struct uverbs_attr_bundle *);
+const struct ib_device_ops ops = {
+	.reg_user_mr_dmabuf = _Generic(((struct ib_device_ops *)0)->reg_user_mr_dmabuf,
+				       typeof(&f): f, typeof(&g): g),
+};
+C
+
 probe UMEM_GET_VA '7.1: ib_umem_get renamed ib_umem_get_va' <<'C'
 #include <rdma/ib_umem.h>
 struct ib_umem *f(struct ib_device *);

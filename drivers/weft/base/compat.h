@@ -7,6 +7,7 @@
 #ifndef WEFT_BASE_COMPAT_H
 #define WEFT_BASE_COMPAT_H
 
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
@@ -46,6 +47,16 @@
 #define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
 #endif
 
+#ifndef HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
 #ifndef HAVE_NAME_ASSIGN_TYPE
 static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)
 {
@@ -71,6 +82,18 @@ static inline bool compat_core_raises_port_events(const struct net_device *netde
 #define weft_sockaddr sockaddr_unsized
 #else
 #define weft_sockaddr sockaddr
+#endif
+
+/* What a module says that calls into the dma-buf framework. */
+#ifdef HAVE_IMPORT_NS_TOKEN
+#define COMPAT_IMPORT_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define COMPAT_IMPORT_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+#ifndef HAVE_DMA_BUF_VMAP_UNLOCKED
+#define dma_buf_vmap_unlocked(buf, map) dma_buf_vmap(buf, map)
+#define dma_buf_vunmap_unlocked(buf, map) dma_buf_vunmap(buf, map)
 #endif
 
 /* What create_cq gets behind the attributes, and the udata in it. */
@@ -136,6 +159,13 @@ static inline struct ib_udata *compat_cq_udata(struct ib_udata *udata)
 #define COMPAT_DMAH_PARAM struct ib_dmah *dmah,
 #else
 #define COMPAT_DMAH_PARAM
+#endif
+
+/* What reg_user_mr_dmabuf gets at its end; nothing of ours is in it. */
+#ifdef HAVE_REG_DMABUF_ATTRS
+#define COMPAT_DMABUF_LAST struct uverbs_attr_bundle *attrs
+#else
+#define COMPAT_DMABUF_LAST struct ib_udata *udata
 #endif
 
 #endif

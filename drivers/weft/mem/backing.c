@@ -107,6 +107,8 @@ void weft_backing_free(struct weft_backing *b)
 		return;
 	if (b->umem)
 		ib_umem_release(b->umem);
+	if (b->release)
+		b->release(b->owner);
 	kvfree(b->vec);
 	kfree(b);
 }

@@ -15,6 +15,8 @@ struct weft_atomic_op;
 /**
  * struct weft_backing - pages of a region, or all of kernel memory
  * @umem: pinned user memory, owned, NULL for other kinds
+ * @release: gives other memory back when the backing goes, or NULL
+ * @owner: handed to it
  * @vec: one element per page of the region, NULL: offsets are kernel addresses
  * @count: elements in use
  * @capacity: elements allocated (fast-register)
@@ -26,6 +28,8 @@ struct weft_atomic_op;
  */
 struct weft_backing {
 	struct ib_umem *umem;
+	void (*release)(void *owner);
+	void *owner;
 	struct bio_vec *vec;
 	u32 count;
 	u32 capacity;

@@ -13,8 +13,40 @@
 #include <linux/string.h>
 #include <asm/barrier.h>
 
+#include "base/compat.h"
 #include "base/counters.h"
 #include "ring/lock.h"
+
+static void notify(struct weft_cq *cq)
+{
+	weft_count(cq->counters, WEFT_CTR_CQ_EVENTS);
+	cq->events->completion(cq->owner);
+}
+
+/* True when an event is due for what was held back. */
+static bool release_held(struct weft_cq *cq)
+{
+	bool held = cq->moderation.held;
+
+	lockdep_assert_held(&cq->lock);
+	cq->moderation.held = 0;
+	return held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+}
+
+/* The first completion that is held back has waited long enough. */
+static enum hrtimer_restart period_over(struct hrtimer *timer)
+{
+	struct weft_cq *cq = container_of(timer, struct weft_cq, moderation.timer);
+	unsigned long flags;
+	bool event;
+
+	flags = weft_ring_lock(&cq->lock, cq->user);
+	event = release_held(cq);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
+	if (event)
+		notify(cq);
+	return HRTIMER_NORESTART;
+}
 
 /**
  * weft_cq_init - set up an empty completion queue
@@ -43,6 +75,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
 	cq->events = events;
 	cq->owner = owner;
 	cq->counters = counters;
+	hrtimer_setup(&cq->moderation.timer, period_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	return 0;
 }
 
@@ -54,6 +87,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
  */
 void weft_cq_free(struct weft_cq *cq)
 {
+	hrtimer_cancel(&cq->moderation.timer);
 	weft_ring_free(&cq->ring);
 }
 
@@ -82,6 +116,21 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 	return 0;
 }
 
+/* An error is told at once; else the last of so many, or the timer, tells. */
+static bool hold_back(struct weft_cq *cq, const struct weft_cqe *cqe)
+{
+	struct weft_cq_moderation *m = &cq->moderation;
+
+	lockdep_assert_held(&cq->lock);
+	if (cqe->status || ++m->held >= m->count) {
+		m->held = 0;
+		return false;
+	}
+	if (m->held == 1)
+		hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
 /* Disarms the queue if it waits for an entry like @cqe. */
 static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 {
@@ -97,6 +146,8 @@ static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 	arm = READ_ONCE(cq->ctl->arm);
 	if (arm != WEFT_ARM_NEXT && !(arm == WEFT_ARM_SOLICITED && urgent))
 		return false;
+	if (cq->moderation.count && hold_back(cq, cqe))
+		return false;
 	return xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
 }
 
@@ -109,12 +160,6 @@ static bool note_overflow(struct weft_cq *cq)
 	cq->overflowed = true;
 	weft_count(cq->counters, WEFT_CTR_CQ_OVERFLOWS);
 	return first;
-}
-
-static void notify(struct weft_cq *cq)
-{
-	weft_count(cq->counters, WEFT_CTR_CQ_EVENTS);
-	cq->events->completion(cq->owner);
 }
 
 static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
@@ -250,6 +295,29 @@ void weft_cq_purge(struct weft_cq *cq, u32 qp_num)
 	cq->prod = to;
 	WRITE_ONCE(cq->ctl->prod, to);
 	weft_ring_unlock(&cq->lock, cq->user, flags);
+}
+
+/**
+ * weft_cq_moderate - raise fewer events
+ * @cq: the queue
+ * @count: an event for so many completions that would have raised one
+ * @period_us: or for fewer, so many microseconds after the first of them
+ *
+ * With @count below 2 or @period_us 0 each completion raises its own again. What
+ * is held back already is told now. Context: process.
+ */
+void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us)
+{
+	unsigned long flags;
+	bool event;
+
+	flags = weft_ring_lock(&cq->lock, cq->user);
+	cq->moderation.count = count > 1 && period_us ? count : 0;
+	cq->moderation.period = ns_to_ktime((u64)period_us * NSEC_PER_USEC);
+	event = release_held(cq);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
+	if (event)
+		notify(cq);
 }
 
 /* Same indices, other memory. */

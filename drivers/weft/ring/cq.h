@@ -5,6 +5,7 @@
 #ifndef WEFT_RING_CQ_H
 #define WEFT_RING_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -24,16 +25,31 @@ struct weft_cq_events {
 };
 
 /**
+ * struct weft_cq_moderation - events held back, for fewer of them
+ * @count: completions to an event; 0: each raises its own
+ * @held: completions since the last event that would have raised one
+ * @period: how long the first of them may wait
+ * @timer: that wait
+ */
+struct weft_cq_moderation {
+	u16 count;
+	u16 held;
+	ktime_t period;
+	struct hrtimer timer;
+};
+
+/**
  * struct weft_cq - a completion queue
  * @ring: memory
  * @ctl: control block, in @ring
  * @user: a process polls it
  * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, @ring,
- *	@ctl
+ *	@ctl, @moderation
  * @prod: next entry to write
  * @cons: kernel pollers' position; a user's is read from the control block
  * @stamped: completions carry the time; set by the owner before anything posts
  * @overflowed: an entry was lost
+ * @moderation: of events
  * @events: what the owner hears
  * @owner: handed to them
  * @counters: of the device
@@ -47,6 +63,7 @@ struct weft_cq {
 	u32 cons;
 	bool stamped;
 	bool overflowed;
+	struct weft_cq_moderation moderation;
 	const struct weft_cq_events *events;
 	void *owner;
 	struct weft_counters *counters;
@@ -69,6 +86,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
 		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters);
 void weft_cq_free(struct weft_cq *cq);
 
+void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us);
 int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring);
 
 int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);

@@ -7,6 +7,7 @@
 
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
 
@@ -190,6 +191,53 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 	if (reached && rq->limit_event)
 		rq->limit_event(rq->owner);
 	return 0;
+}
+
+/* Same indices, other memory. */
+static int move_entries(struct weft_recvq *rq, struct weft_ring *to)
+{
+	struct weft_rq_ctl *ctl = weft_ring_ctl(to);
+	u32 count = available(rq);
+	u32 i;
+
+	lockdep_assert_held(&rq->lock);
+	if (count > rq->ring.entries)
+		return -EIO;
+	if (count > to->entries)
+		return -EBUSY;
+	if (rq->limit > to->entries)
+		return -EINVAL;
+
+	for (i = rq->cons; i != rq->cons + count; i++)
+		memcpy(weft_ring_entry(to, i), weft_ring_entry(&rq->ring, i), to->stride);
+	WRITE_ONCE(ctl->cons, rq->cons);
+	WRITE_ONCE(ctl->state, READ_ONCE(rq->ctl->state));
+	/* The producer is the caller, or stands still for it. */
+	WRITE_ONCE(ctl->prod, rq->cons + count);
+	rq->ctl = ctl;
+	return 0;
+}
+
+/**
+ * weft_recvq_resize - go on in another ring
+ * @rq: a shared queue; a process that posts to it does not while this runs
+ * @ring: initialised with entries of the same stride; afterwards the one that is
+ *	not in use and must be freed
+ *
+ * Context: any. Return: 0; -EBUSY when @ring cannot hold what waits, -EINVAL when
+ * it cannot hold the armed limit, -EIO when the producer index is impossible.
+ */
+int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
+{
+	unsigned long flags;
+	int ret;
+
+	flags = weft_ring_lock(&rq->lock, rq->user);
+	ret = move_entries(rq, ring);
+	if (!ret)
+		swap(rq->ring, *ring);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
+	return ret;
 }
 
 /**

@@ -33,7 +33,7 @@ struct weft_rwr {
  * @ctl: control block, in @ring
  * @user: a process posts to it
  * @max_sge: elements an entry has room for
- * @lock: @cons, @limit and, for kernel producers, @prod
+ * @lock: @cons, @limit, @ring, @ctl and, for kernel producers, @prod
  * @cons: next entry to hand out
  * @prod: kernel producers' private producer index
  * @limit: raise @limit_event once fewer entries than this remain, 0: disarmed
@@ -59,6 +59,7 @@ int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out);
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing);
 u32 weft_recvq_depth(const struct weft_recvq *rq);
 int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit);
+int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring);
 
 /* Kernel producers: both under @lock, taken by the caller for a whole list. */
 struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq);

@@ -247,6 +247,15 @@ struct weft_uresp_resize_cq {
 };
 
 /*
+ * Behind the command that resizes an SRQ, which has no answer of its own: where
+ * the struct weft_queue_map of the new region is to be stored. The application
+ * keeps @prod still; waiting entries stand at the same indices of the new region.
+ */
+struct weft_ureq_modify_srq {
+	__aligned_u64 map;
+};
+
+/*
  * The kick: a driver method of the QP object, through the RDMA_VERBS_IOCTL of
  * the device's file descriptor. Sent only when @state asks for it.
  */

@@ -54,7 +54,7 @@ static void fill_abilities(struct ib_device_attr *attr)
 {
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_PORT_ACTIVE_EVENT;
+				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	/* Done by the CPU on the word itself, so nobody sees it half done. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
@@ -74,6 +74,8 @@ static void fill_queue_limits(struct ib_device_attr *attr)
 	attr->max_sge_rd = WEFT_MAX_SGE;
 	attr->max_cq = WEFT_MAX_CQ;
 	attr->max_cqe = WEFT_MAX_CQE;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	attr->max_srq = WEFT_MAX_SRQ;
 	attr->max_srq_wr = WEFT_MAX_WR;
 	attr->max_srq_sge = WEFT_MAX_SGE;

@@ -157,6 +157,20 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata)
 }
 
 /**
+ * weft_modify_cq - moderate events
+ * @ib: the queue
+ * @count: completions to an event
+ * @period: microseconds after which fewer will do
+ *
+ * Context: may sleep. Return: 0.
+ */
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period)
+{
+	weft_cq_moderate(&to_weft_cq(ib)->cq, count, period);
+	return 0;
+}
+
+/**
  * weft_destroy_cq - destroy a queue that no QP uses any more
  * @ib: the queue
  * @udata: unused

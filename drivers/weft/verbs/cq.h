@@ -31,6 +31,7 @@ static inline struct weft_ibcq *to_weft_cq(struct ib_cq *ib)
 }
 
 int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
+int weft_modify_cq(struct ib_cq *ib, u16 count, u16 period);
 int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata);
 int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int weft_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc);

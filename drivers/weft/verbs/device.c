@@ -75,6 +75,12 @@ static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 io
 	return weft_reg_user_mr(pd, start, length, iova, access, udata);
 }
 
+static struct ib_mr *reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+				   int access, COMPAT_DMAH_PARAM COMPAT_DMABUF_LAST)
+{
+	return weft_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
 static int counter_bind_qp(COMPAT_COUNTER_BIND)
 {
 	return weft_counter_bind_qp(counter, qp);
@@ -127,6 +133,7 @@ static const struct ib_device_ops device_ops = {
 
 	.alloc_ucontext = weft_alloc_ucontext,
 	.dealloc_ucontext = weft_dealloc_ucontext,
+	.query_ucontext = weft_query_ucontext,
 	.disassociate_ucontext = weft_disassociate_ucontext,
 	.mmap = map_ring,
 	.mmap_free = weft_ring_mmap_free,
@@ -137,6 +144,7 @@ static const struct ib_device_ops device_ops = {
 	.create_cq = create_cq,
 	COMPAT_CREATE_USER_CQ(create_cq)
 	COMPAT_RESIZE_CQ(resize_cq)
+	.modify_cq = weft_modify_cq,
 	.destroy_cq = weft_destroy_cq,
 	.poll_cq = weft_poll_cq,
 	.req_notify_cq = weft_req_notify_cq,
@@ -156,6 +164,8 @@ static const struct ib_device_ops device_ops = {
 
 	.get_dma_mr = weft_get_dma_mr,
 	.reg_user_mr = reg_user_mr,
+	.reg_user_mr_dmabuf = reg_dmabuf_mr,
+	.advise_mr = weft_advise_mr,
 	.rereg_user_mr = weft_rereg_user_mr,
 	.alloc_mr = weft_alloc_mr,
 	.map_mr_sg = weft_map_mr_sg,

@@ -12,6 +12,7 @@
 #include "base/compat.h"
 #include "base/limits.h"
 #include "mem/backing.h"
+#include "mem/dmabuf.h"
 #include "mem/stag.h"
 #include "verbs/device.h"
 #include "verbs/pd.h"
@@ -153,11 +154,87 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 io
 	return make_valid_mr(ibpd, backing, iova, length, access);
 }
 
+/**
+ * weft_reg_dmabuf_mr - register part of a dma-buf
+ * @ibpd: domain
+ * @offset: of the part in the buffer
+ * @length: octets, not 0
+ * @iova: tagged offset that stands for @offset
+ * @fd: of the buffer, in the calling process
+ * @access: enum ib_access_flags
+ *
+ * Context: may sleep. Return: the region or an ERR_PTR.
+ */
+struct ib_mr *weft_reg_dmabuf_mr(struct ib_pd *ibpd, u64 offset, u64 length, u64 iova, int fd,
+				 int access)
+{
+	struct weft_backing *backing;
+	int ret;
+
+	ret = check_access(access) ?: check_range(length, iova);
+	if (ret)
+		return ERR_PTR(ret);
+	backing = weft_backing_from_dmabuf(fd, offset, length);
+	if (IS_ERR(backing))
+		return ERR_CAST(backing);
+	return make_valid_mr(ibpd, backing, iova, length, access);
+}
+
+/* What an advice names must be there, and be the caller's to use that way. */
+static int check_advice(const struct weft_mem_region *region, u32 pd, bool write,
+			const struct ib_sge *sge)
+{
+	const struct weft_stag_grant *g = &region->grant;
+
+	if (region->kind != WEFT_STAG_REGION || region->pd != pd)
+		return -ENOENT;
+	if (sge->addr < g->iova || sge->length > g->length ||
+	    sge->addr - g->iova > g->length - sge->length)
+		return -EFAULT;
+	return write && !(g->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
+}
+
+/**
+ * weft_advise_mr - have memory ready for use
+ * @ibpd: domain
+ * @advice: enum ib_uverbs_advise_mr_advice
+ * @flags: whether to wait; there is nothing to wait for
+ * @sg_list: what will be used
+ * @num_sge: its elements
+ * @attrs: of the call, nothing of ours in it
+ *
+ * Registered memory is pinned here, hence ready: an advice that makes sense has
+ * been followed already.
+ *
+ * Context: may sleep. Return: 0; -ENOENT for a key that is not one of the domain,
+ * -EFAULT outside of its region, -EPERM for writing where that is not allowed.
+ */
+int weft_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice, u32 flags,
+		   struct ib_sge *sg_list, u32 num_sge, struct uverbs_attr_bundle *attrs)
+{
+	struct weft_stag_table *table = &to_weft_dev(ibpd->device)->stags;
+	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	int ret = 0;
+	u32 i;
+
+	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	for (i = 0; i < num_sge && !ret; i++) {
+		struct weft_mem_region *region = weft_stag_pin(table, sg_list[i].lkey);
+
+		if (!region)
+			return -ENOENT;
+		ret = check_advice(region, to_weft_pd(ibpd)->number, write, &sg_list[i]);
+		weft_stag_unpin(region);
+	}
+	return ret;
+}
+
 /* Writing to pages that were pinned for reading only would miss a copy on write. */
 static bool must_pin_again(const struct weft_stag_grant *old, int flags, int access)
 {
 	return (flags & IB_MR_REREG_TRANS) ||
-	       (ib_access_writable(access) && !old->backing->umem->writable);
+	       (ib_access_writable(access) && old->backing->umem && !old->backing->umem->writable);
 }
 
 /* Fills @grant with what the region is to be. */
@@ -172,6 +249,9 @@ static int plan_rereg(struct weft_mr *mr, int flags, u64 start, u64 length, u64 
 	if (!must_pin_again(old, flags, access))
 		return 0;
 
+	/* A dma-buf cannot turn into memory of the process. */
+	if (!old->backing->umem)
+		return -EOPNOTSUPP;
 	if (flags & IB_MR_REREG_TRANS) {
 		grant->iova = access & IB_ZERO_BASED ? 0 : iova;
 		grant->length = length;

@@ -6,6 +6,7 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/uaccess.h>
 
 #include "base/limits.h"
 #include "uapi/weft-abi.h"
@@ -94,23 +95,65 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	return ret;
 }
 
+/* The command has no answer, so the process says where it wants to read it. */
+static int tell_map(const struct weft_ring *ring, struct ib_udata *udata)
+{
+	struct weft_ureq_modify_srq req;
+	struct weft_queue_map map;
+	int ret;
+
+	if (!udata)
+		return 0;
+	if (udata->inlen < sizeof(req))
+		return -EOPNOTSUPP;
+	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	if (ret)
+		return ret;
+	weft_ring_describe(ring, &map);
+	return copy_to_user(u64_to_user_ptr(req.map), &map, sizeof(map)) ? -EFAULT : 0;
+}
+
+static int resize(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
+{
+	struct weft_ring ring;
+	int ret;
+
+	if (!max_wr || max_wr > WEFT_MAX_WR)
+		return -EINVAL;
+	ret = weft_ring_init(&ring, roundup_pow_of_two(max_wr), srq->rq.ring.stride,
+			     srq->rq.user ? weft_udata_context(udata) : NULL);
+	if (ret)
+		return ret;
+	/* Before the switch: a process that does not learn of it could not go on. */
+	ret = tell_map(&ring, srq->rq.user ? udata : NULL) ?: weft_recvq_resize(&srq->rq, &ring);
+	weft_ring_free(&ring);
+	return ret;
+}
+
 /**
- * weft_modify_srq - arm the limit event
- * @ib: the queue
- * @attr: of which only @srq_limit can be changed
- * @mask: IB_SRQ_LIMIT
- * @udata: unused
+ * weft_modify_srq - resize, arm the limit event
+ * @ib: the queue; the process does not post to it while it is resized
+ * @attr: new values
+ * @mask: IB_SRQ_MAX_WR, IB_SRQ_LIMIT; both are done in this order
+ * @udata: tells a process where to map the new ring
  *
- * Context: may sleep. Return: 0, -EOPNOTSUPP for a resize, -EINVAL.
+ * Context: may sleep. Return: 0; -EBUSY when more receives wait than fit, -EINVAL.
  */
 int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		    struct ib_udata *udata)
 {
-	if (mask & ~IB_SRQ_LIMIT)
+	struct weft_srq *srq = to_weft_srq(ib);
+	int ret = 0;
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EOPNOTSUPP;
-	if (!(mask & IB_SRQ_LIMIT))
-		return 0;
-	return weft_recvq_set_limit(&to_weft_srq(ib)->rq, attr->srq_limit);
+	if ((mask & IB_SRQ_MAX_WR) && (mask & IB_SRQ_LIMIT) && attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR)
+		ret = resize(srq, attr->max_wr, udata);
+	if (!ret && (mask & IB_SRQ_LIMIT))
+		ret = weft_recvq_set_limit(&srq->rq, attr->srq_limit);
+	return ret;
 }
 
 int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)

@@ -33,6 +33,12 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, (void *)&resp, min(sizeof(resp), udata->outlen));
 }
 
+/* For a process that was handed the file of another: there is nothing to know. */
+int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs)
+{
+	return 0;
+}
+
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
 }

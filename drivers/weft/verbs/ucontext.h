@@ -16,6 +16,7 @@ struct weft_ucontext {
 struct ib_ucontext *weft_udata_context(struct ib_udata *udata);
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
+int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs);
 void weft_dealloc_ucontext(struct ib_ucontext *ib);
 void weft_disassociate_ucontext(struct ib_ucontext *ib);
 
