@@ -16,7 +16,7 @@ static int map_entries(struct weft_queue *queue, int fd, const struct weft_queue
 	return ret || queue->base ? ret : EPROTO;
 }
 
-int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
+int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map, bool single_threaded)
 {
 	int ret;
 
@@ -24,7 +24,7 @@ int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
 	if (ret)
 		return ret;
 
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+	weft_lock_init(&cq->lock, single_threaded);
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
 }
@@ -48,7 +48,7 @@ int weft_cq_move(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
 void weft_cq_fini(struct weft_cq *cq)
 {
 	weft_queue_unmap(&cq->queue);
-	pthread_spin_destroy(&cq->lock);
+	weft_lock_fini(&cq->lock);
 }
 
 int weft_cq_pending(const struct weft_cq *cq)
@@ -110,7 +110,7 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	int count;
 	int i;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	count = weft_cq_pending(cq);
 	if (count > num)
 		count = num;
@@ -118,7 +118,7 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 		fill_wc(&wc[i], weft_queue_entry(&cq->queue, cq->cons++));
 	if (count > 0)
 		weft_ring_publish(&cq->ctl->cons, cq->cons);
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 	return count;
 }
 
@@ -138,7 +138,7 @@ void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num)
 	int pending;
 	int i;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	pending = weft_cq_pending(cq);
 	for (i = pending - 1; i >= 0; i--) {
 		uint32_t at = cq->cons + (uint32_t)i;
@@ -152,5 +152,5 @@ void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num)
 	cq->cons += dropped;
 	if (dropped)
 		weft_ring_publish(&cq->ctl->cons, cq->cons);
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 }

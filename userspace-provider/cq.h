@@ -3,18 +3,18 @@
 #ifndef WEFT_CQ_H
 #define WEFT_CQ_H
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
 
+#include "lock.h"
 #include "private-abi/private.h"
 #include "queue.h"
 
 struct weft_cq {
 	struct verbs_cq vcq;
-	pthread_spinlock_t lock;	/* cons, taken, the wall clock offset */
+	struct weft_lock lock;	/* cons, taken, the wall clock offset */
 	struct weft_queue queue;
 	struct weft_cq_ctl *ctl;
 	uint32_t cons;			/* next entry to look at */
@@ -28,7 +28,8 @@ static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
 	return (struct weft_cq *)((char *)ibcq - offsetof(struct weft_cq, vcq.cq));
 }
 
-int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map);
+int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map,
+		 bool single_threaded);
 void weft_cq_fini(struct weft_cq *cq);
 
 /* Under the lock: go on in the region that took this one's place. */

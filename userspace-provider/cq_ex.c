@@ -61,10 +61,10 @@ static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return EINVAL;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	ret = take(cq);
 	if (ret)
-		pthread_spin_unlock(&cq->lock);
+		weft_unlock(&cq->lock);
 	else if (cq->wants_wall_clock)
 		cq->wall_clock = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
 	return ret;
@@ -80,7 +80,7 @@ static void end_poll(struct ibv_cq_ex *cqx)
 	struct weft_cq *cq = from_ex(cqx);
 
 	weft_ring_publish(&cq->ctl->cons, cq->cons);
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cqx)

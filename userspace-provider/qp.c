@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "cq.h"
+#include "pd.h"
 #include "wr.h"
 
 PABI_RESP(create_qp_resp, ib_uverbs_create_qp_resp, weft_uresp_create_qp);
@@ -45,6 +46,12 @@ static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_
 		.max_sge = attr->cap.max_send_sge,
 		.max_inline = drv->max_inline,
 		.signal_all = attr->sq_sig_all,
+		.single_threaded = weft_pd_is_single_threaded(attr->pd),
+	};
+	const struct weft_rq_cap rq_cap = {
+		.max_wr = attr->cap.max_recv_wr,
+		.max_sge = attr->cap.max_recv_sge,
+		.single_threaded = cap.single_threaded,
 	};
 	int ret;
 
@@ -54,7 +61,7 @@ static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_
 		return ret;
 
 	qp->rq.kick = &qp->sq.kick;
-	ret = weft_rq_init(&qp->rq, fd, &drv->rq, attr->cap.max_recv_wr, attr->cap.max_recv_sge);
+	ret = weft_rq_init(&qp->rq, fd, &drv->rq, &rq_cap);
 	if (ret)
 		weft_sq_fini(&qp->sq);
 	return ret;

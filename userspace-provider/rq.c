@@ -24,8 +24,13 @@ static uint32_t sge_room(const struct weft_queue *queue)
 	return (queue->stride - sizeof(struct weft_rqe)) / sizeof(struct weft_sge);
 }
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr,
-		 uint32_t max_sge)
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+		 const struct weft_rq_cap *cap)
 {
 	int ret;
 
@@ -33,20 +38,39 @@ int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map, u
 	if (ret)
 		return ret;
 
-	pthread_spin_init(&rq->lock, PTHREAD_PROCESS_PRIVATE);
+	weft_lock_init(&rq->lock, cap->single_threaded);
 	if (!rq->queue.base)
 		return 0;
 
 	rq->ctl = (void *)rq->queue.base;
-	rq->max_wr = max_wr < map->entries ? max_wr : map->entries;
-	rq->max_sge = max_sge < sge_room(&rq->queue) ? max_sge : sge_room(&rq->queue);
+	rq->max_wr = at_most(cap->max_wr, map->entries);
+	rq->max_sge = at_most(cap->max_sge, sge_room(&rq->queue));
+	return 0;
+}
+
+/* Indices run on: what stood at cons in the old region does so in the new. */
+int weft_rq_move(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr)
+{
+	struct weft_queue fresh = {};
+	int ret;
+
+	ret = weft_queue_map(&fresh, fd, map, rq->queue.stride);
+	if (!ret && !fresh.base)
+		ret = EPROTO;
+	if (ret)
+		return ret;
+
+	weft_queue_unmap(&rq->queue);
+	rq->queue = fresh;
+	rq->ctl = (void *)fresh.base;
+	rq->max_wr = at_most(max_wr, map->entries);
 	return 0;
 }
 
 void weft_rq_fini(struct weft_rq *rq)
 {
 	weft_queue_unmap(&rq->queue);
-	pthread_spin_destroy(&rq->lock);
+	weft_lock_fini(&rq->lock);
 }
 
 /* Look at the kernel's word only when the copy says there is no room. */
@@ -101,7 +125,7 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	int ret = 0;
 	int err;
 
-	pthread_spin_lock(&rq->lock);
+	weft_lock(&rq->lock);
 	before = rq->prod;
 	for (; wr; wr = wr->next) {
 		ret = put_wr(rq, wr);
@@ -113,7 +137,7 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	posted = rq->prod != before;
 	if (posted)
 		weft_ring_publish(&rq->ctl->prod, rq->prod);
-	pthread_spin_unlock(&rq->lock);
+	weft_unlock(&rq->lock);
 
 	err = posted ? flush_if_failed(rq) : 0;
 	if (err && !ret) {

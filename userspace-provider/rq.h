@@ -3,18 +3,18 @@
 #ifndef WEFT_RQ_H
 #define WEFT_RQ_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
 
+#include "lock.h"
 #include "queue.h"
 
 struct weft_kick;
 
 struct weft_rq {
-	pthread_spinlock_t lock;	/* prod, cons, the entries in between */
+	struct weft_lock lock;		/* prod, cons, the entries in between */
 	struct weft_queue queue;
 	struct weft_rq_ctl *ctl;
 	const struct weft_kick *kick;	/* NULL for a shared queue */
@@ -24,9 +24,18 @@ struct weft_rq {
 	uint32_t max_sge;
 };
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr,
-		 uint32_t max_sge);
+struct weft_rq_cap {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	bool single_threaded;
+};
+
+int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+		 const struct weft_rq_cap *cap);
 void weft_rq_fini(struct weft_rq *rq);
+
+/* Under the lock: go on in the region that took this one's place. */
+int weft_rq_move(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr);
 
 /* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

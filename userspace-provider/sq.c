@@ -26,7 +26,7 @@ int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
 	if (ret)
 		return ret;
 
-	pthread_spin_init(&sq->lock, PTHREAD_PROCESS_PRIVATE);
+	weft_lock_init(&sq->lock, cap->single_threaded);
 	if (!sq->queue.base)
 		return 0;
 
@@ -42,7 +42,7 @@ int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
 void weft_sq_fini(struct weft_sq *sq)
 {
 	weft_queue_unmap(&sq->queue);
-	pthread_spin_destroy(&sq->lock);
+	weft_lock_fini(&sq->lock);
 }
 
 /* Look at the kernel's word only when the copy says there is no room. */
@@ -307,7 +307,7 @@ int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr 
 	int ret = 0;
 	int err;
 
-	pthread_spin_lock(&sq->lock);
+	weft_lock(&sq->lock);
 	before = sq->prod;
 	for (; wr; wr = wr->next) {
 		ret = put_wr(sq, wr);
@@ -319,7 +319,7 @@ int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr 
 	posted = sq->prod != before;
 	if (posted)
 		weft_sq_publish(sq);
-	pthread_spin_unlock(&sq->lock);
+	weft_unlock(&sq->lock);
 
 	err = posted ? weft_sq_ring(sq) : 0;
 	if (err && !ret) {

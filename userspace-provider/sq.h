@@ -3,7 +3,6 @@
 #ifndef WEFT_SQ_H
 #define WEFT_SQ_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,10 +10,11 @@
 #include <infiniband/verbs.h>
 
 #include "kick.h"
+#include "lock.h"
 #include "queue.h"
 
 struct weft_sq {
-	pthread_spinlock_t lock;	/* all below but kick */
+	struct weft_lock lock;		/* all below but kick */
 	struct weft_queue queue;
 	struct weft_sq_ctl *ctl;
 	struct weft_kick kick;
@@ -31,6 +31,7 @@ struct weft_sq_cap {
 	uint32_t max_sge;
 	uint32_t max_inline;
 	bool signal_all;
+	bool single_threaded;
 };
 
 int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,

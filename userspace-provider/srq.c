@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "pd.h"
 #include "private-abi/private.h"
 #include "rq.h"
 
@@ -25,14 +26,19 @@ static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_a
 {
 	union create_srq_resp resp = {};
 	struct pabi_create_srq cmd = {};
+	struct weft_rq_cap cap;
 	int ret;
 
 	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (ret)
 		return ret;
 
-	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq, attr->attr.max_wr,
-			   attr->attr.max_sge);
+	cap = (struct weft_rq_cap){
+		.max_wr = attr->attr.max_wr,
+		.max_sge = attr->attr.max_sge,
+		.single_threaded = weft_pd_is_single_threaded(pd),
+	};
+	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq, &cap);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->srq);
 	return ret;
@@ -56,10 +62,33 @@ struct ibv_srq *weft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	return &srq->srq;
 }
 
+/* The kernel stores the new map where the driver's part of the command says. */
+struct resize_srq {
+	struct pabi_modify_srq core;
+	struct weft_ureq_modify_srq drv;
+};
+
+/* The lock keeps prod still while the kernel moves what waits. */
+static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	struct weft_queue_map map = {};
+	struct resize_srq cmd = { .drv.map = (uintptr_t)&map };
+	int ret;
+
+	weft_lock(&srq->rq.lock);
+	ret = ibv_cmd_modify_srq(&srq->srq, attr, mask, &cmd.core, sizeof(cmd));
+	if (!ret)
+		ret = weft_rq_move(&srq->rq, srq->srq.context->cmd_fd, &map, attr->max_wr);
+	weft_unlock(&srq->rq.lock);
+	return ret;
+}
+
 int weft_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct pabi_modify_srq cmd = {};
 
+	if (mask & IBV_SRQ_MAX_WR)
+		return resize(weft_srq(ibsrq), attr, mask);
 	return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Objects without a queue, and CQs. libibverbs carries the commands and fills
+ * The device, and CQs. libibverbs carries the commands and fills
  * in the public part of what we allocate; a function here returns what it got.
  */
 #include "verbs.h"
@@ -12,6 +12,7 @@
 
 #include "cq.h"
 #include "cq_ex.h"
+#include "pd.h"
 #include "private-abi/private.h"
 
 int weft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
@@ -59,104 +60,6 @@ int weft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 	return 0;
 }
 
-struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
-{
-	struct ib_uverbs_alloc_pd_resp resp = {};
-	struct pabi_alloc_pd cmd = {};
-	struct ibv_pd *pd;
-	int ret;
-
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-
-	ret = ibv_cmd_alloc_pd(context, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (ret) {
-		free(pd);
-		errno = ret;
-		return NULL;
-	}
-	return pd;
-}
-
-int weft_dealloc_pd(struct ibv_pd *pd)
-{
-	int ret = ibv_cmd_dealloc_pd(pd);
-
-	if (!ret)
-		free(pd);
-	return ret;
-}
-
-struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
-{
-	struct ib_uverbs_reg_mr_resp resp = {};
-	struct pabi_reg_mr cmd = {};
-	struct verbs_mr *vmr;
-	int ret;
-
-	vmr = calloc(1, sizeof(*vmr));
-	if (!vmr)
-		return NULL;
-
-	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, vmr, &cmd, sizeof(cmd), &resp,
-			     sizeof(resp));
-	if (ret) {
-		free(vmr);
-		errno = ret;
-		return NULL;
-	}
-	return &vmr->ibv_mr;
-}
-
-int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
-		  int access)
-{
-	struct ib_uverbs_rereg_mr_resp resp = {};
-	struct pabi_rereg_mr cmd = {};
-
-	return ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length, (uintptr_t)addr, access, pd,
-				&cmd, sizeof(cmd), &resp, sizeof(resp));
-}
-
-int weft_dereg_mr(struct verbs_mr *vmr)
-{
-	int ret = ibv_cmd_dereg_mr(vmr);
-
-	if (!ret)
-		free(vmr);
-	return ret;
-}
-
-struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	struct ib_uverbs_alloc_mw_resp resp = {};
-	struct pabi_alloc_mw cmd = {};
-	struct ibv_mw *mw;
-	int ret;
-
-	mw = calloc(1, sizeof(*mw));
-	if (!mw)
-		return NULL;
-
-	ret = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (ret) {
-		free(mw);
-		errno = ret;
-		return NULL;
-	}
-	return mw;
-}
-
-int weft_dealloc_mw(struct ibv_mw *mw)
-{
-	int ret = ibv_cmd_dealloc_mw(mw);
-
-	if (!ret)
-		free(mw);
-	return ret;
-}
-
 PABI_RESP(create_cq_resp, ib_uverbs_create_cq_resp, weft_uresp_create_cq);
 
 PABI_RESP(create_cq_ex_resp, ib_uverbs_ex_create_cq_resp, weft_uresp_create_cq);
@@ -164,11 +67,11 @@ PABI_RESP(create_cq_ex_resp, ib_uverbs_ex_create_cq_resp, weft_uresp_create_cq);
 PABI_RESP(resize_cq_resp, ib_uverbs_resize_cq_resp, weft_uresp_resize_cq);
 
 static int map_cq(struct weft_cq *cq, struct ibv_context *context,
-		  const struct weft_uresp_create_cq *drv)
+		  const struct weft_uresp_create_cq *drv, bool single_threaded)
 {
 	int ret;
 
-	ret = weft_cq_init(cq, context->cmd_fd, &drv->cq);
+	ret = weft_cq_init(cq, context->cmd_fd, &drv->cq, single_threaded);
 	if (ret)
 		ibv_cmd_destroy_cq(&cq->vcq.cq);
 	return ret;
@@ -189,7 +92,7 @@ struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq->vcq.cq, &cmd, sizeof(cmd),
 				&resp.core, sizeof(resp));
 	if (!ret)
-		ret = map_cq(cq, context, &resp.drv);
+		ret = map_cq(cq, context, &resp.drv, false);
 	if (ret) {
 		free(cq);
 		errno = ret;
@@ -198,11 +101,13 @@ struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 	return &cq->vcq.cq;
 }
 
+static const uint32_t known_cq_attrs = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
 static int check_cq_attr(const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->wc_flags & ~weft_cq_ex_readable)
 		return EOPNOTSUPP;
-	if (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS)
+	if (attr->comp_mask & ~known_cq_attrs)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 	    (attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
@@ -210,8 +115,18 @@ static int check_cq_attr(const struct ibv_cq_init_attr_ex *attr)
 	return 0;
 }
 
+static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
+{
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+	    (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		return true;
+	return (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && attr->parent_domain &&
+	       weft_pd_is_single_threaded(attr->parent_domain);
+}
+
 struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	struct ibv_cq_init_attr_ex ask = *attr;
 	union create_cq_ex_resp resp = {};
 	struct pabi_create_cq_ex cmd = {};
 	struct weft_cq *cq;
@@ -227,10 +142,11 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	if (!cq)
 		return NULL;
 
-	ret = ibv_cmd_create_cq_ex(context, attr, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
+	ask.comp_mask &= ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_PD;
+	ret = ibv_cmd_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
 				   sizeof(resp), 0);
 	if (!ret)
-		ret = map_cq(cq, context, &resp.drv);
+		ret = map_cq(cq, context, &resp.drv, is_single_threaded(attr));
 	if (ret) {
 		free(cq);
 		errno = ret;
@@ -238,6 +154,13 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	}
 	weft_cq_ex_init(cq, attr->wc_flags);
 	return &cq->vcq.cq_ex;
+}
+
+int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	struct pabi_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
 /* The lock keeps cons still while the kernel moves what is unread. */
@@ -248,11 +171,11 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 	struct pabi_resize_cq cmd = {};
 	int ret;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (!ret)
 		ret = weft_cq_move(cq, ibcq->context->cmd_fd, &resp.drv.cq);
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 	return ret;
 }
 

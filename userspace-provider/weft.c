@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "cq.h"
+#include "mr.h"
+#include "pd.h"
 #include "private-abi/private.h"
 #include "qp.h"
 #include "srq.h"
@@ -25,8 +27,11 @@ static void free_context(struct ibv_context *context)
 }
 
 static const struct verbs_context_ops context_ops = {
+	.advise_mr = weft_advise_mr,
 	.alloc_mw = weft_alloc_mw,
+	.alloc_parent_domain = weft_alloc_parent_domain,
 	.alloc_pd = weft_alloc_pd,
+	.alloc_td = weft_alloc_td,
 	.bind_mw = weft_bind_mw,
 	.create_cq = weft_create_cq,
 	.create_cq_ex = weft_create_cq_ex,
@@ -35,11 +40,15 @@ static const struct verbs_context_ops context_ops = {
 	.create_srq = weft_create_srq,
 	.dealloc_mw = weft_dealloc_mw,
 	.dealloc_pd = weft_dealloc_pd,
+	.dealloc_td = weft_dealloc_td,
 	.dereg_mr = weft_dereg_mr,
 	.destroy_cq = weft_destroy_cq,
 	.destroy_qp = weft_destroy_qp,
 	.destroy_srq = weft_destroy_srq,
 	.free_context = free_context,
+	.import_mr = weft_import_mr,
+	.import_pd = weft_import_pd,
+	.modify_cq = weft_modify_cq,
 	.modify_qp = weft_modify_qp,
 	.modify_srq = weft_modify_srq,
 	.poll_cq = weft_poll_cq,
@@ -51,10 +60,13 @@ static const struct verbs_context_ops context_ops = {
 	.query_qp = weft_query_qp,
 	.query_rt_values = weft_query_rt_values,
 	.query_srq = weft_query_srq,
+	.reg_dmabuf_mr = weft_reg_dmabuf_mr,
 	.reg_mr = weft_reg_mr,
 	.req_notify_cq = weft_req_notify_cq,
 	.rereg_mr = weft_rereg_mr,
 	.resize_cq = weft_resize_cq,
+	.unimport_mr = weft_unimport_mr,
+	.unimport_pd = weft_unimport_pd,
 };
 
 /* The object is nothing but libibverbs' part, so that begins at offset 0. */
@@ -72,6 +84,27 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 		return NULL;
 
 	ret = ibv_cmd_get_context(vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
+	if (ret) {
+		verbs_uninit_context(vctx);
+		free(vctx);
+		errno = ret;
+		return NULL;
+	}
+	verbs_set_ops(vctx, &context_ops);
+	return vctx;
+}
+
+/* A file of the device that another process has opened, and its objects with it. */
+static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
+{
+	struct verbs_context *vctx;
+	int ret;
+
+	vctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*vctx), NULL, WEFT_DRIVER_ID);
+	if (!vctx)
+		return NULL;
+
+	ret = ibv_cmd_query_context(&vctx->context, NULL);
 	if (ret) {
 		verbs_uninit_context(vctx);
 		free(vctx);
@@ -104,6 +137,7 @@ static const struct verbs_device_ops device_ops = {
 	.match_max_abi_version = WEFT_ABI_VERSION,
 	.match_table = matches,
 	.alloc_context = alloc_context,
+	.import_context = import_context,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 };

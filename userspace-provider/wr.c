@@ -160,7 +160,7 @@ static void wr_start(struct ibv_qp_ex *qpx)
 {
 	struct weft_qp *qp = from_ex(qpx);
 
-	pthread_spin_lock(&qp->sq.lock);
+	weft_lock(&qp->sq.lock);
 	qp->builder = (struct weft_wr_builder){ .before = qp->sq.prod };
 }
 
@@ -169,7 +169,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 	struct weft_qp *qp = from_ex(qpx);
 
 	qp->sq.prod = qp->builder.before;
-	pthread_spin_unlock(&qp->sq.lock);
+	weft_unlock(&qp->sq.lock);
 }
 
 static int wr_complete(struct ibv_qp_ex *qpx)
@@ -186,7 +186,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	posted = qp->sq.prod != qp->builder.before;
 	if (posted)
 		weft_sq_publish(&qp->sq);
-	pthread_spin_unlock(&qp->sq.lock);
+	weft_unlock(&qp->sq.lock);
 	return posted ? weft_sq_ring(&qp->sq) : 0;
 }
 

@@ -18,13 +18,15 @@ typedef void (*pabi_slot)(void);
 
 /* Alphabetical, one pointer each: the library copies the slots that are set. */
 struct verbs_context_ops {
-	pabi_slot advise_mr;
+	int (*advise_mr)(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+			 struct ibv_sge *sg_list, uint32_t num_sge);
 	pabi_slot alloc_dm;
 	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type);
 	pabi_slot alloc_null_mr;
-	pabi_slot alloc_parent_domain;
+	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *context,
+					      struct ibv_parent_domain_init_attr *attr);
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
-	pabi_slot alloc_td;
+	struct ibv_td *(*alloc_td)(struct ibv_context *context, struct ibv_td_init_attr *attr);
 	pabi_slot async_event;
 	pabi_slot attach_counters_point_flow;
 	pabi_slot attach_mcast;
@@ -48,7 +50,7 @@ struct verbs_context_ops {
 	pabi_slot create_wq;
 	int (*dealloc_mw)(struct ibv_mw *mw);
 	int (*dealloc_pd)(struct ibv_pd *pd);
-	pabi_slot dealloc_td;
+	int (*dealloc_td)(struct ibv_td *td);
 	int (*dereg_mr)(struct verbs_mr *vmr);
 	pabi_slot destroy_ah;
 	pabi_slot destroy_counters;
@@ -64,9 +66,9 @@ struct verbs_context_ops {
 	pabi_slot free_dm;
 	pabi_slot get_srq_num;
 	pabi_slot import_dm;
-	pabi_slot import_mr;
-	pabi_slot import_pd;
-	pabi_slot modify_cq;
+	struct ibv_mr *(*import_mr)(struct ibv_pd *pd, uint32_t mr_handle);
+	struct ibv_pd *(*import_pd)(struct ibv_context *context, uint32_t pd_handle);
+	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 	pabi_slot modify_flow_action_esp;
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	pabi_slot modify_qp_rate_limit;
@@ -93,7 +95,8 @@ struct verbs_context_ops {
 	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 	pabi_slot read_counters;
 	pabi_slot reg_dm_mr;
-	pabi_slot reg_dmabuf_mr;
+	struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset, size_t length,
+					uint64_t iova, int fd, int access);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 int access);
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
@@ -102,8 +105,8 @@ struct verbs_context_ops {
 	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	pabi_slot set_ece;
 	pabi_slot unimport_dm;
-	pabi_slot unimport_mr;
-	pabi_slot unimport_pd;
+	void (*unimport_mr)(struct ibv_mr *mr);
+	void (*unimport_pd)(struct ibv_pd *pd);
 };
 
 /* Prototypes that other private ABI numbers have with other arguments. */

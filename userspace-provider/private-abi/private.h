@@ -25,6 +25,7 @@
 
 struct verbs_xrcd;
 struct verbs_sysfs_dev;
+struct ibv_command_buffer;
 
 /* How a provider recognises its devices; the other kinds are for older ones. */
 enum { PABI_MATCH_END = 0, PABI_MATCH_DRIVER_ID = 3 };
@@ -119,6 +120,12 @@ PABI_CMD(create_srq);
 PABI_CMD(modify_srq);
 PABI_CMD(query_srq);
 
+struct pabi_modify_cq {
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_ex_cmd_hdr ex_hdr;
+	struct ib_uverbs_ex_modify_cq body;
+};
+
 struct pabi_create_cq_ex {
 	struct ib_uverbs_cmd_hdr hdr;
 	struct ib_uverbs_ex_cmd_hdr ex_hdr;
@@ -153,6 +160,7 @@ void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd, size_
 void verbs_uninit_context(struct verbs_context *context);
 void verbs_set_ops(struct verbs_context *context, const struct verbs_context_ops *ops);
 
+int ibv_cmd_query_context(struct ibv_context *context, struct ibv_command_buffer *driver);
 int ibv_cmd_query_device_any(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *input,
 			     struct ibv_device_attr_ex *attr, size_t attr_size,
@@ -171,6 +179,12 @@ int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t le
 		     int access, struct ibv_pd *pd, struct pabi_rereg_mr *cmd, size_t cmd_size,
 		     struct ib_uverbs_rereg_mr_resp *resp, size_t resp_size);
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr);
+int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr, uint32_t mr_handle);
+int ibv_cmd_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		      struct ibv_sge *sg_list, uint32_t num_sge);
+/* The last argument came with rdma-core 55; a library before that does not look at it. */
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+			  int access, struct verbs_mr *vmr, struct ibv_command_buffer *driver);
 
 int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
 		     struct pabi_alloc_mw *cmd, size_t cmd_size,
@@ -182,6 +196,8 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size);
 int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct pabi_resize_cq *cmd, size_t cmd_size,
 		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size);
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr,
+		      struct pabi_modify_cq *cmd, size_t cmd_size);
 int ibv_cmd_destroy_cq(struct ibv_cq *cq);
 
 int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
@@ -222,6 +238,7 @@ static_assert(sizeof(struct pabi_alloc_mw) == 24, "alloc_mw");
 static_assert(sizeof(struct pabi_create_cq) == 40, "create_cq");
 static_assert(sizeof(struct pabi_create_cq_ex) == 56, "create_cq_ex");
 static_assert(sizeof(struct pabi_resize_cq) == 24, "resize_cq");
+static_assert(sizeof(struct pabi_modify_cq) == 40, "modify_cq");
 static_assert(sizeof(struct pabi_create_qp) == 64, "create_qp");
 static_assert(sizeof(struct pabi_query_qp) == 24, "query_qp");
 static_assert(sizeof(struct pabi_modify_qp) == 120, "modify_qp");

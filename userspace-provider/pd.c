@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Protection domains. A parent domain is the domain it was made of, for the
+ * kernel, with a promise about threads beside it; only this library knows it.
+ */
+#include "pd.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "private-abi/private.h"
+
+struct weft_td {
+	struct ibv_td td;
+	atomic_int users;	/* parent domains */
+};
+
+struct weft_pd {
+	struct ibv_pd pd;
+	struct weft_pd *of;	/* a parent domain: made of this one */
+	struct weft_td *td;	/* and with this promise, or NULL */
+	atomic_int users;	/* parent domains made of it */
+};
+
+static struct weft_pd *to_pd(struct ibv_pd *ibpd)
+{
+	return (struct weft_pd *)((char *)ibpd - offsetof(struct weft_pd, pd));
+}
+
+static struct weft_td *to_td(struct ibv_td *ibtd)
+{
+	return (struct weft_td *)((char *)ibtd - offsetof(struct weft_td, td));
+}
+
+struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
+{
+	struct ib_uverbs_alloc_pd_resp resp = {};
+	struct pabi_alloc_pd cmd = {};
+	struct weft_pd *pd;
+	int ret;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	ret = ibv_cmd_alloc_pd(context, &pd->pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (ret) {
+		free(pd);
+		errno = ret;
+		return NULL;
+	}
+	return &pd->pd;
+}
+
+static void free_parent_domain(struct weft_pd *pd)
+{
+	atomic_fetch_sub(&pd->of->users, 1);
+	if (pd->td)
+		atomic_fetch_sub(&pd->td->users, 1);
+	free(pd);
+}
+
+int weft_dealloc_pd(struct ibv_pd *ibpd)
+{
+	struct weft_pd *pd = to_pd(ibpd);
+	int ret;
+
+	if (atomic_load(&pd->users))
+		return EBUSY;
+	if (pd->of) {
+		free_parent_domain(pd);
+		return 0;
+	}
+	ret = ibv_cmd_dealloc_pd(ibpd);
+	if (!ret)
+		free(pd);
+	return ret;
+}
+
+/* The kernel checks the handle when it is used. */
+struct ibv_pd *weft_import_pd(struct ibv_context *context, uint32_t handle)
+{
+	struct weft_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->pd.context = context;
+	pd->pd.handle = handle;
+	return &pd->pd;
+}
+
+void weft_unimport_pd(struct ibv_pd *ibpd)
+{
+	free(to_pd(ibpd));
+}
+
+struct ibv_td *weft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct weft_td *td;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->td.context = context;
+	return &td->td;
+}
+
+int weft_dealloc_td(struct ibv_td *ibtd)
+{
+	struct weft_td *td = to_td(ibtd);
+
+	if (atomic_load(&td->users))
+		return EBUSY;
+	free(td);
+	return 0;
+}
+
+/*
+ * Allocators are declined: queues are memory of the kernel, which no allocator of
+ * the application can provide.
+ */
+static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
+{
+	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		return EOPNOTSUPP;
+	return attr->pd && !to_pd(attr->pd)->of ? 0 : EINVAL;
+}
+
+struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,
+					struct ibv_parent_domain_init_attr *attr)
+{
+	struct weft_pd *pd;
+	int ret;
+
+	ret = check_parent_domain(attr);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	pd->pd.context = context;
+	pd->pd.handle = attr->pd->handle;
+	pd->of = to_pd(attr->pd);
+	atomic_fetch_add(&pd->of->users, 1);
+	if (attr->td) {
+		pd->td = to_td(attr->td);
+		atomic_fetch_add(&pd->td->users, 1);
+	}
+	return &pd->pd;
+}
+
+bool weft_pd_is_single_threaded(struct ibv_pd *ibpd)
+{
+	return to_pd(ibpd)->td;
+}
