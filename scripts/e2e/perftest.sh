@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# perftest: bandwidth and latency programs of Send, Write and Read, in their
-# modes. -R is needed on every iWARP device.
+# perftest: bandwidth and latency programs of Send, Write, Read and atomics, in
+# their modes. -R is needed on every iWARP device. NEWER_PERFTEST is where the
+# programs of scripts/newer-perftest are: they know --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
 # On a busy, emulated CPU a program may start before its server listens.
@@ -63,6 +64,31 @@ lat_events() {
 	row 64 100
 }
 
+# Atomics have one size, that of the word.
+atomic_bw() { bw ib_atomic_bw 8 500 -A "$@"; }
+
+atomic_lat() {
+	both ib_atomic_lat -n 200 -A "$1"
+	row 8 200
+}
+
+qps_of_atomics() { qps=8 atomic_bw FETCH_AND_ADD -q 8; }
+
+newer() {
+	[ -x "${NEWER_PERFTEST:-}/ib_write_bw" ] || skip "NEWER_PERFTEST names no newer perftest"
+	"$@"
+}
+
+imm_bw() {
+	bw "$NEWER_PERFTEST/ib_write_bw" "$1" 200 --write_with_imm "${@:2}"
+	expect 'RDMA_Write.*[Ii]mm|[Ww]rite.*[Ii]mm' "$tmp/client.log"
+}
+
+imm_lat() {
+	both "$NEWER_PERFTEST/ib_write_lat" -s 64 -n 200 --write_with_imm
+	row 64 200
+}
+
 topology_dummy
 for verb in send write read; do
 	t "ib_${verb}_bw of 64 KiB" bw "ib_${verb}_bw" 65536 50
@@ -75,6 +101,15 @@ for verb in send write read; do
 	t "ib_${verb}_lat -a" lat_all_sizes "ib_${verb}_lat"
 	[ "$verb" = write ] || t "ib_${verb}_lat -e" lat_events "ib_${verb}_lat"
 done
+for kind in FETCH_AND_ADD CMP_AND_SWAP; do
+	t "ib_atomic_bw, $kind" atomic_bw "$kind"
+	t "ib_atomic_lat, $kind" atomic_lat "$kind"
+done
+t "ib_atomic_bw, 8 QPs" qps_of_atomics
+t "ib_atomic_bw, 16 outstanding" atomic_bw FETCH_AND_ADD -o 16
+t "ib_write_bw --write_with_imm of 64 octets" newer imm_bw 64
+t "ib_write_bw --write_with_imm of 64 KiB" newer imm_bw 65536 -b
+t "ib_write_lat --write_with_imm" newer imm_lat
 t "ib_send_bw of one octet, old post functions" bw ib_send_bw 1 200 --use_old_post_send
 t "ib_send_bw, short queues" bw ib_send_bw 4096 100 -t 8 -r 8
 finish

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Work requests, good and bad, through libibverbs: what each completes with.
+# Work requests and objects, good and bad, through libibverbs: what each completes
+# with, on both sides. VERBS_ONLY names the cases to run.
 . "$(dirname "$0")/lib.sh"
 
 suite verbs <<'TOPOLOGY'
@@ -8,7 +9,10 @@ suite verbs <<'TOPOLOGY'
 TOPOLOGY
 
 # BIG=1 adds the 4 GiB message: half a minute where code runs natively.
-case_() { limit "${2:-60}" "$tmp/verbs" "$saddr4" "$1"; }
+case_() {
+	[[ " ${VERBS_ONLY:-$1} " == *" $1 "* ]] || skip "not asked for"
+	limit "${2:-60}" "$tmp/verbs" "$saddr4" "$1"
+}
 
 without_ipc_lock() {
 	command -v capsh >/dev/null || skip "no capsh"
@@ -16,6 +20,15 @@ without_ipc_lock() {
 		ulimit -l 256
 		limit 60 capsh --drop=cap_ipc_lock -- -c "'$tmp/verbs' '$saddr4' memlock"
 	)
+}
+
+# KERNEL_CONSUMER is the module that scripts/kernel NAME --consumer builds.
+kernel_consumer() {
+	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
+	insmod "$KERNEL_CONSUMER" address="$saddr4" || { dmesg | tail -n 20; fail "see above"; }
+	rmmod masked_atomics
+	dmesg | tail -n 20 >"$tmp/consumer.log"
+	expect 'masked_atomics: 12 operations as expected' "$tmp/consumer.log" 1
 }
 
 calls() { awk '$NF == "ioctl" || $NF == "write" || $NF == "read" { n += $4 } END { print n + 0 }' "$1"; }
@@ -51,8 +64,34 @@ for name in send_bad_lkey send_beyond_region send_of_another_domain receive_too_
 	refused_at_posting full_queues disconnect_flushes; do
 	t "bad: $name" case_ "$name"
 done
-for name in qp_types too_large query_qp; do
+for name in qp_types too_large query_qp rereg_translation rereg_access rereg_domain \
+	rereg_refused advise parent_domain parent_domain_refused import_objects \
+	device_memory_refused; do
 	t "objects: $name" case_ "$name"
+done
+modprobe -q udmabuf || modprobe -q vgem
+t "objects: dmabuf" case_ dmabuf
+for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned_fadd \
+	atomic_misaligned_cswap atomic_out_of_bounds atomic_across_the_end atomic_without_right \
+	atomic_wrong_key atomic_key_of_nothing atomic_of_another_domain atomic_short_answer \
+	atomic_answer_bad_lkey atomic_hammer; do
+	t "atomics: ${name#atomic_}" case_ "$name"
+done
+t "atomics: masked, of a kernel consumer" kernel_consumer
+for name in write_with_imm write_with_imm_no_receive send_with_imm_refused; do
+	t "immediate: $name" case_ "$name"
+done
+for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
+	window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
+	dereg_while_written; do
+	t "windows: $name" case_ "$name"
+done
+for name in srq_limit_event srq_resize srq_run_dry cq_overrun cq_resize cq_moderation cq_ex_reads \
+	qp_ex_every_opcode qp_ex_mistakes; do
+	t "queues: $name" case_ "$name"
+done
+for name in limits_named limits_used largest_srq many_regions; do
+	t "limits: $name" case_ "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls

@@ -38,8 +38,8 @@ rounds() {
 }
 
 bw() {
-	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n "$3"
-	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n "$3" "$saddr4"
+	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n "$3" "${@:4}"
+	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n "$3" "${@:4}" "$saddr4"
 	served
 }
 
@@ -59,6 +59,8 @@ t "ib_send_bw of 64 KiB between two namespaces" bw ib_send_bw 65536 5
 t "ib_write_bw of 64 KiB between two namespaces" bw ib_write_bw 65536 5
 t "ib_read_bw of 64 KiB between two namespaces" bw ib_read_bw 65536 5
 t "ib_send_bw of 1000 octets between two namespaces" bw ib_send_bw 1000 20
+t "ib_atomic_bw between two namespaces, FetchAdd" bw ib_atomic_bw 8 20 -A FETCH_AND_ADD
+t "ib_atomic_bw between two namespaces, CmpSwap" bw ib_atomic_bw 8 20 -A CMP_AND_SWAP
 t "tshark decodes the capture" nothing_lost
 told "start frames: one request, one reply, CRC on" check start_frames_well_formed
 told "every octet belongs to a start frame or an FPDU" check every_octet_decoded
@@ -66,6 +68,7 @@ told "every CRC is good" check crcs_good
 told "untagged messages: MSN, offset and last flag in order" check messages_in_order
 told "tagged messages: offsets without gaps" check tagged_in_order
 told "Read Responses go where the request said" check reads_answered_to_the_sink
+told "tshark decodes the atomics, and each has its answer" check atomics_answered
 told "the initiator speaks first" check initiator_first
 told "FPDUs fill a TCP segment and no more" check segments_fit
 told "TCP segments hold whole FPDUs" check packets_end_on_fpdus

@@ -13,8 +13,11 @@ import sys
 import xml.etree.ElementTree as ET
 
 OPCODES = {0: "Write", 1: "Read Request", 2: "Read Response", 3: "Send",
-           4: "Send-Inv", 5: "Send-SE", 6: "Send-SE-Inv", 7: "Terminate"}
+           4: "Send-Inv", 5: "Send-SE", 6: "Send-SE-Inv", 7: "Terminate",
+           10: "Atomic Request", 11: "Atomic Response"}
 READ_RESPONSE = 2
+ATOMIC_REQUEST = 10
+ATOMIC_RESPONSE = 11
 
 
 def number(text):
@@ -71,6 +74,8 @@ def fpdu(mpa, ddp):
         "to": have("iwarp_ddp.tagged_offset"),
         "sink_stag": have("iwarp_rdma.sinkstag"), "sink_to": have("iwarp_rdma.sinkto"),
         "read_size": have("iwarp_rdma.rdmardsz"),
+        "atomic": {name.split(".", 1)[1]: number(field.get("show")) for name, field in ddp.items()
+                   if name.startswith("iwarp_rdma.atomic.")},
     }
 
 
@@ -220,6 +225,26 @@ def reads_answered_to_the_sink(packets):
                 checked += 1
     assert checked >= 10, checked
     assert not any(wanted.values()), "a request was not answered"
+
+
+def atomics_answered(packets):
+    """Requests of both kinds, each answered in order with its own identifier."""
+    asked, kinds = collections.defaultdict(collections.deque), collections.Counter()
+    answered = 0
+    for direction, item in all_fpdus(packets):
+        if item["opcode"] == ATOMIC_REQUEST:
+            asked[direction[0]].append(item)
+            kinds[item["atomic"]["atomic.opcode"]] += 1
+            assert item["qn"] == 1 and item["last"], item
+        elif item["opcode"] == ATOMIC_RESPONSE:
+            request = asked[direction[0]].popleft()
+            assert item["qn"] == 3 and item["last"], item
+            assert item["atomic"]["atomic.original_request_identifier"] == \
+                request["atomic"]["atomic.request_identifier"], (request, item)
+            answered += 1
+    print(dict(kinds))
+    assert kinds[0] >= 20 and kinds[2] >= 20, kinds
+    assert answered == kinds[0] + kinds[2] and not any(asked.values())
 
 
 def initiator_first(packets):

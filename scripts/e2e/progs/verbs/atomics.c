@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Atomics, and messages with immediate data or an invalidation. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ALL                                                                                    \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |           \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+/* The server's words that atomics are for, and a bystander's connection. */
+static struct ibv_mr *words;
+static struct end s2, c2;
+
+static uint64_t *word(int i)
+{
+	return (uint64_t *)(s.buf + BYTES) + i;
+}
+
+static uint64_t *answer(void)
+{
+	return (uint64_t *)(c.buf + BYTES + 4096);
+}
+
+static struct ibv_mr *open_words(int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, word(0), 4096, access);
+
+	CHECK(mr);
+	memset(word(0), 0, 8192);
+	return mr;
+}
+
+static void prepare(void)
+{
+	words = open_words(ALL);
+	*answer() = 0xdeadbeef;
+}
+
+static int post_atomic(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg,
+		       uint64_t to, uint32_t rkey, uint64_t compare_add, uint64_t swap)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = id, .opcode = op, .sg_list = &sg, .num_sge = 1 };
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.wr.atomic.remote_addr = to;
+	wr.wr.atomic.rkey = rkey;
+	wr.wr.atomic.compare_add = compare_add;
+	wr.wr.atomic.swap = swap;
+	return ibv_post_send(e->id->qp, &wr, &bad);
+}
+
+static uint64_t do_atomic(enum ibv_wr_opcode op, uint64_t compare_add, uint64_t swap)
+{
+	enum ibv_wc_opcode wc = op == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP :
+								  IBV_WC_FETCH_ADD;
+	struct ibv_wc done;
+
+	CHECK(!post_atomic(&c, 5, op, sge(c.own, 4096, 8), (uintptr_t)word(1), words->rkey,
+			   compare_add, swap));
+	done = expect(c.id->send_cq, 5, IBV_WC_SUCCESS);
+	CHECK(done.opcode == wc && done.byte_len == 8);
+	return *answer();
+}
+
+static void atomic_fetch_add(void)
+{
+	prepare();
+	*word(1) = 0xfffffffffffffff0;
+	CHECK(do_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0x21, 0) == 0xfffffffffffffff0);
+	CHECK(do_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0) == 0x11);
+	CHECK(do_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, UINT64_MAX, 0) == 0x11);
+	CHECK(*word(1) == 0x10 && *word(0) == 0 && *word(2) == 0);
+	CHECK(!ibv_dereg_mr(words));
+}
+
+static void atomic_cmp_swap(void)
+{
+	prepare();
+	*word(1) = 0x1122334455667788;
+	CHECK(do_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 1, 2) == 0x1122334455667788);
+	CHECK(*word(1) == 0x1122334455667788);
+	CHECK(do_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 0x1122334455667788, 42) == 0x1122334455667788);
+	CHECK(do_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 42, 43) == 42);
+	CHECK(*word(1) == 43 && *word(0) == 0 && *word(2) == 0);
+	CHECK(!ibv_dereg_mr(words));
+}
+
+static void atomic_capability(void)
+{
+	struct ibv_device_attr_ex attr;
+
+	CHECK(!ibv_query_device_ex(c.id->verbs, NULL, &attr));
+	CHECK(attr.orig_attr.atomic_cap == IBV_ATOMIC_GLOB);
+}
+
+/* Both operations are refused alike; the target does not change, others go on. */
+static void refused(enum ibv_wr_opcode op, struct ibv_mr *mr, uint64_t to, uint32_t rkey,
+		    enum ibv_wc_status status)
+{
+	unsigned char before[8192];
+
+	connect_pair(&c2, &s2, NULL);
+	memset(word(0), 0x5a, sizeof(before));
+	memcpy(before, word(0), sizeof(before));
+	*answer() = 77;
+	CHECK(!recv_sge(&s, 1, sge(s.own, 60000, 8)));
+	CHECK(!post_atomic(&c, 5, op, sge(c.own, 4096, 8), to, rkey, 0x5a5a5a5a5a5a5a5a, 1));
+	expect(c.id->send_cq, 5, status);
+	expect(s.id->recv_cq, 1, IBV_WC_WR_FLUSH_ERR);
+	flushes(&c);
+	flushes(&s);
+	CHECK(!memcmp(before, word(0), sizeof(before)) && *answer() == 77);
+	works(&c2, &s2);
+	CHECK(!ibv_dereg_mr(mr));
+	release(&c2);
+	release(&s2);
+}
+
+static void misaligned(enum ibv_wr_opcode op)
+{
+	prepare();
+	refused(op, words, (uintptr_t)word(1) + 4, words->rkey, IBV_WC_REM_OP_ERR);
+}
+
+static void atomic_misaligned_fadd(void)
+{
+	misaligned(IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
+
+static void atomic_misaligned_cswap(void)
+{
+	misaligned(IBV_WR_ATOMIC_CMP_AND_SWP);
+}
+
+static void atomic_out_of_bounds(void)
+{
+	prepare();
+	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(512), words->rkey,
+		IBV_WC_REM_ACCESS_ERR);
+}
+
+static void atomic_across_the_end(void)
+{
+	prepare();
+	refused(IBV_WR_ATOMIC_CMP_AND_SWP, words, (uintptr_t)word(512) - 4, words->rkey,
+		IBV_WC_REM_ACCESS_ERR);
+}
+
+static void atomic_without_right(void)
+{
+	words = open_words(ALL & ~IBV_ACCESS_REMOTE_ATOMIC);
+	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(1), words->rkey,
+		IBV_WC_REM_ACCESS_ERR);
+}
+
+static void atomic_wrong_key(void)
+{
+	prepare();
+	refused(IBV_WR_ATOMIC_CMP_AND_SWP, words, (uintptr_t)word(1), words->rkey ^ 1,
+		IBV_WC_REM_ACCESS_ERR);
+}
+
+static void atomic_key_of_nothing(void)
+{
+	prepare();
+	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(1), words->rkey ^ 0x5a5a00,
+		IBV_WC_REM_ACCESS_ERR);
+}
+
+static void atomic_of_another_domain(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
+	struct ibv_mr *mr;
+
+	CHECK(pd);
+	mr = ibv_reg_mr(pd, word(0), 4096, ALL);
+	CHECK(mr);
+	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, mr, (uintptr_t)word(1), mr->rkey,
+		IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dealloc_pd(pd));
+}
+
+/* The place for the answer: of another length, or not ours to write. */
+static void bad_place(struct ibv_sge sg, enum ibv_wc_status status)
+{
+	prepare();
+	CHECK(!post_atomic(&c, 5, IBV_WR_ATOMIC_FETCH_AND_ADD, sg, (uintptr_t)word(1), words->rkey,
+			   1, 0));
+	expect(c.id->send_cq, 5, status);
+	flushes(&c);
+	CHECK(*word(1) == 0);
+	CHECK(!ibv_dereg_mr(words));
+}
+
+static void atomic_short_answer(void)
+{
+	bad_place(sge(c.own, 4096, 4), IBV_WC_LOC_LEN_ERR);
+}
+
+static void atomic_answer_bad_lkey(void)
+{
+	struct ibv_sge sg = sge(c.own, 4096, 8);
+
+	sg.lkey ^= 0x5a00;
+	bad_place(sg, IBV_WC_LOC_PROT_ERR);
+}
+
+/* --- eight QPs and a thread on one counter ----------------------------------- */
+
+#define QPS	8
+#define ROUNDS	1500
+
+static struct end hc[QPS], hs[QPS];
+static volatile int stop;
+static uint64_t added_here;
+
+static void *local_adder(void *counter)
+{
+	while (!stop) {
+		__atomic_fetch_add((uint64_t *)counter, 1, __ATOMIC_SEQ_CST);
+		added_here++;
+	}
+	return NULL;
+}
+
+/* Even QPs add; odd ones swap the value they saw for one more, until it holds. */
+static void *hammer(void *arg)
+{
+	struct end *e = arg;
+	uint64_t *got = (uint64_t *)(e->buf + BYTES);
+	uint64_t seen = 0, done = 0;
+	int adds = (e - hc) % 2 == 0;
+	struct ibv_wc wc;
+
+	while (done < ROUNDS) {
+		CHECK(!post_atomic(e, done,
+				   adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP,
+				   sge(e->own, 0, 8), (uintptr_t)word(1), words->rkey,
+				   adds ? 1 : seen, seen + 1));
+		while (!ibv_poll_cq(e->id->send_cq, 1, &wc))
+			;
+		CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == done);
+		done += adds || *got == seen;
+		seen = adds || *got != seen ? *got : seen + 1;
+		/* The thread below would win for ever. */
+		if (!adds && done == ROUNDS / 2)
+			stop = 1;
+	}
+	return NULL;
+}
+
+static void atomic_hammer(void)
+{
+	pthread_t threads[QPS], local;
+
+	prepare();
+	for (int i = 0; i < QPS; i++)
+		connect_pair(&hc[i], &hs[i], NULL);
+	pthread_create(&local, NULL, local_adder, word(1));
+	usleep(1000);
+	for (int i = 0; i < QPS; i++)
+		pthread_create(&threads[i], NULL, hammer, &hc[i]);
+	usleep(200000);
+	stop = 1;
+	for (int i = 0; i < QPS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(local, NULL);
+	printf("%lu: %lu here, %d by peers\n", (unsigned long)*word(1), (unsigned long)added_here,
+	       QPS * ROUNDS);
+	CHECK(added_here > 0 && *word(1) == added_here + QPS * ROUNDS);
+	for (int i = 0; i < QPS; i++) {
+		release(&hc[i]);
+		release(&hs[i]);
+	}
+	CHECK(!ibv_dereg_mr(words));
+}
+
+/* --- immediate data, invalidation ---------------------------------------------- */
+
+static void write_with_imm(void)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_sge sg = sge(c.own, 3, 5000);
+	struct ibv_wc wc;
+
+	fill(&c, 1);
+	fill(&s, 2);
+	wr.sg_list = &sg;
+	wr.num_sge = 1;
+	wr.imm_data = htonl(0x12345678);
+	wr.wr.rdma.remote_addr = (uintptr_t)s.buf + 17;
+	wr.wr.rdma.rkey = s.open->rkey;
+	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
+	CHECK(!ibv_req_notify_cq(s.id->recv_cq, 1));
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	CHECK(expect(c.id->send_cq, 2, IBV_WC_SUCCESS).opcode == IBV_WC_RDMA_WRITE);
+	CHECK(event_within(s.id->recv_cq_channel, 2000));
+	wc = expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
+	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.wc_flags & IBV_WC_WITH_IMM);
+	CHECK(wc.imm_data == htonl(0x12345678) && wc.byte_len == 5000);
+	CHECK(!memcmp(s.buf + 17, c.buf + BYTES + 3, 5000));
+	/* No octet to write; the receive's own memory is not touched either. */
+	wr.num_sge = 0;
+	CHECK(!recv_sge(&s, 3, sge(s.own, 0, 8)));
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	wc = expect(s.id->recv_cq, 3, IBV_WC_SUCCESS);
+	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 0);
+}
+
+static void write_with_imm_no_receive(void)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_sge sg = sge(c.own, 0, 8);
+
+	wr.sg_list = &sg;
+	wr.num_sge = 1;
+	wr.wr.rdma.remote_addr = (uintptr_t)s.buf;
+	wr.wr.rdma.rkey = s.open->rkey;
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	flushes(&c);
+	flushes(&s);
+}
+
+/* RFC 5040 has no Send with immediate: it is refused when it is asked for. */
+static void send_with_imm_refused(void)
+{
+	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND_WITH_IMM };
+	struct ibv_sge sg = sge(c.own, 0, 8);
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { 4, 4, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.send_cq = c.id->send_cq,
+		.recv_cq = c.id->recv_cq,
+		.pd = c.id->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM,
+	};
+
+	wr.sg_list = &sg;
+	wr.num_sge = 1;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
+	errno = 0;
+	CHECK(!ibv_create_qp_ex(c.id->verbs, &attr) && errno == EOPNOTSUPP);
+	works(&c, &s);
+}
+
+const struct test_case atomic_cases[] = {
+	CASE(atomic_capability),	CASE(atomic_fetch_add),
+	CASE(atomic_cmp_swap),		CASE(atomic_misaligned_fadd),
+	CASE(atomic_misaligned_cswap),	CASE(atomic_out_of_bounds),
+	CASE(atomic_across_the_end),	CASE(atomic_without_right),
+	CASE(atomic_wrong_key),		CASE(atomic_key_of_nothing),
+	CASE(atomic_of_another_domain), CASE(atomic_short_answer),
+	CASE(atomic_answer_bad_lkey),	CASE(atomic_hammer),
+	CASE(write_with_imm),		CASE(write_with_imm_no_receive),
+	CASE(send_with_imm_refused),	{},
+};

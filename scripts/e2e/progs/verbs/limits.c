@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Every limit the device names can be had, and carries data. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SGES	32
+#define INLINE	512
+
+static struct end s2, c2;
+static struct ibv_device_attr dev;
+static struct ibv_cq *cq;
+
+static void limits_named(void)
+{
+	CHECK(!ibv_query_device(s.id->verbs, &dev));
+	CHECK(dev.max_qp_wr >= 65536 && dev.max_srq_wr >= 65536 && dev.max_cqe >= 4194304);
+	CHECK(dev.max_sge >= SGES && dev.max_sge_rd >= SGES && dev.max_srq_sge >= SGES);
+	CHECK(dev.max_mr >= 16777215 && dev.max_mw >= 16777215);
+	CHECK(dev.max_qp_rd_atom == 255 && dev.max_qp_init_rd_atom == 255);
+	CHECK(dev.max_mr_size >= 1ULL << 40);
+}
+
+static void largest_qp(struct end *e)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { dev.max_qp_wr, dev.max_qp_wr, dev.max_sge, dev.max_sge, INLINE },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	cq = ibv_create_cq(e->id->verbs, dev.max_cqe, NULL, NULL, 0);
+	CHECK(cq && cq->cqe >= dev.max_cqe);
+	attr.send_cq = attr.recv_cq = cq;
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+	CHECK((int)attr.cap.max_send_wr >= dev.max_qp_wr);
+	CHECK((int)attr.cap.max_recv_wr >= dev.max_qp_wr);
+	CHECK((int)attr.cap.max_send_sge >= dev.max_sge);
+	CHECK((int)attr.cap.max_recv_sge >= dev.max_sge && attr.cap.max_inline_data >= INLINE);
+	e->id->send_cq = e->id->recv_cq = cq;
+}
+
+/* Pieces of different lengths with holes in between, from @mr. */
+static uint32_t scatter(struct ibv_sge *list, struct ibv_mr *mr)
+{
+	uint32_t total = 0;
+
+	for (int i = 0; i < SGES; i++) {
+		list[i] = sge(mr, i * 1000, 1 + i * 29);
+		total += list[i].length;
+	}
+	return total;
+}
+
+static void same_octets(const struct ibv_sge *list, const unsigned char *flat)
+{
+	for (int i = 0; i < SGES; i++) {
+		CHECK(!memcmp((void *)(uintptr_t)list[i].addr, flat, list[i].length));
+		flat += list[i].length;
+	}
+}
+
+static void many_elements(void)
+{
+	struct ibv_sge list[SGES];
+	struct ibv_recv_wr *bad_r, rwr = { .wr_id = 1, .sg_list = list, .num_sge = SGES };
+	struct ibv_send_wr *bad, wr = { .wr_id = 2, .sg_list = list, .num_sge = SGES };
+	uint32_t total = scatter(list, s2.own);
+
+	/* Into them by a message and by a Read, out of them by a message. */
+	wr.send_flags = IBV_SEND_SIGNALED;
+	CHECK(!ibv_post_recv(s2.id->qp, &rwr, &bad_r));
+	fill(&c2, 1);
+	CHECK(!send_sge(&c2, 3, sge(c2.open, 0, total), 0));
+	CHECK(expect(cq, 1, IBV_WC_SUCCESS).byte_len == total);
+	expect(c2.id->send_cq, 3, IBV_WC_SUCCESS);
+	same_octets(list, c2.buf);
+
+	fill(&c2, 2);
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.wr.rdma.remote_addr = (uintptr_t)c2.buf;
+	wr.wr.rdma.rkey = c2.open->rkey;
+	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
+	CHECK(expect(cq, 2, IBV_WC_SUCCESS).byte_len == total);
+	same_octets(list, c2.buf);
+
+	fill(&s2, 3);
+	wr.opcode = IBV_WR_SEND;
+	CHECK(!recv_sge(&c2, 4, sge(c2.own, 0, total)));
+	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
+	expect(cq, 2, IBV_WC_SUCCESS);
+	CHECK(expect(c2.id->recv_cq, 4, IBV_WC_SUCCESS).byte_len == total);
+	same_octets(list, c2.buf + BYTES);
+}
+
+static void long_inline(void)
+{
+	struct ibv_sge sg = { (uintptr_t)s2.buf, INLINE, 0 };
+	struct ibv_send_wr *bad, wr = { .wr_id = 5, .opcode = IBV_WR_SEND, .sg_list = &sg };
+
+	fill(&s2, 4);
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+	CHECK(!recv_sge(&c2, 6, sge(c2.own, 0, INLINE)));
+	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
+	expect(cq, 5, IBV_WC_SUCCESS);
+	expect(c2.id->recv_cq, 6, IBV_WC_SUCCESS);
+	CHECK(!memcmp(c2.buf + BYTES, s2.buf, INLINE));
+	sg.length++;
+	CHECK(ibv_post_send(s2.id->qp, &wr, &bad) == EINVAL);
+}
+
+/* Both queues to the brim, in one list each; then all of it completes once. */
+static void full_to_the_brim(void)
+{
+	int n = dev.max_qp_wr;
+	struct ibv_recv_wr *bad_r, *r = calloc(n, sizeof(*r));
+	struct ibv_send_wr *bad, *w = calloc(n, sizeof(*w));
+	struct ibv_sge sg = sge(s2.own, 0, 1);
+
+	CHECK(r && w);
+	for (int i = 0; i < n; i++) {
+		r[i] = (struct ibv_recv_wr){ i, i + 1 < n ? &r[i + 1] : NULL, &sg, 1 };
+		w[i] = (struct ibv_send_wr){ .wr_id = i,
+					     .next = i + 1 < n ? &w[i + 1] : NULL,
+					     .opcode = IBV_WR_RDMA_WRITE,
+					     .send_flags = IBV_SEND_SIGNALED,
+					     .sg_list = &sg,
+					     .num_sge = 1 };
+		w[i].wr.rdma.remote_addr = (uintptr_t)c2.buf + i % BYTES;
+		w[i].wr.rdma.rkey = c2.open->rkey;
+	}
+	CHECK(!ibv_post_recv(s2.id->qp, r, &bad_r));
+	CHECK(recv_sge(&s2, 1, sg) == ENOMEM);
+	memset(c2.buf, 0, BYTES);
+	*(unsigned char *)s2.own->addr = 0xa5;
+	CHECK(!ibv_post_send(s2.id->qp, w, &bad));
+	for (int i = 0; i < n; i++) {
+		struct ibv_wc wc;
+
+		while (!ibv_poll_cq(cq, 1, &wc))
+			;
+		CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == (unsigned int)i);
+	}
+	CHECK(!post(&s2, 9, IBV_WR_RDMA_READ, sge(s2.own, 0, 1), (uintptr_t)c2.buf, c2.open->rkey,
+		    IBV_SEND_SIGNALED));
+	expect(cq, 9, IBV_WC_SUCCESS);
+	for (int i = 0; i < BYTES; i++)
+		CHECK(c2.buf[i] == 0xa5);
+	free(r);
+	free(w);
+}
+
+static void limits_used(void)
+{
+	CHECK(!ibv_query_device(s.id->verbs, &dev));
+	connect_pair(&c2, &s2, largest_qp);
+	many_elements();
+	long_inline();
+	full_to_the_brim();
+	release(&c2);
+	s2.id->send_cq = s2.id->recv_cq = NULL;
+	release(&s2);
+	CHECK(!ibv_destroy_cq(cq));
+}
+
+static void largest_srq(void)
+{
+	struct ibv_srq_init_attr attr = {};
+	struct ibv_srq *srq;
+
+	CHECK(!ibv_query_device(s.id->verbs, &dev));
+	attr.attr.max_wr = dev.max_srq_wr;
+	attr.attr.max_sge = dev.max_srq_sge;
+	srq = ibv_create_srq(s.id->pd, &attr);
+	CHECK(srq && (int)attr.attr.max_wr >= dev.max_srq_wr);
+	CHECK(!ibv_destroy_srq(srq));
+	attr.attr.max_wr++;
+	errno = 0;
+	CHECK(!ibv_create_srq(s.id->pd, &attr) && errno == EINVAL);
+}
+
+/* Of 16 million regions as many as a small machine has room for. */
+static void many_regions(void)
+{
+	const int count = 20000;
+	struct ibv_mr **mr = calloc(count, sizeof(*mr));
+
+	CHECK(mr);
+	for (int i = 0; i < count; i++) {
+		mr[i] = ibv_reg_mr(s.id->pd, s.buf + i % BYTES, 1, IBV_ACCESS_REMOTE_READ);
+		CHECK(mr[i]);
+	}
+	fill(&s, 1);
+	for (int i = 0; i < count; i += 997) {
+		CHECK(!post(&c, i, IBV_WR_RDMA_READ, sge(c.own, 0, 1), (uintptr_t)mr[i]->addr,
+			    mr[i]->rkey, IBV_SEND_SIGNALED));
+		expect(c.id->send_cq, i, IBV_WC_SUCCESS);
+		CHECK(*(unsigned char *)c.own->addr == s.buf[i % BYTES]);
+	}
+	for (int i = 0; i < count; i++)
+		CHECK(!ibv_dereg_mr(mr[i]));
+	free(mr);
+}
+
+const struct test_case limit_cases[] = {
+	CASE(limits_named), CASE(limits_used), CASE(largest_srq), CASE(many_regions), {},
+};

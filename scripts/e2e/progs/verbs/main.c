@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Work requests and objects, good and bad, over connections to ourselves: what
+ * each completes with, on both sides, and what became of the memory.
+ *
+ * Usage: verbs ADDRESS CASE	status 0: as expected; 77: nothing to test
+ */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+struct end s, c;
+static struct rdma_cm_id *listener;
+static const char *address;
+
+double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void prepare(struct end *e)
+{
+	e->buf = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(e->buf != MAP_FAILED);
+	e->open = ibv_reg_mr(e->id->pd, e->buf, BYTES,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ);
+	e->own = ibv_reg_mr(e->id->pd, e->buf + BYTES, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(e->open && e->own);
+}
+
+static void *connect_thread(void *arg)
+{
+	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
+	struct rdma_cm_id *id = arg;
+
+	CHECK(!rdma_connect(id, &param));
+	return NULL;
+}
+
+static struct ibv_qp_init_attr qp_attr(void)
+{
+	return (struct ibv_qp_init_attr){ .cap = { WRS, WRS, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
+}
+
+static struct rdma_addrinfo *resolve(int flags)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP, .ai_flags = flags }, *res;
+
+	CHECK(!rdma_getaddrinfo(address, "7555", &hints, &res));
+	return res;
+}
+
+static void listen_there(void)
+{
+	CHECK(!rdma_create_ep(&listener, resolve(RAI_PASSIVE), NULL, NULL));
+	CHECK(!rdma_listen(listener, 4));
+}
+
+static void make_qp(struct end *e)
+{
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+}
+
+void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *))
+{
+	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
+	struct ibv_qp_init_attr attr = qp_attr();
+	pthread_t thread;
+
+	CHECK(!rdma_create_ep(&client->id, resolve(0), NULL, &attr));
+	prepare(client);
+	pthread_create(&thread, NULL, connect_thread, client->id);
+	CHECK(!rdma_get_request(listener, &server->id));
+	(make_server_qp ?: make_qp)(server);
+	prepare(server);
+	CHECK(!rdma_accept(server->id, &param));
+	pthread_join(thread, NULL);
+}
+
+void release(struct end *e)
+{
+	CHECK(!ibv_dereg_mr(e->open) && !ibv_dereg_mr(e->own));
+	rdma_destroy_ep(e->id);
+	munmap(e->buf, 2 * BYTES);
+}
+
+/* The next completion of a CQ, with a deadline. */
+struct ibv_wc next(struct ibv_cq *cq)
+{
+	double end = now() + SECONDS;
+	struct ibv_wc wc;
+	int n;
+
+	while (now() < end) {
+		n = ibv_poll_cq(cq, 1, &wc);
+		CHECK(n >= 0);
+		if (n == 1) {
+			printf("wr %lu: %s\n", (unsigned long)wc.wr_id,
+			       ibv_wc_status_str(wc.status));
+			return wc;
+		}
+		usleep(100);
+	}
+	printf("no completion within %d s\n", SECONDS);
+	exit(1);
+}
+
+struct ibv_wc expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = next(cq);
+
+	if (wc.wr_id != wr_id || wc.status != status) {
+		printf("expected wr %lu: %s\n", (unsigned long)wr_id, ibv_wc_status_str(status));
+		exit(1);
+	}
+	return wc;
+}
+
+void nothing(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	usleep(100000);
+	CHECK(ibv_poll_cq(cq, 1, &wc) == 0);
+}
+
+int event_within(struct ibv_comp_channel *channel, int milliseconds)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&p, 1, milliseconds) != 1)
+		return 0;
+	CHECK(!ibv_get_cq_event(channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	return 1;
+}
+
+struct ibv_sge sge(struct ibv_mr *mr, size_t offset, uint32_t length)
+{
+	return (struct ibv_sge){ (uintptr_t)mr->addr + offset, length, mr->lkey };
+}
+
+/* post_send with one element; answers as ibv_post_send() does. */
+int post(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, uint64_t to,
+	 uint32_t rkey, int flags)
+{
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = id, .opcode = op, .sg_list = &sg, .num_sge = 1, .send_flags = flags
+	};
+
+	wr.wr.rdma.remote_addr = to;
+	wr.wr.rdma.rkey = rkey;
+	return ibv_post_send(e->id->qp, &wr, &bad);
+}
+
+int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags)
+{
+	return post(e, id, IBV_WR_SEND, sg, 0, 0, flags | IBV_SEND_SIGNALED);
+}
+
+int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg)
+{
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
+
+	return ibv_post_recv(e->id->qp, &wr, &bad);
+}
+
+/* The stream has failed: what is posted now, or was, is flushed. */
+void flushes(struct end *e)
+{
+	struct ibv_wc wc;
+	int ret, tries = 0;
+
+	do {
+		ret = send_sge(e, 900 + tries, sge(e->own, 0, 8), 0);
+		CHECK(!ret);
+		wc = next(e->id->send_cq);
+	} while (wc.status == IBV_WC_SUCCESS && ++tries < 50 && !usleep(100000));
+	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(!recv_sge(e, 950, sge(e->own, 0, 8)));
+	do {
+		wc = next(e->id->recv_cq);
+		CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+	} while (wc.wr_id != 950);
+}
+
+void fill(struct end *e, int seed)
+{
+	for (int i = 0; i < 2 * BYTES; i++)
+		e->buf[i] = seed + i * 7 + i / 251;
+}
+
+static void message(struct end *from, struct end *to, uint64_t id)
+{
+	fill(from, id);
+	CHECK(!recv_sge(to, id, sge(to->own, 0, 3000)));
+	CHECK(!send_sge(from, id, sge(from->open, 1, 3000), 0));
+	expect(from->id->send_cq, id, IBV_WC_SUCCESS);
+	CHECK(expect(to->id->recv_cq, id, IBV_WC_SUCCESS).byte_len == 3000);
+	CHECK(!memcmp(to->own->addr, from->buf + 1, 3000));
+}
+
+void works(struct end *client, struct end *server)
+{
+	message(client, server, 7001);
+	message(server, client, 7002);
+}
+
+static const struct test_case *const tables[] = { work_cases,	atomic_cases, window_cases,
+						  object_cases, queue_cases,  limit_cases };
+
+static const struct test_case *find(const char *name)
+{
+	const struct test_case *t;
+
+	for (unsigned int i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (t = tables[i]; t->name; t++) {
+			if (!strcmp(t->name, name))
+				return t;
+		}
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct test_case *t = argc == 3 ? find(argv[2]) : NULL;
+
+	if (!t) {
+		fprintf(stderr, "usage: verbs ADDRESS CASE\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	address = argv[1];
+	listen_there();
+	connect_pair(&c, &s, NULL);
+	t->run();
+	release(&c);
+	release(&s);
+	rdma_destroy_ep(listener);
+	return 0;
+}

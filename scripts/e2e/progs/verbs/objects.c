@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Regions that change, memory of other origin, domains, shared contexts. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OPEN (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static void write_to(uint64_t to, uint32_t rkey, uint32_t length)
+{
+	CHECK(!post(&c, 20, IBV_WR_RDMA_WRITE, sge(c.own, 0, length), to, rkey, IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 20, IBV_WC_SUCCESS);
+}
+
+static void read_from(uint64_t from, uint32_t rkey, uint32_t length, enum ibv_wc_status status)
+{
+	CHECK(!post(&c, 21, IBV_WR_RDMA_READ, sge(c.own, 30000, length), from, rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 21, status);
+}
+
+/* A Write and a Read back of what it wrote, through one key. */
+static void both_ways(void *memory, uint64_t at, uint32_t rkey, uint32_t length)
+{
+	fill(&c, 1);
+	memset(memory, 0, length);
+	write_to(at, rkey, length);
+	read_from(at, rkey, length, IBV_WC_SUCCESS);
+	CHECK(!memcmp(memory, c.buf + BYTES, length));
+	CHECK(!memcmp(c.buf + BYTES + 30000, c.buf + BYTES, length));
+}
+
+/* --- rereg_mr ------------------------------------------------------------------------ */
+
+static void rereg_translation(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
+
+	CHECK(mr);
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf + 20480, 12288, 0));
+	CHECK(mr->addr == s.buf + 20480 && mr->length == 12288);
+	both_ways(s.buf + 20480, (uintptr_t)s.buf + 20480, mr->rkey, 12288);
+	read_from((uintptr_t)s.buf, mr->rkey, 100, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void rereg_access(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
+
+	CHECK(mr);
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	write_to((uintptr_t)s.buf, mr->rkey, 100);
+	read_from((uintptr_t)s.buf, mr->rkey, 100, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void rereg_domain(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
+	struct ibv_mr *mr;
+
+	CHECK(pd);
+	mr = ibv_reg_mr(pd, s.buf, 8192, OPEN);
+	CHECK(mr);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, s.id->pd, NULL, 0, 0));
+	CHECK(mr->pd == s.id->pd);
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0));
+	read_from((uintptr_t)s.buf, mr->rkey, 100, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(pd));
+}
+
+/* A failure leaves the region as it was. */
+static void rereg_refused(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
+
+	CHECK(mr);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)4096, 8192, 0));
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* --- advise_mr -------------------------------------------------------------------------- */
+
+static void advise(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_REMOTE_READ);
+	struct ibv_sge list[2] = { sge(s.own, 0, BYTES), sge(mr, 100, 200) };
+	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
+
+	CHECK(mr);
+	CHECK(!ibv_advise_mr(s.id->pd, reads, 0, list, 2));
+	CHECK(!ibv_advise_mr(s.id->pd, reads, IBV_ADVISE_MR_FLAG_FLUSH, list, 2));
+	CHECK(!ibv_advise_mr(s.id->pd, writes, 0, list, 1));
+	CHECK(ibv_advise_mr(s.id->pd, writes, 0, list, 2) == EPERM);
+	list[1].length = BYTES;
+	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == EFAULT);
+	list[1].lkey ^= 0x5a00;
+	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == ENOENT);
+	CHECK(ibv_advise_mr(s.id->pd, 77, 0, list, 1) == EOPNOTSUPP);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* --- parent domains ------------------------------------------------------------------------ */
+
+static struct ibv_pd *parent;
+static struct ibv_cq_ex *cq_ex;
+static struct ibv_srq *srq;
+
+static void in_parent(struct end *e)
+{
+	struct ibv_cq_init_attr_ex cq = { .cqe = 64,
+					  .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+					  .parent_domain = parent };
+	struct ibv_srq_init_attr shared = { .attr = { .max_wr = 32, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
+
+	cq_ex = ibv_create_cq_ex(e->id->verbs, &cq);
+	srq = ibv_create_srq(parent, &shared);
+	CHECK(cq_ex && srq);
+	attr.send_cq = attr.recv_cq = ibv_cq_ex_to_cq(cq_ex);
+	attr.srq = srq;
+	CHECK(!rdma_create_qp(e->id, parent, &attr));
+	e->id->send_cq = e->id->recv_cq = attr.send_cq;
+}
+
+static void parent_domain(void)
+{
+	struct ibv_td_init_attr td_attr = {};
+	struct ibv_td *td = ibv_alloc_td(s.id->verbs, &td_attr);
+	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
+	struct ibv_parent_domain_init_attr attr = { .pd = pd, .td = td };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 5, .num_sge = 1 };
+	struct end c2, s2;
+	struct ibv_sge sg;
+	struct ibv_mr *mr;
+
+	CHECK(td && pd);
+	parent = ibv_alloc_parent_domain(s.id->verbs, &attr);
+	CHECK(parent);
+	CHECK(ibv_dealloc_td(td) == EBUSY && ibv_dealloc_pd(pd) == EBUSY);
+	connect_pair(&c2, &s2, in_parent);
+	mr = ibv_reg_mr(parent, s2.buf, BYTES, OPEN);
+	CHECK(mr);
+	sg = sge(mr, 0, 100);
+	wr.sg_list = &sg;
+	for (int i = 0; i < 200; i++) {
+		c2.buf[BYTES] = i;
+		CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+		CHECK(!send_sge(&c2, 6, sge(c2.own, 0, 100), 0));
+		expect(c2.id->send_cq, 6, IBV_WC_SUCCESS);
+		expect(s2.id->recv_cq, 5, IBV_WC_SUCCESS);
+		CHECK(s2.buf[0] == (unsigned char)i);
+		CHECK(!post(&s2, 7, IBV_WR_RDMA_READ, sge(mr, 200, 50), (uintptr_t)c2.buf,
+			    c2.open->rkey, IBV_SEND_SIGNALED));
+		expect(s2.id->send_cq, 7, IBV_WC_SUCCESS);
+	}
+	CHECK(!ibv_dereg_mr(mr));
+	s2.id->send_cq = s2.id->recv_cq = NULL;
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)) && !ibv_destroy_srq(srq));
+	CHECK(!ibv_dealloc_pd(parent) && !ibv_dealloc_td(td) && !ibv_dealloc_pd(pd));
+}
+
+static void parent_domain_refused(void)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = s.id->pd,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
+	};
+
+	errno = 0;
+	CHECK(!ibv_alloc_parent_domain(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+	attr = (struct ibv_parent_domain_init_attr){};
+	CHECK(!ibv_alloc_parent_domain(s.id->verbs, &attr) && errno == EINVAL);
+}
+
+/* --- shared contexts -------------------------------------------------------------------------- */
+
+/* Another process: it has the file, and the numbers of a domain and a region. */
+static void other_process(int fd, uint32_t pd_handle, uint32_t mr_handle, uint32_t lkey)
+{
+	struct ibv_context *context = ibv_import_device(fd);
+	struct ibv_pd *pd;
+	struct ibv_mr *mr, *own;
+	char *page = aligned_alloc(4096, 4096);
+
+	CHECK(context);
+	pd = ibv_import_pd(context, pd_handle);
+	CHECK(pd);
+	mr = ibv_import_mr(pd, mr_handle);
+	CHECK(mr && mr->lkey == lkey && mr->length == BYTES);
+	own = ibv_reg_mr(pd, page, 4096, OPEN);
+	CHECK(own && own->lkey != lkey);
+	CHECK(!ibv_dereg_mr(own));
+	ibv_unimport_mr(mr);
+	CHECK(!ibv_import_mr(pd, 0xabcdef));
+	ibv_unimport_pd(pd);
+	CHECK(!ibv_close_device(context));
+	exit(0);
+}
+
+static void import_objects(void)
+{
+	struct ibv_context *context = ibv_import_device(dup(s.id->verbs->cmd_fd));
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	int status = 0;
+	pid_t pid;
+
+	CHECK(context);
+	pd = ibv_import_pd(context, s.id->pd->handle);
+	CHECK(pd);
+	mr = ibv_import_mr(pd, s.open->handle);
+	CHECK(mr && mr->lkey == s.open->lkey && mr->rkey == s.open->rkey);
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	ibv_unimport_mr(mr);
+	/* The region is still there: an import is a view. */
+	mr = ibv_reg_mr(pd, s.buf, 8192, OPEN);
+	CHECK(mr);
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
+	ibv_unimport_pd(pd);
+	CHECK(!ibv_close_device(context));
+	pid = fork();
+	if (!pid)
+		other_process(dup(s.id->verbs->cmd_fd), s.id->pd->handle, s.open->handle,
+			      s.open->lkey);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	works(&c, &s);
+}
+
+/* There is no memory on a device without hardware. */
+static void device_memory_refused(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_device_attr_ex dev;
+
+	CHECK(!ibv_query_device_ex(s.id->verbs, NULL, &dev) && dev.max_dm_size == 0);
+	errno = 0;
+	CHECK(!ibv_alloc_dm(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+}
+
+/* --- dma-buf --------------------------------------------------------------------------------------- */
+
+#define DMABUF 65536
+
+static int from_udmabuf(void)
+{
+	struct udmabuf_create create = { .size = DMABUF };
+	int dev = open("/dev/udmabuf", O_RDWR), fd;
+
+	if (dev < 0)
+		return -1;
+	create.memfd = memfd_create("weft", MFD_ALLOW_SEALING);
+	CHECK(!ftruncate(create.memfd, DMABUF));
+	CHECK(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	fd = ioctl(dev, UDMABUF_CREATE, &create);
+	CHECK(fd >= 0);
+	close(dev);
+	return fd;
+}
+
+static int from_heap(void)
+{
+	struct dma_heap_allocation_data alloc = { .len = DMABUF, .fd_flags = O_RDWR | O_CLOEXEC };
+	int dev = open("/dev/dma_heap/system", O_RDWR);
+
+	if (dev < 0)
+		return -1;
+	CHECK(!ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &alloc));
+	close(dev);
+	return alloc.fd;
+}
+
+/* vgem: a graphics card without graphics. Its calls as <drm/drm.h> has them. */
+struct create_dumb {
+	uint32_t height, width, bpp, flags, handle, pitch;
+	uint64_t size;
+};
+
+struct prime_handle {
+	uint32_t handle, flags;
+	int32_t fd;
+};
+
+static int from_vgem(void)
+{
+	struct create_dumb create = { .height = DMABUF / 4096, .width = 1024, .bpp = 32 };
+	struct prime_handle prime = { .flags = O_RDWR | O_CLOEXEC };
+	int dev = open("/dev/dri/card0", O_RDWR);
+
+	if (dev < 0)
+		return -1;
+	CHECK(!ioctl(dev, _IOWR('d', 0xb2, struct create_dumb), &create));
+	prime.handle = create.handle;
+	CHECK(!ioctl(dev, _IOWR('d', 0x2d, struct prime_handle), &prime));
+	close(dev);
+	return prime.fd;
+}
+
+static void dmabuf_traffic(int fd)
+{
+	unsigned char *seen = mmap(NULL, DMABUF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	const uint64_t iova = 0x7000123000;
+	struct ibv_mr *mr;
+
+	CHECK(seen != MAP_FAILED);
+	mr = ibv_reg_dmabuf_mr(s.id->pd, 4096, 32768, iova, fd, OPEN);
+	CHECK(mr);
+	both_ways(seen + 4096 + 100, iova + 100, mr->rkey, 20000);
+	/* As a local buffer: a message out of it, and one into it. */
+	for (int i = 0; i < 1000; i++)
+		seen[4096 + i] = i * 5;
+	CHECK(!recv_sge(&c, 1, sge(c.own, 0, 1000)));
+	CHECK(!send_sge(&s, 2, (struct ibv_sge){ iova, 1000, mr->lkey }, 0));
+	expect(s.id->send_cq, 2, IBV_WC_SUCCESS);
+	expect(c.id->recv_cq, 1, IBV_WC_SUCCESS);
+	CHECK(!memcmp(c.buf + BYTES, seen + 4096, 1000));
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf, 4096, 0));
+	/* The buffer outlives its file and its mapping. */
+	close(fd);
+	read_from(iova + 5, mr->rkey, 900, IBV_WC_SUCCESS);
+	CHECK(!memcmp(c.buf + BYTES + 30000, seen + 4096 + 5, 900));
+	munmap(seen, DMABUF);
+	read_from(iova + 32768 - 8, mr->rkey, 9, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void dmabuf_refused(int fd)
+{
+	errno = 0;
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, DMABUF + 4096, 0, fd, OPEN) && errno == EINVAL);
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, DMABUF, 4096, 0, fd, OPEN) && errno == EINVAL);
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, s.id->verbs->cmd_fd, OPEN));
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, -1, OPEN) && errno == EBADF);
+}
+
+static void dmabuf(void)
+{
+	int (*const sources[])(void) = { from_udmabuf, from_heap, from_vgem };
+	int fd = -1;
+
+	for (int i = 0; i < 3 && fd < 0; i++)
+		fd = sources[i]();
+	if (fd < 0)
+		SKIP("this kernel makes no dma-buf: no udmabuf, no system heap, no vgem");
+	dmabuf_refused(fd);
+	dmabuf_traffic(fd);
+}
+
+const struct test_case object_cases[] = {
+	CASE(rereg_translation),
+	CASE(rereg_access),
+	CASE(rereg_domain),
+	CASE(rereg_refused),
+	CASE(advise),
+	CASE(parent_domain),
+	CASE(parent_domain_refused),
+	CASE(import_objects),
+	CASE(device_memory_refused),
+	CASE(dmabuf),
+	{},
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the cases share: two connected ends in one process, work requests with one
+ * element, completions with a deadline.
+ */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES 65536
+#define WRS 16
+#define SECONDS 20
+
+/* One end: its id, a region that the peer may read and write, and a private one. */
+struct end {
+	struct rdma_cm_id *id;
+	struct ibv_mr *open;
+	struct ibv_mr *own;
+	unsigned char *buf;
+};
+
+/* The server's and the client's end of the connection every case begins with. */
+extern struct end s, c;
+
+/* A case, in tables that end with a nameless one. */
+struct test_case {
+	const char *name;
+	void (*run)(void);
+};
+
+#define CASE(name)          \
+	{                   \
+#name, name \
+	}
+
+extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
+	queue_cases[], limit_cases[];
+
+#define CHECK(what)                                                                            \
+	do {                                                                                   \
+		if (!(what)) {                                                                 \
+			printf("%s:%d: %s (errno %s)\n", __FILE__, __LINE__, #what,            \
+			       strerror(errno));                                               \
+			exit(1);                                                               \
+		}                                                                              \
+	} while (0)
+
+#define SKIP(why)                            \
+	do {                                 \
+		printf("%s\n", why);         \
+		exit(77);                    \
+	} while (0)
+
+double now(void);
+
+/* Another connection; @server may bring a QP of its own making. */
+void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));
+void release(struct end *e);
+
+void fill(struct end *e, int seed);
+struct ibv_sge sge(struct ibv_mr *mr, size_t offset, uint32_t length);
+
+/* One request with one element; answers as the library does. */
+int post(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, uint64_t to,
+	 uint32_t rkey, int flags);
+int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags);
+int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg);
+
+/* The next completion; the one that has to be next; none for a while. */
+struct ibv_wc next(struct ibv_cq *cq);
+struct ibv_wc expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
+void nothing(struct ibv_cq *cq);
+
+/* Wait for an event of a completion channel: 1 if it came in time. */
+int event_within(struct ibv_comp_channel *channel, int milliseconds);
+
+/* The stream has failed: what is posted now, or was, is flushed. */
+void flushes(struct end *e);
+
+/* A connection works: a message each way, and its data. */
+void works(struct end *client, struct end *server);
+
+#endif

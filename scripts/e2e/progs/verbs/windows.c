@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Memory windows of both types, invalidation, and regions that go away. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ACCESS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static struct end s2, c2;
+static struct ibv_mr *region;
+static struct ibv_mw *mw;
+
+/* A region that windows may be bound to, which itself opens nothing to a peer. */
+static void prepare(enum ibv_mw_type type)
+{
+	region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(s.id->pd, type);
+	CHECK(region && mw);
+	fill(&c, 1);
+	memset(s.buf, 0, BYTES);
+}
+
+static void done(void)
+{
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(region));
+}
+
+static int bind2(struct end *e, uint64_t id, uint32_t rkey, size_t offset, size_t length)
+{
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = rkey,
+			.bind_info = { region, (uintptr_t)s.buf + offset, length, ACCESS },
+		},
+	};
+
+	return ibv_post_send(e->id->qp, &wr, &bad);
+}
+
+/* Binds the window to the server's QP, octets 1000 to 3000. */
+static void bound(void)
+{
+	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+
+	CHECK(!bind2(&s, 10, rkey, 1000, 2000));
+	CHECK(expect(s.id->send_cq, 10, IBV_WC_SUCCESS).opcode == IBV_WC_BIND_MW);
+	mw->rkey = rkey;
+}
+
+static int write_to(struct end *e, uint64_t id, size_t offset, uint32_t length, uint32_t rkey)
+{
+	return post(e, id, IBV_WR_RDMA_WRITE, sge(e->own, 0, length), (uintptr_t)s.buf + offset,
+		    rkey, IBV_SEND_SIGNALED);
+}
+
+/* A Read tells what a Write alone would not: whether the peer took it. */
+static void reads(struct end *e, size_t offset, uint32_t length, uint32_t rkey,
+		  enum ibv_wc_status status)
+{
+	CHECK(!post(e, 21, IBV_WR_RDMA_READ, sge(e->own, 30000, length), (uintptr_t)s.buf + offset,
+		    rkey, IBV_SEND_SIGNALED));
+	expect(e->id->send_cq, 21, status);
+}
+
+static void writes(struct end *e, size_t offset, uint32_t length, uint32_t rkey)
+{
+	CHECK(!write_to(e, 20, offset, length, rkey));
+	expect(e->id->send_cq, 20, IBV_WC_SUCCESS);
+	reads(e, offset, length, rkey, IBV_WC_SUCCESS);
+	CHECK(!memcmp(s.buf + offset, e->buf + BYTES, length));
+	CHECK(!memcmp(e->buf + BYTES + 30000, e->buf + BYTES, length));
+}
+
+/* What a peer may not reach: it is told so, and the memory keeps its octets. */
+static void refuses(struct end *client, struct end *server, size_t offset, uint32_t rkey)
+{
+	unsigned char before[BYTES];
+
+	memcpy(before, s.buf, BYTES);
+	reads(client, offset, 100, rkey, IBV_WC_REM_ACCESS_ERR);
+	flushes(client);
+	flushes(server);
+	CHECK(!memcmp(before, s.buf, BYTES));
+}
+
+static void window1(void)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	uint32_t old;
+
+	prepare(IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, 2000, ACCESS };
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	writes(&c, 100, 1000, mw->rkey);
+	/* Bound anew, elsewhere: the old key is dead. */
+	old = mw->rkey;
+	bind.bind_info.addr += 4096;
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	CHECK(mw->rkey != old);
+	writes(&c, 4096, 2000, mw->rkey);
+	CHECK(ibv_dereg_mr(region) == EBUSY);
+	refuses(&c, &s, 100, old);
+	done();
+}
+
+static void window2(void)
+{
+	prepare(IBV_MW_TYPE_2);
+	bound();
+	writes(&c, 1000, 2000, mw->rkey);
+	works(&c, &s);
+	fill(&c, 1);
+	memset(s.buf, 0, BYTES);
+	refuses(&c, &s, 999, mw->rkey);
+	done();
+}
+
+static int invalidate(struct end *e, uint64_t id, uint32_t rkey)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = id, .opcode = IBV_WR_LOCAL_INV };
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.invalidate_rkey = rkey;
+	return ibv_post_send(e->id->qp, &wr, &bad);
+}
+
+static void window_after_local_invalidate(void)
+{
+	prepare(IBV_MW_TYPE_2);
+	bound();
+	writes(&c, 1000, 100, mw->rkey);
+	CHECK(!invalidate(&s, 11, mw->rkey));
+	CHECK(expect(s.id->send_cq, 11, IBV_WC_SUCCESS).opcode == IBV_WC_LOCAL_INV);
+	/* It can be bound again, and opens what it opened then. */
+	bound();
+	writes(&c, 1500, 100, mw->rkey);
+	CHECK(!invalidate(&s, 11, mw->rkey));
+	expect(s.id->send_cq, 11, IBV_WC_SUCCESS);
+	refuses(&c, &s, 1000, mw->rkey);
+	done();
+}
+
+static void window_after_remote_invalidate(void)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = 12, .opcode = IBV_WR_SEND_WITH_INV };
+	struct ibv_sge sg = sge(c.own, 0, 8);
+	struct ibv_wc wc;
+
+	prepare(IBV_MW_TYPE_2);
+	bound();
+	wr.sg_list = &sg;
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.invalidate_rkey = mw->rkey;
+	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	expect(c.id->send_cq, 12, IBV_WC_SUCCESS);
+	wc = expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
+	CHECK(wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == mw->rkey);
+	refuses(&c, &s, 1000, mw->rkey);
+	done();
+}
+
+static void window_bound_twice(void)
+{
+	prepare(IBV_MW_TYPE_2);
+	connect_pair(&c2, &s2, NULL);
+	bound();
+	CHECK(!bind2(&s, 13, ibv_inc_rkey(mw->rkey), 5000, 100));
+	expect(s.id->send_cq, 13, IBV_WC_MW_BIND_ERR);
+	flushes(&s);
+	flushes(&c);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
+	done();
+}
+
+static void window_over_another_qp(void)
+{
+	prepare(IBV_MW_TYPE_2);
+	connect_pair(&c2, &s2, NULL);
+	fill(&c2, 9);
+	bound();
+	refuses(&c2, &s2, 1000, mw->rkey);
+	writes(&c, 1000, 2000, mw->rkey);
+	release(&c2);
+	release(&s2);
+	done();
+}
+
+/* Of another domain, and beyond the region it is bound to. */
+static void window_beyond_region(void)
+{
+	prepare(IBV_MW_TYPE_2);
+	CHECK(!bind2(&s, 14, ibv_inc_rkey(mw->rkey), BYTES - 100, 101));
+	expect(s.id->send_cq, 14, IBV_WC_MW_BIND_ERR);
+	flushes(&s);
+	done();
+}
+
+/* What a QP has bound is nobody's once it is gone. */
+static void window_after_its_qp(void)
+{
+	uint32_t rkey;
+
+	prepare(IBV_MW_TYPE_2);
+	connect_pair(&c2, &s2, NULL);
+	fill(&c2, 9);
+	rkey = ibv_inc_rkey(mw->rkey);
+	CHECK(!bind2(&s2, 15, rkey, 1000, 2000));
+	expect(s2.id->send_cq, 15, IBV_WC_SUCCESS);
+	writes(&c2, 1000, 2000, rkey);
+	CHECK(ibv_dereg_mr(region) == EBUSY);
+	release(&c2);
+	release(&s2);
+	refuses(&c, &s, 1000, rkey);
+	CHECK(!ibv_dereg_mr(region));
+	CHECK(!ibv_dealloc_mw(mw));
+}
+
+/* --- a region taken away from under a writer ------------------------------------- */
+
+static void *keep_writing(void *result)
+{
+	struct ibv_wc wc;
+	int posted = 0;
+
+	for (;;) {
+		if (!post(&c, 30, IBV_WR_RDMA_READ, sge(c.own, 30000, 20000), (uintptr_t)s.buf,
+			  region->rkey, IBV_SEND_SIGNALED))
+			posted++;
+		post(&c, 31, IBV_WR_RDMA_WRITE, sge(c.own, 0, 20000), (uintptr_t)s.buf,
+		     region->rkey, 0);
+		wc = next(c.id->send_cq);
+		if (wc.status != IBV_WC_SUCCESS)
+			break;
+	}
+	CHECK(posted > 1);
+	*(enum ibv_wc_status *)result = wc.status;
+	return NULL;
+}
+
+static void dereg_while_written(void)
+{
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	struct ibv_mr *key;
+	pthread_t writer;
+
+	connect_pair(&c2, &s2, NULL);
+	memset(c.buf, 0x11, 2 * BYTES);
+	key = region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | ACCESS);
+	CHECK(region);
+	region = memcpy(malloc(sizeof(*key)), key, sizeof(*key));
+	pthread_create(&writer, NULL, keep_writing, &status);
+	usleep(100000);
+	CHECK(s.buf[0] == 0x11);
+	CHECK(!ibv_dereg_mr(key));
+	/* From here on nobody writes. */
+	memset(s.buf, 0x22, BYTES);
+	pthread_join(writer, NULL);
+	CHECK(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_WR_FLUSH_ERR);
+	for (int i = 0; i < BYTES; i++)
+		CHECK(s.buf[i] == 0x22);
+	flushes(&s);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
+	free(region);
+}
+
+const struct test_case window_cases[] = {
+	CASE(window1),
+	CASE(window2),
+	CASE(window_after_local_invalidate),
+	CASE(window_after_remote_invalidate),
+	CASE(window_bound_twice),
+	CASE(window_over_another_qp),
+	CASE(window_beyond_region),
+	CASE(window_after_its_qp),
+	CASE(dereg_while_written),
+	{},
+};

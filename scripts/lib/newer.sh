@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# A perftest newer than the machine's, with the C library and all others that it
+# wants beside it: unpacked into the cache, never installed.
+# Sourced after say.sh, cache.sh, suites.sh.
+# shellcheck disable=SC2154,SC2034  # variables travel between the parts
+
+newer_suite=trixie
+newer_packages="perftest libibverbs1 ibverbs-providers librdmacm1t64 libibumad3 libpci3 libudev1 libnl-3-200
+	libnl-route-3-200 libc6 zlib1g libcap2"
+
+_newer_unpack() {
+	local package deb
+	for package in $newer_packages; do
+		deb=$(suite_fetch "$newer_suite" "$package") || return 1
+		echo "unpacking $deb"
+		dpkg-deb -x "$deb" "$1.part" || return 1
+	done
+}
+
+# A program finds its libraries by the loader that starts it. The plugin of weft
+# is the machine's own: it fits every libibverbs of its private ABI number.
+_newer_wrap() {
+	local root=$1 program
+	mkdir -p "$root.part/bin"
+	for program in "$root.part"/usr/bin/*; do
+		cat >"$root.part/bin/${program##*/}" <<-EOF
+			#!/bin/sh
+			root=$root
+			exec "\$root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" \\
+				--library-path "\$root/usr/lib/x86_64-linux-gnu" \\
+				"\$root/usr/bin/${program##*/}" "\$@"
+		EOF
+		chmod +x "$root.part/bin/${program##*/}"
+	done
+}
+
+_newer_make() {
+	local root=$1
+	[ -d "$root/bin" ] && return 0
+	rm -rf "$root.part"
+	mkdir -p "$root.part"
+	step "unpacking the perftest of $newer_suite" "$root.log" _newer_unpack "$root" || return 1
+	_newer_wrap "$root"
+	mv "$root.part" "$root"
+}
+
+# newer_perftest: the directory with its programs.
+newer_perftest() {
+	local root
+	root=$(cache_dir newer)/perftest-$newer_suite-$(hash_of "$newer_packages")
+	with_lock newer _newer_make "$root" || return 1
+	printf '%s\n' "$root/bin"
+}
