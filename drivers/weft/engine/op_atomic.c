@@ -73,6 +73,8 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
 	enum weft_fault fault;
 
+	if (!st->rx.atomics)
+		return WEFT_FAULT_RDMAP_OPCODE;
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	fault = weft_atomic_req_parse(seg->head, &owed->op);

@@ -51,6 +51,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
+	index->atomics = true;
 	index->harvested = jiffies;
 }
 
@@ -413,6 +414,7 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 	weft_ddp_rx_init(&st->rx.ddp);
 	st->gate_open = initiator;
 	st->rx.first_seen = initiator;
+	st->rx.atomics = READ_ONCE(st->index->atomics);
 	st->tx.rtr = initiator ? mpa->rtr : 0;
 	st->rx.rtr_kinds = initiator ? 0 : mpa->rtr;
 }

@@ -28,12 +28,14 @@ struct weft_stream;
  * @next: number to try next
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
+ * @atomics: peers of later connections may ask for them; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
 	struct xarray xa;
 	u32 next;
 	u32 goodbye;
+	u8 atomics;
 	unsigned long harvested;
 };
 

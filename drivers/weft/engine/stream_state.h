@@ -82,6 +82,7 @@ struct weft_rx_held {
  * @rwr: receive in hand, valid while @rwr_held
  * @rtr_kinds: a ready-to-receive message of one of these kinds must come first
  * @first_seen: the peer has sent its first FPDU
+ * @atomics: the peer may ask for them
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
@@ -96,6 +97,7 @@ struct weft_rx {
 	struct weft_rwr rwr;
 	bool rwr_held;
 	bool first_seen;
+	bool atomics;
 	bool rtr_send;
 	u8 rtr_kinds;
 	u32 written;

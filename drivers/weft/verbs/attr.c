@@ -50,15 +50,15 @@ static void fill_identity(const struct ib_device *ib, struct ib_device_attr *att
 	attr->hw_ver = 0;
 }
 
-static void fill_abilities(struct ib_device_attr *attr)
+static void fill_abilities(const struct weft_device *dev, struct ib_device_attr *attr)
 {
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	/* Done by the CPU on the word itself, so nobody sees it half done. */
-	attr->atomic_cap = IB_ATOMIC_GLOB;
-	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
+	attr->atomic_cap = READ_ONCE(dev->streams.atomics) ? IB_ATOMIC_GLOB : IB_ATOMIC_NONE;
+	attr->masked_atomic_cap = attr->atomic_cap;
 	attr->page_size_cap = PAGE_SIZE;
 	/* Completions carry CLOCK_MONOTONIC in nanoseconds. */
 	attr->timestamp_mask = U64_MAX;
@@ -101,7 +101,7 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 
 	memset(attr, 0, sizeof(*attr));
 	fill_identity(ib, attr);
-	fill_abilities(attr);
+	fill_abilities(to_weft_dev(ib), attr);
 	fill_queue_limits(attr);
 	fill_memory_limits(attr);
 	return 0;

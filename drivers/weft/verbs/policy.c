@@ -95,6 +95,7 @@ static struct knob knobs[] = {
 	KNOB(eager, cm.policy.eager, 0, 1),
 	KNOB(ird_max, cm.policy.ird_max, 0, WEFT_MAX_IRD),
 	KNOB(ord_max, cm.ord_max, 0, WEFT_MAX_ORD),
+	KNOB(atomics, streams.atomics, 0, 1),
 	KNOB(private_data_max, cm.private_data_max, 0, PRIVATE_DATA),
 
 	/* deadlines */
