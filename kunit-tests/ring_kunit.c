@@ -447,6 +447,7 @@ static void weft_cq_post_hostile_cons(struct kunit *test)
 	struct weft_cqe cqe = {};
 
 	cq->user = true;
+	cq->stamped = true;
 	cq->ctl->cons = 1;	/* ahead of prod */
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
 	cq->ctl->cons = 0x80000000;
