@@ -72,7 +72,7 @@ nfs_server() {
 	echo 5 >/proc/fs/nfsd/nfsv4gracetime
 	exportfs -o rw,sync,insecure,no_root_squash,no_subtree_check,fsid=0 "$1:$export_dir"
 	rpc.mountd
-	rpc.nfsd 2 || true
+	rpc.nfsd -N 3 2 || true
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist
 	echo Y >/proc/fs/nfsd/v4_end_grace
 }
