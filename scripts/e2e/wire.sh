@@ -72,4 +72,5 @@ told "tshark decodes the atomics, and each has its answer" check atomics_answere
 told "the initiator speaks first" check initiator_first
 told "FPDUs fill a TCP segment and no more" check segments_fit
 told "TCP segments hold whole FPDUs" check packets_end_on_fpdus
+told "each of these judges finds what is spoilt for it" check judges_object
 finish

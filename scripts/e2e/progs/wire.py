@@ -7,6 +7,7 @@ Usage: wire.py decode CAPTURE TABLE   decode once (slow), keep the result
 """
 
 import collections
+import copy
 import json
 import subprocess
 import sys
@@ -286,6 +287,95 @@ def packets_end_on_fpdus(packets):
     print(odd, "of", len(packets), "packets are not whole FPDUs")
     # A push cut short by a full socket is allowed to, but must stay rare.
     assert odd * 20 <= len(packets)
+
+
+# --- do the judges object? -----------------------------------------------------------
+
+def first(packets, **match):
+    """The first segment of which every field named differs from None and matches."""
+    for _, item in all_fpdus(packets):
+        if all(item[k] is not None and v(item[k]) for k, v in match.items()):
+            return item
+    raise AssertionError("nothing to spoil: %s" % match)
+
+
+def anything(_):
+    return True
+
+
+def spoil(field, value, **match):
+    def alter(packets):
+        item = first(packets, **(match or {field: anything}))
+        item[field] = value(item[field])
+    return alter
+
+
+def lose(judged, number):
+    """One of the packets with FPDUs is not there."""
+    def alter(packets):
+        chosen = [p for p in packets if any(judged(i) for i in p["items"])]
+        packets.remove(chosen[number])
+    return alter
+
+
+def responder_speaks(packets):
+    start = next(n for n, p in enumerate(packets) if any(i["kind"] == "reply" for i in p["items"]))
+    found = next(p for p in packets[start + 1:]
+                 if p["direction"] == packets[start]["direction"] and p["items"])
+    packets.remove(found)
+    packets.insert(start + 1, found)
+
+
+def frame(field, value):
+    def alter(packets):
+        item = next(i for _, i in all_items(packets) if i["kind"] == "reply")
+        item[field] = value
+    return alter
+
+
+def is_response(opcode):
+    return opcode == READ_RESPONSE
+
+
+SPOILT = (
+    (crcs_good, spoil("crc", lambda v: "bad")),
+    (crcs_good, spoil("crc", lambda v: "?")),
+    (every_octet_decoded, spoil("length", lambda v: v + 4)),
+    (every_octet_decoded, lambda packets: packets[5].update(octets=packets[5]["octets"] + 1)),
+    (messages_in_order, spoil("msn", lambda v: v + 1)),
+    (messages_in_order, spoil("msn", lambda v: 0)),
+    (messages_in_order, spoil("mo", lambda v: v + 4)),
+    (messages_in_order, spoil("last", lambda v: 0, msn=anything)),
+    (messages_in_order, spoil("last", lambda v: 1, mo=lambda v: v > 0, last=lambda v: not v)),
+    (messages_in_order, lose(lambda i: i["kind"] == "fpdu" and i["qn"] == 0, 3)),
+    (tagged_in_order, spoil("last", lambda v: 0, to=anything, last=bool)),
+    (tagged_in_order, spoil("to", lambda v: v + 1, to=anything, last=lambda v: not v)),
+    (tagged_in_order, lose(lambda i: i["kind"] == "fpdu" and i["stag"] is not None
+                           and not i["last"], 2)),
+    (reads_answered_to_the_sink, spoil("stag", lambda v: v ^ 1, opcode=is_response)),
+    (reads_answered_to_the_sink, spoil("to", lambda v: v + 1, opcode=is_response)),
+    (reads_answered_to_the_sink, spoil("length", lambda v: v - 1, opcode=is_response)),
+    (reads_answered_to_the_sink, spoil("last", lambda v: 1, opcode=is_response,
+                                       last=lambda v: not v)),
+    (reads_answered_to_the_sink, spoil("sink_stag", lambda v: v + 1)),
+    (initiator_first, responder_speaks),
+    (start_frames_well_formed, frame("crc_flag", 0)),
+    (start_frames_well_formed, frame("rej_flag", 1)),
+    (start_frames_well_formed, frame("rev", 0)),
+    (segments_fit, spoil("length", lambda v: 1500)),
+)
+
+
+def judges_object(packets):
+    """Every judge finds what is spoilt for it in this very capture."""
+    for number, (judge, alter) in enumerate(SPOILT):
+        spoilt = copy.deepcopy(packets)
+        alter(spoilt)
+        try:
+            judge(spoilt)
+        except (AssertionError, IndexError):
+            continue
+        raise SystemExit("%s does not object to alteration %d" % (judge.__name__, number))
 
 
 def main(argv):
