@@ -3,7 +3,8 @@
 """Runs the tests of the wire peer; prints TAP.
 
 Usage: run.py --dev weft0 --weft ADDR --own ADDR [--only PATTERN] [--group NAME]...
-              [--list] -- AGENT...
+              [--first-cases] [--list] -- AGENT...
+With --first-cases a test that has a table of cases is run with the first only.
 """
 
 import argparse
@@ -103,6 +104,7 @@ def main():
     options.add_argument("--own")
     options.add_argument("--only", action="append")
     options.add_argument("--group", action="append")
+    options.add_argument("--first-cases", action="store_true")
     options.add_argument("--list", action="store_true")
     options.add_argument("--slow", type=int, default=1)
     options.add_argument("agent", nargs="*")
@@ -112,6 +114,9 @@ def main():
     chosen = [t for t in harness.TESTS
               if not args.only or any(fnmatch.fnmatch(name_of(*t), "*%s*" % p)
                                       for p in args.only)]
+    if args.first_cases:
+        seen = set()
+        chosen = [t for t in chosen if not (t[1] in seen or seen.add(t[1]))]
     if args.list:
         for rows, function, _ in chosen:
             print("%s\t%s" % (function.__name__, " ".join(rows)))
