@@ -16,20 +16,18 @@ siw_edits() {
 	crc) echo 's/^const bool mpa_crc_required;/const bool mpa_crc_required = true;/' ;;
 	# refuses CRC
 	nocrc) echo 's/^const bool mpa_crc_strict;/const bool mpa_crc_strict = true;/' ;;
-	# asks with revision 1, and closes the connection on a request with more
-	rev1)
-		echo 's/^\(u_char mpa_version =\) MPA_REVISION_2;/\1 MPA_REVISION_1;/'
-		echo 's/^\(	if (version >\) MPA_REVISION_2)$/\1 MPA_REVISION_1)/'
-		;;
+	# asks with revision 1; that it refused revision 2 is not to be had: its listener
+	# does not survive a request it refuses (an underflow of its references)
+	rev1) echo '/^u_char mpa_version/s/MPA_REVISION_2/MPA_REVISION_1/' ;;
 	# asks for peer-to-peer mode, offering an empty Write, an empty Read, or both
 	p2p) echo "$p2p" ;;
 	p2p-write)
 		echo "$p2p"
-		echo 's/^\(static __be16 rtr_type =\).*/\1 MPA_V2_RDMA_WRITE_RTR;/'
+		echo '/^static __be16 rtr_type/s/= .*;/= MPA_V2_RDMA_WRITE_RTR;/'
 		;;
 	p2p-read)
 		echo "$p2p"
-		echo 's/^\(static __be16 rtr_type =\).*/\1 MPA_V2_RDMA_READ_RTR;/'
+		echo '/^static __be16 rtr_type/s/= .*;/= MPA_V2_RDMA_READ_RTR;/'
 		;;
 	*) die "no kind of siw is called $1" ;;
 	esac
