@@ -113,7 +113,7 @@ qemu_boot() {
 	)
 	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
 	# On a busy machine an emulated CPU may not run for seconds.
-	append+=" nokaslr watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0"
+	append+=" nokaslr watchdog_thresh=60 tsc=reliable rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0"
 	: >"$run/console.log"
 	# The port counts as connected only while stdin has not ended.
 	mkfifo "$run/stdin"

@@ -59,6 +59,7 @@ enum weft_counter {
 	WEFT_CTR_TERM_RECEIVED_FOR_LAST = WEFT_CTR_TERM_RECEIVED_FOR + WEFT_TERM_REASONS - 1,
 	WEFT_CTR_KICKS_INLINE,	/* doorbell calls that ran tx themselves */
 	WEFT_CTR_KICKS_QUEUED,	/* kicks handed to a worker */
+	WEFT_CTR_KICKS_RELAYED,	/* kicks left to the task below, which runs tx */
 	WEFT_CTR_KICKS_MERGED,	/* kicks that found tx at work */
 	WEFT_CTR_TX_WAKEUPS,	/* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS,	/* TCP says that octets have come */

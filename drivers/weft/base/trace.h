@@ -61,7 +61,8 @@
 		{ 16, "abandoned" })
 
 #define weft_show_kick(kind) \
-	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" })
+	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" }, \
+		{ 3, "relayed" })
 
 #endif
 

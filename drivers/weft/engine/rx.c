@@ -234,11 +234,14 @@ static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 
 	st->rx.batch = batch;
 	st->rx.kick = false;
+	st->rx.bulk = false;
 	if (!st->rx.held.busy)
 		err = weft_rxsock_run_locked(&st->rx.sock, st->sock);
 	st->rx.batch = NULL;
-	if (st->rx.kick)
+	if (st->rx.kick && st->rx.bulk)
 		weft_stream_kick_atomic(st);
+	else if (st->rx.kick)
+		weft_stream_kick_soon(st);
 	if (err == -EAGAIN) {
 		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
 		queue_work(weft_stream_wq, &st->rx_work);

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/trace.h"
 #include "engine/inspect.h"
+#include "engine/relay.h"
 #include "engine/retire.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
@@ -250,9 +251,18 @@ static void deadline_passed(struct work_struct *work)
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
 
+static void run_tx(struct weft_stream *st)
+{
+	struct weft_relay relay;
+
+	weft_relay_open(&relay);
+	weft_tx_run(st);
+	weft_relay_close(&relay);
+}
+
 static void tx_work(struct work_struct *work)
 {
-	weft_tx_run(container_of(work, struct weft_stream, tx_work));
+	run_tx(container_of(work, struct weft_stream, tx_work));
 }
 
 static void rx_work(struct work_struct *work)
@@ -348,6 +358,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	xa_erase(&st->index->xa, st->qpn);
 	cancel_work_sync(&st->down_work);
 	cancel_delayed_work_sync(&st->deadline);
+	weft_relay_wait(st);
 	cancel_work_sync(&st->tx_work);
 	cancel_work_sync(&st->rx_work);
 	weft_mem_close_windows(&st->mem);
@@ -529,7 +540,13 @@ void weft_stream_kick(struct weft_stream *st)
 {
 	weft_count(st->cfg.counters, WEFT_CTR_KICKS_INLINE);
 	trace_weft_kick(st->cfg.ifindex, st->qpn, 0);
-	weft_tx_run(st);
+	run_tx(st);
+}
+
+static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
+{
+	weft_count(st->cfg.counters, which);
+	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
 }
 
 /**
@@ -540,12 +557,25 @@ void weft_stream_kick(struct weft_stream *st)
  */
 void weft_stream_kick_atomic(struct weft_stream *st)
 {
-	if (!weft_tx_mark(st)) {
-		weft_count(st->cfg.counters, WEFT_CTR_KICKS_MERGED);
-		trace_weft_kick(st->cfg.ifindex, st->qpn, 2);
-		return;
-	}
-	weft_count(st->cfg.counters, WEFT_CTR_KICKS_QUEUED);
-	trace_weft_kick(st->cfg.ifindex, st->qpn, 1);
+	if (!weft_tx_mark(st))
+		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
+	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
+	queue_work(weft_stream_wq, &st->tx_work);
+}
+
+/**
+ * weft_stream_kick_soon - as weft_stream_kick_atomic(), for something short
+ * @st: stream
+ *
+ * If a task that runs tx is below us, it does this too when it is done.
+ * Context: as weft_stream_kick_atomic().
+ */
+void weft_stream_kick_soon(struct weft_stream *st)
+{
+	if (!weft_tx_mark(st))
+		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
+	if (weft_relay_offer(st))
+		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
+	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
 	queue_work(weft_stream_wq, &st->tx_work);
 }

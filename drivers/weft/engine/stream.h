@@ -120,5 +120,6 @@ void weft_stream_abort(struct weft_stream *st);
 
 void weft_stream_kick(struct weft_stream *st);
 void weft_stream_kick_atomic(struct weft_stream *st);
+void weft_stream_kick_soon(struct weft_stream *st);
 
 #endif

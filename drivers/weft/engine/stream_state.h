@@ -8,6 +8,7 @@
 
 #include <linux/completion.h>
 #include <linux/kref.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
@@ -61,6 +62,7 @@ enum weft_tx_claim {
 	WEFT_TX_CLAIMED,	/* somebody runs tx */
 	WEFT_TX_AGAIN,		/* there is news since the owner last looked */
 	WEFT_TX_WAITS,		/* tx wants a kick when a response is in */
+	WEFT_TX_OFFERED,	/* a task has it on its list (engine/relay.c) */
 };
 
 /**
@@ -87,6 +89,7 @@ struct weft_rx_held {
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
+ * @bulk: and it is long enough to be worth another CPU
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -103,6 +106,7 @@ struct weft_rx {
 	u32 written;
 	u32 placed;
 	bool kick;
+	bool bulk;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
@@ -157,6 +161,7 @@ struct weft_stream {
 	struct weft_tx tx;
 	struct weft_rx rx;
 
+	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;
 	struct work_struct down_work;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * One seat per CPU. A task takes the seat of the CPU it runs on; whatever then
+ * runs on that CPU on top of this task may leave streams there. A task that has
+ * moved finds no seat of its own, nor does anybody else use the one it left: so
+ * nobody ever adds to a seat but on its CPU and on top of its task.
+ */
+#include "engine/relay.h"
+
+#include <linux/delay.h>
+#include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include "engine/stream_state.h"
+#include "engine/tx.h"
+
+struct weft_relay_seat {
+	struct task_struct *task;
+	struct llist_head owed;
+};
+
+static DEFINE_PER_CPU(struct weft_relay_seat, seats);
+
+/**
+ * weft_relay_open - be there for what this task's sending brings in
+ * @relay: for weft_relay_close()
+ *
+ * Context: process; not nested.
+ */
+void weft_relay_open(struct weft_relay *relay)
+{
+	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
+
+	relay->seat = cmpxchg(&seat->task, NULL, current) ? NULL : seat;
+	put_cpu_ptr(&seats);
+}
+
+/**
+ * weft_relay_close - do what came in meanwhile
+ * @relay: from weft_relay_open()
+ *
+ * What that brings in in turn goes to workers, so there is an end to it.
+ * Context: process, may sleep.
+ */
+void weft_relay_close(struct weft_relay *relay)
+{
+	struct weft_stream *st, *next;
+	struct llist_node *owed;
+
+	if (!relay->seat)
+		return;
+	/* First nothing more is added; pairs with the cmpxchg() of the next task. */
+	smp_store_release(&relay->seat->task, NULL);
+	owed = llist_del_all(&relay->seat->owed);
+	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
+		weft_tx_run(st);
+		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
+	}
+}
+
+/**
+ * weft_relay_offer - let the task below run tx
+ * @st: marked by weft_tx_mark()
+ *
+ * Context: any up to softirq. Return: false if no task is there for it, or does
+ * it already and might just be through: somebody else must.
+ */
+bool weft_relay_offer(struct weft_stream *st)
+{
+	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
+	bool taken = seat->task == current &&
+		     !test_and_set_bit_lock(WEFT_TX_OFFERED, &st->tx.claim);
+
+	if (taken)
+		llist_add(&st->relay_node, &seat->owed);
+	put_cpu_ptr(&seats);
+	return taken;
+}
+
+/**
+ * weft_relay_wait - until no task holds a stream
+ * @st: stream that nobody offers any more
+ *
+ * Context: may sleep.
+ */
+void weft_relay_wait(struct weft_stream *st)
+{
+	while (test_bit_acquire(WEFT_TX_OFFERED, &st->tx.claim))
+		usleep_range(20, 100);
+}
