@@ -22,6 +22,14 @@ without_ipc_lock() {
 	)
 }
 
+without_atomics() {
+	local knob=/sys/class/infiniband/$dev/weft/atomics rc=0
+	echo 0 >"$knob"
+	(case_ atomic_unknown_to_peer) || rc=$?
+	echo 1 >"$knob"
+	return "$rc"
+}
+
 # KERNEL_CONSUMER is the module that scripts/kernel NAME --consumer builds.
 kernel_consumer() {
 	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
@@ -77,6 +85,7 @@ for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned
 	atomic_answer_bad_lkey atomic_hammer; do
 	t "atomics: ${name#atomic_}" case_ "$name"
 done
+t "atomics: a peer that knows none" without_atomics
 t "atomics: masked, of a kernel consumer" kernel_consumer
 for name in write_with_imm write_with_imm_no_receive send_with_imm_refused; do
 	t "immediate: $name" case_ "$name"

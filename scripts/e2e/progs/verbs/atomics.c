@@ -98,6 +98,24 @@ static void atomic_capability(void)
 	CHECK(attr.orig_attr.atomic_cap == IBV_ATOMIC_GLOB);
 }
 
+/* The peer's device has its atomics switched off, so it knows no such opcode. */
+static void atomic_unknown_to_peer(void)
+{
+	struct ibv_device_attr_ex attr;
+
+	CHECK(!ibv_query_device_ex(c.id->verbs, NULL, &attr));
+	CHECK(attr.orig_attr.atomic_cap == IBV_ATOMIC_NONE);
+	prepare();
+	*word(1) = 5;
+	CHECK(!post_atomic(&c, 5, IBV_WR_ATOMIC_FETCH_AND_ADD, sge(c.own, 4096, 8),
+			   (uintptr_t)word(1), words->rkey, 1, 0));
+	expect(c.id->send_cq, 5, IBV_WC_REM_INV_REQ_ERR);
+	flushes(&c);
+	flushes(&s);
+	CHECK(*word(1) == 5);
+	CHECK(!ibv_dereg_mr(words));
+}
+
 /* Both operations are refused alike; the target does not change, others go on. */
 static void refused(enum ibv_wr_opcode op, struct ibv_mr *mr, uint64_t to, uint32_t rkey,
 		    enum ibv_wc_status status)
@@ -351,13 +369,23 @@ static void send_with_imm_refused(void)
 }
 
 const struct test_case atomic_cases[] = {
-	CASE(atomic_capability),	CASE(atomic_fetch_add),
-	CASE(atomic_cmp_swap),		CASE(atomic_misaligned_fadd),
-	CASE(atomic_misaligned_cswap),	CASE(atomic_out_of_bounds),
-	CASE(atomic_across_the_end),	CASE(atomic_without_right),
-	CASE(atomic_wrong_key),		CASE(atomic_key_of_nothing),
-	CASE(atomic_of_another_domain), CASE(atomic_short_answer),
-	CASE(atomic_answer_bad_lkey),	CASE(atomic_hammer),
-	CASE(write_with_imm),		CASE(write_with_imm_no_receive),
-	CASE(send_with_imm_refused),	{},
+	CASE(atomic_capability),
+	CASE(atomic_fetch_add),
+	CASE(atomic_cmp_swap),
+	CASE(atomic_misaligned_fadd),
+	CASE(atomic_misaligned_cswap),
+	CASE(atomic_out_of_bounds),
+	CASE(atomic_across_the_end),
+	CASE(atomic_without_right),
+	CASE(atomic_wrong_key),
+	CASE(atomic_key_of_nothing),
+	CASE(atomic_of_another_domain),
+	CASE(atomic_short_answer),
+	CASE(atomic_answer_bad_lkey),
+	CASE(atomic_hammer),
+	CASE(atomic_unknown_to_peer),
+	CASE(write_with_imm),
+	CASE(write_with_imm_no_receive),
+	CASE(send_with_imm_refused),
+	{},
 };
