@@ -68,8 +68,6 @@ nfs_server() {
 	touch /var/lib/nfs/{etab,rmtab,state}
 	mount -t tmpfs -o size=128m export "$export_dir"
 	mount -t nfsd nfsd /proc/fs/nfsd
-	echo 5 >/proc/fs/nfsd/nfsv4leasetime
-	echo 5 >/proc/fs/nfsd/nfsv4gracetime
 	exportfs -o rw,sync,insecure,no_root_squash,no_subtree_check,fsid=0 "$1:$export_dir"
 	rpc.mountd
 	rpc.nfsd -N 3 2 || true

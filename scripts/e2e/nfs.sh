@@ -19,9 +19,6 @@ server_up() {
 	mount -t tmpfs -o size=256m export "$export_dir"
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
 	pgrep -x rpcbind >/dev/null || rpcbind -w
-	# Nobody has locks to reclaim.
-	echo 5 >/proc/fs/nfsd/nfsv4leasetime
-	echo 5 >/proc/fs/nfsd/nfsv4gracetime
 	exportfs -o rw,sync,insecure,no_root_squash,no_subtree_check,fsid=0 "10.77.0.0/24:$export_dir"
 	rpc.mountd
 	nfsd_up
@@ -30,6 +27,7 @@ server_up() {
 nfsd_up() {
 	rpc.nfsd -U -T -N 4.2 4 2>/dev/null || rpc.nfsd 4
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist
+	# Nobody has locks to reclaim.
 	echo Y >/proc/fs/nfsd/v4_end_grace
 }
 
