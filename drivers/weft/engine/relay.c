@@ -32,8 +32,23 @@ void weft_relay_open(struct weft_relay *relay)
 {
 	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
 
-	relay->seat = cmpxchg(&seat->task, NULL, current) ? NULL : seat;
+	relay->seat = NULL;
+	/* Pairs with weft_relay_close(). An empty seat is taken on its CPU only. */
+	if (!smp_load_acquire(&seat->task)) {
+		WRITE_ONCE(seat->task, current);
+		relay->seat = seat;
+	}
 	put_cpu_ptr(&seats);
+}
+
+static void run_all(struct llist_node *owed)
+{
+	struct weft_stream *st, *next;
+
+	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
+		weft_tx_run(st);
+		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
+	}
 }
 
 /**
@@ -45,18 +60,14 @@ void weft_relay_open(struct weft_relay *relay)
  */
 void weft_relay_close(struct weft_relay *relay)
 {
-	struct weft_stream *st, *next;
-	struct llist_node *owed;
+	struct weft_relay_seat *seat = relay->seat;
 
-	if (!relay->seat)
+	if (!seat)
 		return;
-	/* First nothing more is added; pairs with the cmpxchg() of the next task. */
-	smp_store_release(&relay->seat->task, NULL);
-	owed = llist_del_all(&relay->seat->owed);
-	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
-		weft_tx_run(st);
-		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
-	}
+	/* First nothing more is added; pairs with weft_relay_open(). */
+	smp_store_release(&seat->task, NULL);
+	if (!llist_empty(&seat->owed))
+		run_all(llist_del_all(&seat->owed));
 }
 
 /**
@@ -69,7 +80,7 @@ void weft_relay_close(struct weft_relay *relay)
 bool weft_relay_offer(struct weft_stream *st)
 {
 	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
-	bool taken = seat->task == current &&
+	bool taken = READ_ONCE(seat->task) == current &&
 		     !test_and_set_bit_lock(WEFT_TX_OFFERED, &st->tx.claim);
 
 	if (taken)

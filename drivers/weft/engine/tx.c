@@ -251,7 +251,14 @@ static bool pick(struct weft_stream *st)
 
 /* --- staging ----------------------------------------------------------- */
 
-static u32 build_header(const struct weft_msg *msg, u32 payload, bool last, u8 *out)
+static u32 header_len(const struct weft_msg *msg)
+{
+	bool tagged = weft_rdmap_info(msg->opcode)->tagged;
+
+	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
+}
+
+static void build_header(const struct weft_msg *msg, u32 payload, bool last, u8 *out)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
 	const struct weft_ddp_hdr hdr = {
@@ -265,10 +272,8 @@ static u32 build_header(const struct weft_msg *msg, u32 payload, bool last, u8 *
 		.mo = msg->done,
 		.payload = payload,
 	};
-	u32 len = weft_ddp_build(&hdr, out);
 
-	memcpy(out + len, msg->hdr, msg->hdr_len);
-	return len + msg->hdr_len;
+	memcpy(out + weft_ddp_build(&hdr, out), msg->hdr, msg->hdr_len);
 }
 
 static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
@@ -319,7 +324,7 @@ static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *ms
 	enum weft_fault fault;
 	u32 payload, len;
 
-	len = build_header(msg, 0, true, head);
+	len = header_len(msg);
 	payload = weft_ddp_cut(msg->length - msg->done, sock->mulpdu, len, last);
 	build_header(msg, payload, *last, head);
 	if (weft_txsock_begin(sock, head, len, payload))
@@ -562,10 +567,12 @@ void weft_tx_run(struct weft_stream *st)
 {
 	bool more;
 
-	set_bit(WEFT_TX_AGAIN, &st->tx.claim);
-	while (test_bit(WEFT_TX_AGAIN, &st->tx.claim) &&
-	       !test_and_set_bit_lock(WEFT_TX_CLAIMED, &st->tx.claim)) {
-		clear_bit(WEFT_TX_AGAIN, &st->tx.claim);
+	do {
+		while (test_and_set_bit_lock(WEFT_TX_CLAIMED, &st->tx.claim))
+			if (!weft_tx_mark(st))
+				return;	/* its owner sees the mark */
+		if (test_bit(WEFT_TX_AGAIN, &st->tx.claim))
+			clear_bit(WEFT_TX_AGAIN, &st->tx.claim);
 		smp_mb__after_atomic();	/* news that came before is seen from here on */
 		more = turn(st);
 		weft_tx_unclaim(st);
@@ -573,7 +580,7 @@ void weft_tx_run(struct weft_stream *st)
 			weft_stream_kick_atomic(st);
 			return;
 		}
-	}
+	} while (test_bit(WEFT_TX_AGAIN, &st->tx.claim));
 }
 
 /* Takes the claim, waiting for its owner to leave; an owner never blocks on TCP. */

@@ -8,8 +8,11 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
+#include <linux/string.h>
 #include <linux/uio.h>
 #include <asm/barrier.h>
+
+#include "base/compat.h"
 
 static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
 {
@@ -23,6 +26,20 @@ static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter 
 		len -= n;
 	}
 	return 0;
+}
+
+/* Where the next @len octets of @to are if they lie in one directly mapped page. */
+static u8 *in_one_page(const struct iov_iter *to, u32 len)
+{
+	const struct bio_vec *bv = to->bvec;
+	u32 at;
+
+	if (!iov_iter_is_bvec(to) || len > bv->bv_len - to->iov_offset)
+		return NULL;
+	at = bv->bv_offset + to->iov_offset;
+	if (offset_in_page(at) + len > PAGE_SIZE || PageHighMem(bv->bv_page))
+		return NULL;
+	return (u8 *)page_address(bv->bv_page) + at;
 }
 
 static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
@@ -52,6 +69,24 @@ static u32 last_word(unsigned long end, u32 len)
 	return word;
 }
 
+/* @tail octets at the end, an aligned word, in one store. */
+static void copy_flat(u8 *to, const u8 *from, u32 len, u32 tail)
+{
+	u8 *end = to + len - tail;
+
+	memcpy(to, from, len - tail);
+	from += len - tail;
+	smp_wmb(); /* pairs with whatever the poller has behind its last look */
+	if (tail == sizeof(u64))
+		WRITE_ONCE(*(u64 *)end, get_unaligned((const u64 *)from));
+	else if (tail == sizeof(u32))
+		WRITE_ONCE(*(u32 *)end, get_unaligned((const u32 *)from));
+	else if (tail == sizeof(u16))
+		WRITE_ONCE(*(u16 *)end, get_unaligned((const u16 *)from));
+	else
+		WRITE_ONCE(*end, *from);
+}
+
 /**
  * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
@@ -69,15 +104,22 @@ int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_
 {
 	u32 tail;
 	int ret;
+	u8 *flat;
 
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
 	if (!len)
 		return 0;
 	tail = last_word(next_address(to) + len, len);
+	flat = u->linear ? in_one_page(to, len) : NULL;
+	if (flat) {
+		copy_flat(flat, u->linear + offset, len, tail);
+		iov_iter_advance(to, len);
+		return 0;
+	}
 	ret = copy_out(u, offset, len - tail, to);
 	if (ret)
 		return ret;
-	smp_wmb(); /* pairs with whatever the poller has behind its last look */
+	smp_wmb(); /* as in copy_flat() */
 	return copy_out(u, offset + len - tail, tail, to);
 }
