@@ -55,7 +55,7 @@ static void run_all(struct llist_node *owed)
  * weft_relay_close - do what came in meanwhile
  * @relay: from weft_relay_open()
  *
- * What that brings in in turn goes to workers, so there is an end to it.
+ * Whatever this brings in goes to workers, so there is an end to it.
  * Context: process, may sleep.
  */
 void weft_relay_close(struct weft_relay *relay)
