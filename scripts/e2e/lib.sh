@@ -130,6 +130,7 @@ kill_jobs() {
 	pkill -TERM -P "$BASHPID"
 	sleep 0.2
 	pkill -KILL -P "$BASHPID"
+	pkill -KILL -x 'ib_[a-z_]*'	# a tracer that ends only lets go of its program
 	wait
 }
 
