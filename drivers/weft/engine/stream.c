@@ -530,6 +530,12 @@ void weft_stream_abort(struct weft_stream *st)
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 }
 
+static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
+{
+	weft_count(st->cfg.counters, which);
+	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
+}
+
 /**
  * weft_stream_kick - the doorbell: run tx in the caller's context
  * @st: stream
@@ -538,15 +544,14 @@ void weft_stream_abort(struct weft_stream *st)
  */
 void weft_stream_kick(struct weft_stream *st)
 {
-	weft_count(st->cfg.counters, WEFT_CTR_KICKS_INLINE);
-	trace_weft_kick(st->cfg.ifindex, st->qpn, 0);
+	count_kick(st, WEFT_CTR_KICKS_INLINE, 0);
 	run_tx(st);
 }
 
-static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
+static void kick_worker(struct weft_stream *st)
 {
-	weft_count(st->cfg.counters, which);
-	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
+	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
+	queue_work(weft_stream_wq, &st->tx_work);
 }
 
 /**
@@ -559,8 +564,7 @@ void weft_stream_kick_atomic(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
-	queue_work(weft_stream_wq, &st->tx_work);
+	kick_worker(st);
 }
 
 /**
@@ -576,6 +580,5 @@ void weft_stream_kick_soon(struct weft_stream *st)
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
 	if (weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
-	queue_work(weft_stream_wq, &st->tx_work);
+	kick_worker(st);
 }
