@@ -69,6 +69,19 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = weft_unimport_pd,
 };
 
+/* The kernel has answered: @err is 0 or an errno, and then the context goes. */
+static struct verbs_context *finish_context(struct verbs_context *vctx, int err)
+{
+	if (err) {
+		verbs_uninit_context(vctx);
+		free(vctx);
+		errno = err;
+		return NULL;
+	}
+	verbs_set_ops(vctx, &context_ops);
+	return vctx;
+}
+
 /* The object is nothing but libibverbs' part, so that begins at offset 0. */
 static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd,
 					   void *private_data)
@@ -84,14 +97,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 		return NULL;
 
 	ret = ibv_cmd_get_context(vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
-	if (ret) {
-		verbs_uninit_context(vctx);
-		free(vctx);
-		errno = ret;
-		return NULL;
-	}
-	verbs_set_ops(vctx, &context_ops);
-	return vctx;
+	return finish_context(vctx, ret);
 }
 
 /* A file of the device that another process has opened, and its objects with it. */
@@ -105,14 +111,7 @@ static struct verbs_context *import_context(struct ibv_device *device, int cmd_f
 		return NULL;
 
 	ret = ibv_cmd_query_context(&vctx->context, NULL);
-	if (ret) {
-		verbs_uninit_context(vctx);
-		free(vctx);
-		errno = ret;
-		return NULL;
-	}
-	verbs_set_ops(vctx, &context_ops);
-	return vctx;
+	return finish_context(vctx, ret);
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)
