@@ -79,23 +79,6 @@ mixed_sizes() {
 	logout
 }
 
-file_system() {
-	login
-	mkfs.ext4 -q "$sd"
-	mkdir -p "$tmp/mnt" "$tmp/tree"
-	tree "$tmp/tree"
-	mount "$sd" "$tmp/mnt"
-	cp -r "$tmp/tree/." "$tmp/mnt/"
-	limit 60 umount "$tmp/mnt"
-	logout
-	login
-	mount "$sd" "$tmp/mnt"
-	diff -r "$tmp/tree/sub" "$tmp/mnt/sub"
-	limit 60 umount "$tmp/mnt"
-	e2fsck -fn "$sd"
-	logout
-}
-
 silence_under_load() {
 	login
 	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
@@ -122,7 +105,7 @@ topology_dummy
 target_up
 initiator_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
-t "ext4: a tree survives unmounting and a new session" file_system
+t "ext4: a tree survives unmounting and a new session" tree_survives
 long "ten seconds of silence on the wire under load" silence_under_load
 t "nothing is left of target and initiator" nothing_left
 finish

@@ -74,23 +74,6 @@ mixed_sizes() {
 	logout
 }
 
-file_system() {
-	login
-	mkfs.ext4 -q "$sd"
-	mkdir -p "$tmp/mnt" "$tmp/tree"
-	tree "$tmp/tree"
-	mount "$sd" "$tmp/mnt"
-	cp -r "$tmp/tree/." "$tmp/mnt/"
-	limit 60 umount "$tmp/mnt"
-	logout
-	login
-	mount "$sd" "$tmp/mnt"
-	diff -r "$tmp/tree/sub" "$tmp/mnt/sub"
-	limit 60 umount "$tmp/mnt"
-	e2fsck -fn "$sd"
-	logout
-}
-
 nothing_left() {
 	target_down
 	# The target listens for everybody as long as it is loaded.
@@ -103,6 +86,6 @@ needs ib_srpt ib_srp target_core_iblock sd_mod null_blk sch_netem
 topology_dummy
 target_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
-t "ext4: a tree survives unmounting and a new login" file_system
+t "ext4: a tree survives unmounting and a new login" tree_survives
 t "nothing is left of target and initiator" nothing_left
 finish

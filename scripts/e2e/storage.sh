@@ -98,3 +98,22 @@ long() { [ -z "${LONG:-}" ] || t "$@"; }
 
 # Targets keep their listeners from test to test.
 after_test() { new_splats; }
+
+# tree_survives: what is copied to $sd is there after a logout and a login. The
+# suite has login, which sets $sd, and logout.
+tree_survives() {
+	login
+	mkfs.ext4 -q "$sd"
+	mkdir -p "$tmp/mnt" "$tmp/tree"
+	tree "$tmp/tree"
+	mount "$sd" "$tmp/mnt"
+	cp -r "$tmp/tree/." "$tmp/mnt/"
+	limit 60 umount "$tmp/mnt"
+	logout
+	login
+	mount "$sd" "$tmp/mnt"
+	diff -r "$tmp/tree/sub" "$tmp/mnt/sub"
+	limit 60 umount "$tmp/mnt"
+	e2fsck -fn "$sd"
+	logout
+}
