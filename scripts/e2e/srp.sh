@@ -47,9 +47,14 @@ srp_disk() { echo /sys/class/scsi_host/host*/device/target*/*/block/sd*; }
 has_disk() { [ -d "$(srp_disk)" ] && [ -b "/dev/$(basename "$(srp_disk)")" ]; }
 has_no_port() { [ ! -d "$(host)" ]; }
 
-login() {
+# The initiator forgets a target a moment after its port has gone from sysfs.
+add_target() {
 	echo "id_ext=$(guid),ioc_guid=$(guid),dest=$addr4:$port,queue_size=32" \
 		>"/sys/class/infiniband_srp/srp-$dev-1/add_target"
+}
+
+login() {
+	until_true 20 add_target
 	until_true 20 has_disk
 	sd=/dev/$(basename "$(srp_disk)")
 	echo 2 >"$(host)/reconnect_delay"
