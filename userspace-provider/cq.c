@@ -25,6 +25,7 @@ int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map, b
 		return ret;
 
 	weft_lock_init(&cq->lock, single_threaded);
+	weft_lazy_cq_init(&cq->lazy);
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
 }
@@ -48,6 +49,7 @@ int weft_cq_move(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
 void weft_cq_fini(struct weft_cq *cq)
 {
 	weft_queue_unmap(&cq->queue);
+	weft_lazy_cq_fini(&cq->lazy);
 	weft_lock_fini(&cq->lock);
 }
 
@@ -118,14 +120,29 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 		fill_wc(&wc[i], weft_queue_entry(&cq->queue, cq->cons++));
 	if (count > 0)
 		weft_ring_publish(&cq->ctl->cons, cq->cons);
+	else
+		weft_cq_rest(cq);
 	weft_unlock(&cq->lock);
+	if (count <= 0)
+		weft_cq_flush(cq);
 	return count;
 }
 
+/* Who sleeps until an event polls nothing: no post may wait for that any more. */
 int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	weft_ring_arm(&weft_cq(ibcq)->ctl->arm, solicited_only);
+	struct weft_cq *cq = weft_cq(ibcq);
+
+	weft_ring_arm(&cq->ctl->arm, solicited_only);
+	weft_lazy_arm(&cq->lazy, true);
+	weft_cq_flush(cq);
 	return 0;
+}
+
+/* libibverbs hands an event of this CQ to the application, which is awake now. */
+void weft_cq_event(struct ibv_cq *ibcq)
+{
+	weft_lazy_arm(&weft_cq(ibcq)->lazy, false);
 }
 
 /*

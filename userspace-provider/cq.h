@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "lazy.h"
 #include "lock.h"
 #include "private-abi/private.h"
 #include "queue.h"
@@ -17,6 +18,7 @@ struct weft_cq {
 	struct weft_lock lock;	/* cons, taken, the wall clock offset */
 	struct weft_queue queue;
 	struct weft_cq_ctl *ctl;
+	struct weft_lazy_cq lazy;
 	uint32_t cons;			/* next entry to look at */
 	const struct weft_cqe *taken;	/* the extended poll stands here */
 	int64_t wall_clock;		/* realtime minus monotonic, in ns */
@@ -44,7 +46,20 @@ unsigned int weft_cqe_flags(const struct weft_cqe *cqe);
 /* Drop the completions of a QP that the kernel will add no more to. */
 void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
 
+/* Under the lock, when there was nothing to take; then, after it, the flush. */
+static inline void weft_cq_rest(struct weft_cq *cq)
+{
+	weft_lazy_rest(&cq->lazy);
+}
+
+static inline void weft_cq_flush(struct weft_cq *cq)
+{
+	if (weft_lazy_owes(&cq->lazy))
+		weft_lazy_flush(&cq->lazy);
+}
+
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+void weft_cq_event(struct ibv_cq *ibcq);
 
 #endif

@@ -63,10 +63,13 @@ static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 
 	weft_lock(&cq->lock);
 	ret = take(cq);
-	if (ret)
+	if (ret) {
+		weft_cq_rest(cq);
 		weft_unlock(&cq->lock);
-	else if (cq->wants_wall_clock)
+		weft_cq_flush(cq);
+	} else if (cq->wants_wall_clock) {
 		cq->wall_clock = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+	}
 	return ret;
 }
 

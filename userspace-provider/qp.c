@@ -45,6 +45,8 @@ static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_
 		.max_wr = attr->cap.max_send_wr,
 		.max_sge = attr->cap.max_send_sge,
 		.max_inline = drv->max_inline,
+		.send_cq = &weft_cq(attr->send_cq)->lazy,
+		.recv_cq = &weft_cq(attr->recv_cq)->lazy,
 		.signal_all = attr->sq_sig_all,
 		.single_threaded = weft_pd_is_single_threaded(attr->pd),
 	};
@@ -161,6 +163,7 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	struct pabi_modify_qp cmd = {};
 	int ret;
 
+	weft_lazy_settle(&weft_qp(ibqp)->sq.lazy);
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (!ret && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
 		forget_completions(ibqp);
@@ -172,6 +175,7 @@ int weft_destroy_qp(struct ibv_qp *ibqp)
 	struct weft_qp *qp = weft_qp(ibqp);
 	int ret;
 
+	weft_lazy_settle(&qp->sq.lazy);
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret)
 		return ret;

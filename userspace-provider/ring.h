@@ -33,13 +33,13 @@ static inline uint32_t weft_ring_observe(const __u32 *word)
 
 /*
  * Does somebody have to be told of what was just published? The fence pairs
- * with the one the kernel has between storing NEED_KICK and its last look at
- * prod: it sees our index, or we see its wish, never neither.
+ * with the one the kernel has between storing NEED_KICK (or FLUSHING) and its
+ * last look at prod: it sees our index, or we see its wish, never neither.
  */
-static inline bool weft_ring_wants_kick(const __u32 *state, uint32_t need_kick)
+static inline uint32_t weft_ring_state(const __u32 *state)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(state, __ATOMIC_RELAXED) == need_kick;
+	return __atomic_load_n(state, __ATOMIC_RELAXED);
 }
 
 /*

@@ -112,7 +112,7 @@ static int flush_if_failed(const struct weft_rq *rq)
 {
 	if (!rq->kick)
 		return 0;
-	if (!weft_ring_wants_kick(&rq->ctl->state, WEFT_RQ_FLUSHING))
+	if (weft_ring_state(&rq->ctl->state) != WEFT_RQ_FLUSHING)
 		return 0;
 	return weft_kick(rq->kick);
 }

@@ -27,6 +27,7 @@ int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
 		return ret;
 
 	weft_lock_init(&sq->lock, cap->single_threaded);
+	weft_lazy_init(&sq->lazy, &sq->kick, cap->send_cq, cap->recv_cq);
 	if (!sq->queue.base)
 		return 0;
 
@@ -41,6 +42,7 @@ int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
 
 void weft_sq_fini(struct weft_sq *sq)
 {
+	weft_lazy_fini(&sq->lazy);
 	weft_queue_unmap(&sq->queue);
 	weft_lock_fini(&sq->lock);
 }
@@ -287,23 +289,27 @@ static int put_wr(struct weft_sq *sq, const struct ibv_send_wr *wr)
 	return err;
 }
 
-void weft_sq_publish(struct weft_sq *sq)
+bool weft_sq_publish(struct weft_sq *sq, uint32_t posted)
 {
-	weft_ring_publish(&sq->ctl->prod, sq->prod);
-}
+	bool streams = weft_lazy_streams(&sq->lazy, posted);
+	uint32_t state;
 
-int weft_sq_ring(const struct weft_sq *sq)
-{
-	if (!weft_ring_wants_kick(&sq->ctl->state, WEFT_SQ_NEED_KICK))
-		return 0;
-	return weft_kick(&sq->kick);
+	if (streams != sq->ctl->lazy)
+		__atomic_store_n(&sq->ctl->lazy, streams, __ATOMIC_RELAXED);
+	weft_ring_publish(&sq->ctl->prod, sq->prod);
+	state = weft_ring_state(&sq->ctl->state);
+	if (state == WEFT_SQ_WATCHED && streams) {
+		weft_lazy_defer(&sq->lazy);
+		return false;
+	}
+	return state != WEFT_SQ_BUSY;
 }
 
 int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct ibv_send_wr *first = wr;
 	uint32_t before;
-	bool posted;
+	bool kick = false;
 	int ret = 0;
 	int err;
 
@@ -316,12 +322,11 @@ int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr 
 			break;
 		}
 	}
-	posted = sq->prod != before;
-	if (posted)
-		weft_sq_publish(sq);
+	if (sq->prod != before)
+		kick = weft_sq_publish(sq, sq->prod - before);
 	weft_unlock(&sq->lock);
 
-	err = posted ? weft_sq_ring(sq) : 0;
+	err = kick ? weft_kick(&sq->kick) : 0;
 	if (err && !ret) {
 		*bad_wr = first;
 		ret = err;

@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "kick.h"
+#include "lazy.h"
 #include "lock.h"
 #include "queue.h"
 
@@ -18,6 +19,7 @@ struct weft_sq {
 	struct weft_queue queue;
 	struct weft_sq_ctl *ctl;
 	struct weft_kick kick;
+	struct weft_lazy lazy;
 	uint32_t prod;			/* next entry to fill */
 	uint32_t retired;		/* the kernel's word as last seen */
 	uint32_t max_wr;
@@ -30,6 +32,8 @@ struct weft_sq_cap {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t max_inline;
+	struct weft_lazy_cq *send_cq;
+	struct weft_lazy_cq *recv_cq;
 	bool signal_all;
 	bool single_threaded;
 };
@@ -51,11 +55,11 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struc
 int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const void *data,
 		       size_t length);
 
-/* Under the lock: pass everything before sq->prod on. */
-void weft_sq_publish(struct weft_sq *sq);
-
-/* After the lock: the kick, if the kernel asks for it. 0 or an errno. */
-int weft_sq_ring(const struct weft_sq *sq);
+/*
+ * Under the lock: pass everything before sq->prod on, of which @posted requests
+ * are new. True: the kernel asks for a kick, to be given after the lock.
+ */
+bool weft_sq_publish(struct weft_sq *sq, uint32_t posted);
 
 /* ibv_post_send() */
 int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

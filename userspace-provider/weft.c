@@ -33,6 +33,7 @@ static const struct verbs_context_ops context_ops = {
 	.alloc_pd = weft_alloc_pd,
 	.alloc_td = weft_alloc_td,
 	.bind_mw = weft_bind_mw,
+	.cq_event = weft_cq_event,
 	.create_cq = weft_create_cq,
 	.create_cq_ex = weft_create_cq_ex,
 	.create_qp = weft_create_qp,

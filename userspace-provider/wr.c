@@ -176,18 +176,18 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 {
 	struct weft_qp *qp = from_ex(qpx);
 	int err = qp->builder.error;
-	bool posted;
+	uint32_t posted;
+	bool kick;
 
 	if (err) {
 		wr_abort(qpx);
 		return err;
 	}
 
-	posted = qp->sq.prod != qp->builder.before;
-	if (posted)
-		weft_sq_publish(&qp->sq);
+	posted = qp->sq.prod - qp->builder.before;
+	kick = posted && weft_sq_publish(&qp->sq, posted);
 	weft_unlock(&qp->sq.lock);
-	return posted ? weft_sq_ring(&qp->sq) : 0;
+	return kick ? weft_kick(&qp->sq.kick) : 0;
 }
 
 void weft_wr_init(struct ibv_qp_ex *qpx, uint64_t send_ops)

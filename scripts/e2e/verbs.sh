@@ -115,6 +115,11 @@ done
 for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
 done
+for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
+	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
+	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
+	t "streams: $name" case_ "$name"
+done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish

@@ -32,7 +32,7 @@ struct verbs_context_ops {
 	pabi_slot attach_mcast;
 	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 	pabi_slot close_xrcd;
-	pabi_slot cq_event;
+	void (*cq_event)(struct ibv_cq *cq);
 	pabi_slot create_ah;
 	pabi_slot create_counters;
 	struct ibv_cq *(*create_cq)(struct ibv_context *context, int cqe,

@@ -51,6 +51,7 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_KICKS_QUEUED] = "kicks_queued",
 	[WEFT_CTR_KICKS_RELAYED] = "kicks_relayed",
 	[WEFT_CTR_KICKS_MERGED] = "kicks_merged",
+	[WEFT_CTR_KICKS_WATCH] = "kicks_watch",
 	[WEFT_CTR_TX_WAKEUPS] = "tx_wakeups",
 	[WEFT_CTR_RX_WAKEUPS] = "rx_wakeups",
 	[WEFT_CTR_RX_RETRIES] = "rx_retries",

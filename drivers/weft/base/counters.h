@@ -61,6 +61,7 @@ enum weft_counter {
 	WEFT_CTR_KICKS_QUEUED,	/* kicks handed to a worker */
 	WEFT_CTR_KICKS_RELAYED,	/* kicks left to the task below, which runs tx */
 	WEFT_CTR_KICKS_MERGED,	/* kicks that found tx at work */
+	WEFT_CTR_KICKS_WATCH,	/* posts nobody announced, found by the watch */
 	WEFT_CTR_TX_WAKEUPS,	/* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS,	/* TCP says that octets have come */
 	WEFT_CTR_RX_RETRIES,	/* reading left to a worker: memory, invalidation */

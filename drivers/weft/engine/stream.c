@@ -52,6 +52,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
+	index->watch = 250;
 	index->atomics = true;
 	index->harvested = jiffies;
 }
@@ -280,6 +281,7 @@ static void init_works(struct weft_stream *st)
 	INIT_WORK(&st->rx_work, rx_work);
 	INIT_WORK(&st->down_work, down_work);
 	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
+	weft_watch_init(st);
 	init_completion(&st->down);
 }
 
@@ -359,6 +361,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	cancel_work_sync(&st->down_work);
 	cancel_delayed_work_sync(&st->deadline);
 	weft_relay_wait(st);
+	weft_watch_cancel(st);
 	cancel_work_sync(&st->tx_work);
 	cancel_work_sync(&st->rx_work);
 	weft_mem_close_windows(&st->mem);

@@ -29,6 +29,8 @@ struct weft_stream;
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
  * @atomics: peers of later connections may ask for them; may be changed at any time
+ * @watch: microseconds between two looks at the queue of a process that streams,
+ *	0: none is watched; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -36,6 +38,7 @@ struct weft_stream_index {
 	u32 next;
 	u32 goodbye;
 	u8 atomics;
+	u32 watch;
 	unsigned long harvested;
 };
 

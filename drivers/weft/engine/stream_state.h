@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "engine/op.h"
 #include "engine/stream.h"
+#include "engine/watch.h"
 #include "mem/access.h"
 #include "net/rxsock.h"
 #include "net/tcpinfo.h"
@@ -161,6 +162,7 @@ struct weft_stream {
 	struct weft_tx tx;
 	struct weft_rx rx;
 
+	struct weft_watch watch;
 	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;

@@ -469,8 +469,9 @@ static bool may_send(const struct weft_stream *st)
 /* Waiting requests are kicked by rx, those of a stopped stream by the flush. */
 static bool rests(struct weft_stream *st)
 {
-	return st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE ||
-	       weft_sendq_set_idle(st->cfg.sq);
+	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+		return true;
+	return weft_watch_begin(st) || weft_sendq_set_idle(st->cfg.sq);
 }
 
 /* Returns true when the budget is spent and there is more. */

@@ -149,7 +149,7 @@ void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing)
 {
 	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_FLUSHING : WEFT_RQ_OPEN);
 	/*
-	 * Pairs with the fence in weft_ring_wants_kick() of the provider, and
+	 * Pairs with the fence in weft_ring_state() of the provider, and
 	 * that in weft_recvq_wants_kick().
 	 */
 	smp_mb();

@@ -251,11 +251,44 @@ bool weft_sendq_set_idle(struct weft_sendq *sq)
 {
 	WRITE_ONCE(sq->ctl->state, WEFT_SQ_NEED_KICK);
 	/*
-	 * Pairs with the fence in weft_ring_wants_kick() of the provider, and
+	 * Pairs with the fence in weft_ring_state() of the provider, and
 	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
 	 */
 	smp_mb();
 	return !weft_sendq_pending(sq);
+}
+
+/**
+ * weft_sendq_lazy - does the application kick only when it comes to rest?
+ * @sq: the queue
+ *
+ * Context: any. Return: a hint of the application's, which may change its mind.
+ */
+bool weft_sendq_lazy(const struct weft_sendq *sq)
+{
+	return sq->user && READ_ONCE(sq->ctl->lazy);
+}
+
+/**
+ * weft_sendq_set_watched - tell producers that kicks are not urgent
+ * @sq: the queue; somebody will look at it again after a while
+ *
+ * Context: holder of the tx claim.
+ */
+void weft_sendq_set_watched(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_WATCHED);
+}
+
+/**
+ * weft_sendq_is_watched - is it left to itself?
+ * @sq: the queue
+ *
+ * Context: any. Return: a hint: the application can write to that word too.
+ */
+bool weft_sendq_is_watched(const struct weft_sendq *sq)
+{
+	return READ_ONCE(sq->ctl->state) == WEFT_SQ_WATCHED;
 }
 
 /**

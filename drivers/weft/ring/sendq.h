@@ -94,6 +94,9 @@ bool weft_sendq_pending(const struct weft_sendq *sq);
 u32 weft_sendq_waiting(const struct weft_sendq *sq);
 void weft_sendq_set_busy(struct weft_sendq *sq);
 bool weft_sendq_set_idle(struct weft_sendq *sq);
+bool weft_sendq_lazy(const struct weft_sendq *sq);
+void weft_sendq_set_watched(struct weft_sendq *sq);
+bool weft_sendq_is_watched(const struct weft_sendq *sq);
 void weft_sendq_publish_retired(struct weft_sendq *sq);
 
 /* Kernel producers; verbs/post.c. */

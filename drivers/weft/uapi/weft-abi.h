@@ -148,16 +148,21 @@ struct weft_cqe {
  * issues a full fence and reads @state: only WEFT_SQ_NEED_KICK asks for the
  * kick call. The kernel stores NEED_KICK, fences, and looks at @prod again
  * before it leaves the queue, so one of the two always sees the other.
+ * @lazy: the application will kick when it comes to rest; only then does the
+ *	kernel leave the queue WATCHED: a kick is welcome at any time, and without
+ *	one a post is found some time later.
  * @retired: entries before this index may be reused.
  */
 enum weft_sq_state {
 	WEFT_SQ_NEED_KICK	= 0,
 	WEFT_SQ_BUSY		= 1,
+	WEFT_SQ_WATCHED		= 2,
 };
 
 struct weft_sq_ctl {
 	__u32 prod;
-	__u32 user_pad[15];
+	__u32 lazy;
+	__u32 user_pad[14];
 	__u32 retired;
 	__u32 state;
 	__u32 kernel_pad[14];

@@ -106,6 +106,9 @@ static struct knob knobs[] = {
 	KNOB(rtr_ms, cm.deadlines.rtr, 10, TEN_MINUTES),
 	KNOB(goodbye_ms, streams.goodbye, 10, TEN_MINUTES),
 
+	/* work */
+	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
+
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),
 	KNOB_OR_0(keepalive_interval_s, cm.opts.keepalive_interval, 1, 32767),

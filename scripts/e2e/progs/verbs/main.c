@@ -220,7 +220,8 @@ void works(struct end *client, struct end *server)
 }
 
 static const struct test_case *const tables[] = { work_cases,	atomic_cases, window_cases,
-						  object_cases, queue_cases,  limit_cases };
+						  object_cases, queue_cases,  limit_cases,
+						  stream_cases };
 
 static const struct test_case *find(const char *name)
 {

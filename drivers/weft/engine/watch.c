@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * An application that streams says so in its control block. Its queue is then
+ * left WATCHED instead of NEED_KICK: it posts without a call and kicks once when
+ * it has nothing left to poll. The timer is for those who never come to that. A
+ * post that has lain there since the last look gets the worker. Once in a while
+ * that happens to anybody who loses the CPU; one it happens to again and again
+ * does not gain from this, and is left alone for a growing while.
+ */
+#include "engine/watch.h"
+
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+
+#include "base/compat.h"
+#include "base/counters.h"
+#include "engine/stream_state.h"
+#include "ring/sendq.h"
+
+#define IDLE_LOOKS	20
+#define LATE_COST	8	/* looks in time that make good for a late one */
+#define LATE_MAX	96
+#define BACKOFF_MIN	(HZ / 20)
+#define BACKOFF_MAX	(10 * HZ)
+
+static ktime_t period(const struct weft_stream *st)
+{
+	return ns_to_ktime((u64)max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
+}
+
+/* A post nobody announced, seen twice and still not fetched by anybody. */
+static bool lies_about(const struct weft_watch *w, u32 fetched, bool waiting)
+{
+	return waiting && w->waiting && fetched == w->seen;
+}
+
+static void back_off(struct weft_watch *w)
+{
+	WRITE_ONCE(w->not_before, jiffies + w->backoff);
+	w->backoff = min_t(unsigned long, 2 * w->backoff, BACKOFF_MAX);
+}
+
+/* Looks once. Return: there is work for tx. */
+static bool look(struct weft_stream *st)
+{
+	struct weft_watch *w = &st->watch;
+	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
+	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
+	bool late = lies_about(w, fetched, waiting);
+
+	if (late)
+		w->late += LATE_COST;
+	else if (w->late && fetched != w->seen)
+		w->late--;
+	w->idle = fetched == w->seen ? w->idle + 1 : 0;
+	w->waiting = waiting && !late;
+	w->seen = fetched;
+	return late;
+}
+
+static bool goes_on(struct weft_watch *w)
+{
+	if (w->late >= LATE_MAX) {
+		back_off(w);
+		return false;
+	}
+	if (w->idle < IDLE_LOOKS)
+		return true;
+	w->backoff = BACKOFF_MIN;
+	return false;
+}
+
+/* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct weft_stream *st = container_of(timer, struct weft_stream, watch.timer);
+	bool late = look(st);
+	bool on = goes_on(&st->watch);
+
+	if (late)
+		weft_count(st->cfg.counters, WEFT_CTR_KICKS_WATCH);
+	if (!on)
+		WRITE_ONCE(st->watch.on, false);
+	if (late || !on)
+		weft_stream_kick_atomic(st);
+	if (on)
+		hrtimer_forward_now(timer, period(st));
+	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
+}
+
+void weft_watch_init(struct weft_stream *st)
+{
+	hrtimer_setup(&st->watch.timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	st->watch.backoff = BACKOFF_MIN;
+	st->watch.not_before = jiffies;
+}
+
+/**
+ * weft_watch_cancel - no look any more
+ * @st: stream whose queue nobody watches again
+ *
+ * Context: may sleep.
+ */
+void weft_watch_cancel(struct weft_stream *st)
+{
+	hrtimer_cancel(&st->watch.timer);
+}
+
+static void start(struct weft_watch *w, u32 fetched, ktime_t in)
+{
+	w->waiting = false;
+	w->idle = 0;
+	w->late = 0;
+	w->seen = fetched;
+	WRITE_ONCE(w->on, true);
+	hrtimer_start(&w->timer, in, HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * weft_watch_begin - leave an empty queue WATCHED if that makes sense
+ * @st: stream that may send
+ *
+ * Context: tx claim held. Return: false if the queue must ask for kicks: the
+ * application does not want it, or nothing was posted since the last watch ended.
+ */
+bool weft_watch_begin(struct weft_stream *st)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_watch *w = &st->watch;
+
+	if (!weft_sendq_lazy(sq) || !READ_ONCE(st->index->watch))
+		return false;
+	if (!READ_ONCE(w->on)) {
+		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
+			return false;
+		start(w, sq->fetched, period(st));
+	}
+	weft_sendq_set_watched(sq);
+	return true;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Posts the kernel need not be told of at once. While an application streams, it
+ * posts many requests before it finds nothing more to poll; then one kick does
+ * for all of them. A queue whose posts wait is on the lists of its CQs, and the
+ * first of them that is polled in vain kicks it. For an application that never
+ * polls the kernel watches the queue (Documentation/abi.md).
+ */
+#ifndef WEFT_LAZY_H
+#define WEFT_LAZY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kick.h"
+
+struct weft_lazy_link {
+	struct weft_lazy_link *next;
+	const struct weft_kick *kick;
+	bool listed;
+};
+
+/* A CQ's part: who waits for it to be polled in vain. */
+struct weft_lazy_cq {
+	pthread_spinlock_t lock;	/* the list */
+	struct weft_lazy_link *first;
+	uint32_t rests;			/* times it was polled in vain */
+	bool armed;			/* its application sleeps until an event */
+};
+
+/* A send queue's part, under the lock of the queue. */
+struct weft_lazy {
+	struct weft_lazy_cq *cq[2];	/* the second may be missing */
+	struct weft_lazy_link link[2];
+	uint32_t rests;			/* of both, as last seen */
+	uint32_t batch;			/* requests posted since */
+	bool streams;
+};
+
+void weft_lazy_cq_init(struct weft_lazy_cq *cq);
+void weft_lazy_cq_fini(struct weft_lazy_cq *cq);
+
+/* Polled in vain; under the CQ's lock. */
+static inline void weft_lazy_rest(struct weft_lazy_cq *cq)
+{
+	__atomic_store_n(&cq->rests, cq->rests + 1, __ATOMIC_RELAXED);
+}
+
+/* Does anybody wait to be kicked? */
+static inline bool weft_lazy_owes(const struct weft_lazy_cq *cq)
+{
+	return __atomic_load_n(&cq->first, __ATOMIC_RELAXED);
+}
+
+/* Kicks them. After the CQ's lock. */
+void weft_lazy_flush(struct weft_lazy_cq *cq);
+
+static inline void weft_lazy_arm(struct weft_lazy_cq *cq, bool armed)
+{
+	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
+}
+
+void weft_lazy_init(struct weft_lazy *lazy, const struct weft_kick *kick,
+		    struct weft_lazy_cq *send_cq, struct weft_lazy_cq *recv_cq);
+void weft_lazy_fini(struct weft_lazy *lazy);
+
+/* Kicks if a kick was put off: the QP is about to change. */
+void weft_lazy_settle(const struct weft_lazy *lazy);
+
+/* Has the application not come to rest for long? @posted requests more. */
+bool weft_lazy_streams(struct weft_lazy *lazy, uint32_t posted);
+
+/* The kick may wait for the CQs. */
+void weft_lazy_defer(struct weft_lazy *lazy);
+
+#endif
