@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The Markdown page: first what is demanded, then every figure."""
+
+from cases import CRCS, MTUS, PEERS
+from demands import MISSED, OPEN, REACHED
+
+HEAD = {"bandwidth": "Bandwidth, polling", "events": "Completion events",
+        "msgrate": "Messages per second", "latency": "Latency", "sizes": "Over sizes",
+        "qps": "Queue pairs", "costs": "Costs", "connections": "Connections",
+        "machine": "The machine itself"}
+
+
+def number(value):
+    """Three significant digits or so, readable."""
+    if value is None:
+        return "-"
+    if abs(value) >= 10000:
+        return f"{value:,.0f}".replace(",", " ")
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def cell(figure):
+    if figure is None:
+        return "-"
+    if figure.median is None:
+        return "failed"
+    text = number(figure.median)
+    if figure.count > 1:
+        text += f" ({number(figure.low)}-{number(figure.high)})"
+    if figure.failures:
+        text += f", {figure.failures} failed"
+    return text
+
+
+def _line(words):
+    return "| " + " | ".join(words) + " |"
+
+
+def demand_table(verdicts, cases):
+    """One line per comparison."""
+    yield _line(["demand", "case", "MTU", "CRC", "unit", "weft", "limit", "needed", "is", ""])
+    yield "|---" * 10 + "|"
+    for found in verdicts:
+        case = cases[found.case]
+        sign = "at least" if case.better == "more" else "at most"
+        reference = found.demand.reference
+        needed = f"{sign} {found.demand.factor:g}"
+        if reference != "none":
+            needed += " x " + reference
+        ratio = "-" if found.ratio is None else f"{found.ratio:.3g}"
+        yield _line([found.demand.title, case.title, found.mtu, found.crc, case.unit,
+                     number(found.weft) if found.weft is not None else "failed",
+                     number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
+
+
+def group_table(group, cases, samples):
+    """Every case of the group in every world it was measured in."""
+    lines = []
+    for case in cases:
+        if case.groups[0] != group:
+            continue
+        for mtu in MTUS:
+            for crc in CRCS:
+                found = {peer: samples.get(case.name, mtu, crc, peer) for peer in PEERS}
+                if not any(found.values()):
+                    continue
+                if found["tcp"] is None and case.tcp != "-":
+                    found["tcp"] = samples.get(case.tcp, mtu, "off", "tcp")
+                lines.append(_line([case.title, mtu, crc, case.unit] +
+                                   [cell(found[peer]) for peer in PEERS]))
+    if lines:
+        yield f"## {HEAD[group]}"
+        yield ""
+        yield _line(["case", "MTU", "CRC", "unit", "weft", "siw", "rxe", "TCP"])
+        yield "|---" * 8 + "|"
+        yield from lines
+        yield ""
+
+
+def failures(samples):
+    """Why there is no figure, or fewer than rounds."""
+    lines = []
+    for key, figure in samples.figures.items():
+        if figure.failures:
+            case, mtu, crc, peer, _ = key
+            lines.append(f"- {peer}, {case}, MTU {mtu}, CRC {crc}: {figure.failures} of "
+                         f"{figure.failures + figure.count}: {figure.reason}")
+    if lines:
+        yield "## Failures"
+        yield ""
+        yield from lines
+        yield ""
+
+
+def summary(verdicts):
+    counts = {word: sum(v.verdict == word for v in verdicts) for word in (REACHED, MISSED, OPEN)}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count or
+                     word != OPEN)
+
+
+def page(facts, cases, samples, verdicts, plots):
+    """The lines of the page."""
+    yield f"# Side by side on Linux {facts['kernel']}"
+    yield ""
+    yield (f"One boot, {facts['cpus']} CPUs ({facts['model']}), {facts['date']}, up to "
+           f"{facts['rounds']} rounds in turns; medians, lowest and highest in brackets. How to "
+           "read and repeat it: [README](README.md).")
+    yield ""
+    yield f"## What is demanded: {summary(verdicts)}"
+    yield ""
+    yield from demand_table(verdicts, cases)
+    yield ""
+    for plot in plots:
+        yield f"![{plot}]({plot})"
+    if plots:
+        yield ""
+    for group in HEAD:
+        yield from group_table(group, cases.values(), samples)
+    yield from failures(samples)
