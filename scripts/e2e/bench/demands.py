@@ -3,12 +3,14 @@
 
 import collections
 
-from cases import rows
+from cases import CRCS, MTUS, rows
 
 Demand = collections.namedtuple("Demand", "title cases mtus crcs factor reference")
 # One comparison: weft's figure, the limit, what the limit comes from, and the verdict.
 Verdict = collections.namedtuple("Verdict", "demand case mtu crc weft limit ratio verdict")
 REACHED, MISSED, OPEN = "reached", "missed", "not known"
+ALONE = "reached, siw fails"
+GOOD = (REACHED, ALONE)
 
 
 def load():
@@ -18,16 +20,16 @@ def load():
 
 
 def ahead_of_siw():
-    """The same rows, asking only for more than siw has."""
+    """The same cases, each once, asking only for more than siw has."""
     seen = set()
     for demand in load():
-        if tuple(demand.cases) in seen:
-            continue
-        seen.add(tuple(demand.cases))
-        kept = demand.reference.startswith("siw:")
-        yield demand._replace(title=demand.title.split(",")[0] + ", of siw", factor=1.0,
-                              mtus=["1500", "9000", "65536"], crcs=["off", "on"],
-                              reference=demand.reference if kept else "siw")
+        names = [name for name in demand.cases if name not in seen]
+        seen.update(names)
+        if names:
+            own = demand.reference.startswith("siw:")
+            yield demand._replace(title=demand.title.split(",")[0] + ", of siw", cases=names,
+                                  mtus=MTUS, crcs=CRCS, factor=1.0,
+                                  reference=demand.reference if own else "siw")
 
 
 class Judge:
@@ -46,8 +48,8 @@ class Judge:
             return self._median(case, mtu, "off", "tcp")
         return self._median(self.cases[case].tcp, mtu, "off", "tcp")
 
-    def _crc(self):
-        speed = self._median("crc_speed", "65536", "off", "machine")
+    def _crc(self, mtu):
+        speed = self._median("crc_speed", mtu, "off", "machine")
         return None if speed is None else speed / 2
 
     def _limit(self, demand, case, mtu, crc):
@@ -59,11 +61,17 @@ class Judge:
             base, extra = self._tcp(case, mtu), float(reference[4:])
             return (None, None) if base is None else (demand.factor * base + extra, base)
         if reference in ("tcp", "tcp|crc"):
-            found = [self._tcp(case, mtu)] + ([self._crc()] if "crc" in reference else [])
+            found = [self._tcp(case, mtu)] + ([self._crc(mtu)] if "crc" in reference else [])
             base = None if None in found else min(found)
         else:
             base = self._median(other or case, mtu, crc, reference)
         return (None, None) if base is None else (demand.factor * base, base)
+
+    def _siw_fails(self, demand, case, mtu, crc):
+        """siw was asked in every round, and never gave a figure where weft did."""
+        peer, _, other = demand.reference.partition(":")
+        figure = self.samples.get(other or case, mtu, crc, peer)
+        return peer == "siw" and figure is not None and figure.failures > 0
 
     def verdict(self, demand, case, mtu, crc):
         """None when weft was not measured in that case."""
@@ -74,7 +82,8 @@ class Judge:
         if weft is None:
             return Verdict(demand, case, mtu, crc, None, limit, None, MISSED)
         if limit is None:
-            return Verdict(demand, case, mtu, crc, weft, None, None, OPEN)
+            word = ALONE if self._siw_fails(demand, case, mtu, crc) else OPEN
+            return Verdict(demand, case, mtu, crc, weft, None, None, word)
         good = weft >= limit if self.cases[case].better == "more" else weft <= limit
         return Verdict(demand, case, mtu, crc, weft, limit, weft / base,
                        REACHED if good else MISSED)

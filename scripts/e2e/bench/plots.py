@@ -56,7 +56,8 @@ def _bandwidth(samples, cases, mtu):
     panels = [(verb, _over_size(samples, cases, verb, mtu)) for verb in ("send", "write", "read")]
     if not all(plot for _, plot in panels):
         return None
-    text = ("set logscale xy\nset format x '%.0b %B'\nset logscale x 2\nset ylabel 'MiB/s'\n"
+    text = ("set logscale xy\nset xrange [48:*]\nset format x '%.0b %BB'\nset ylabel 'MiB/s'\n"
+            "set logscale x 2\nset xtics 64,16\n"
             "set key bottom right\nset multiplot layout 1,3 title 'MTU " + mtu + ", CRC off'\n")
     return text + "".join("set title '%s'\n%s" % panel for panel in panels) + "unset multiplot\n"
 

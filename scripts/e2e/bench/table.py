@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The Markdown page: first what is demanded, then every figure."""
 
+import itertools
+
 from cases import CRCS, MTUS, PEERS
-from demands import MISSED, OPEN, REACHED
+from demands import ALONE, MISSED, OPEN, REACHED
 
 HEAD = {"bandwidth": "Bandwidth, polling", "events": "Completion events",
         "msgrate": "Messages per second", "latency": "Latency", "sizes": "Over sizes",
         "qps": "Queue pairs", "costs": "Costs", "connections": "Connections",
         "machine": "The machine itself"}
+PARTS = ("min", "p50", "avg", "p99", "p99.9")
 
 
 def number(value):
@@ -55,26 +58,45 @@ def demand_table(verdicts, cases):
                      number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
 
 
+def _figures(case, mtu, crc, samples):
+    """One figure per column, or nothing where the case was not measured."""
+    peers = ("machine",) if case.peers == ("machine",) else PEERS
+    found = [samples.get(case.name, mtu, crc, peer) for peer in peers]
+    if any(found) and found[-1] is None and case.tcp != "-":
+        found[-1] = samples.get(case.tcp, mtu, "off", "tcp")
+    return found if any(found) else []
+
+
 def group_table(group, cases, samples):
     """Every case of the group in every world it was measured in."""
     lines = []
-    for case in cases:
-        if case.groups[0] != group:
-            continue
-        for mtu in MTUS:
-            for crc in CRCS:
-                found = {peer: samples.get(case.name, mtu, crc, peer) for peer in PEERS}
-                if not any(found.values()):
-                    continue
-                if found["tcp"] is None and case.tcp != "-":
-                    found["tcp"] = samples.get(case.tcp, mtu, "off", "tcp")
-                lines.append(_line([case.title, mtu, crc, case.unit] +
-                                   [cell(found[peer]) for peer in PEERS]))
+    for case, mtu, crc in itertools.product(cases, MTUS, CRCS):
+        figures = _figures(case, mtu, crc, samples) if case.groups[0] == group else []
+        if figures:
+            lines.append(_line([case.title, mtu, crc, case.unit] + list(map(cell, figures))))
     if lines:
+        columns = ["figure"] if group == "machine" else ["weft", "siw", "rxe", "TCP"]
         yield f"## {HEAD[group]}"
         yield ""
-        yield _line(["case", "MTU", "CRC", "unit", "weft", "siw", "rxe", "TCP"])
-        yield "|---" * 8 + "|"
+        yield _line(["case", "MTU", "CRC", "unit"] + columns)
+        yield "|---" * (4 + len(columns)) + "|"
+        yield from lines
+        yield ""
+
+
+def percentile_table(cases, samples):
+    """The parts of each latency."""
+    lines = []
+    for case, mtu, crc, peer in itertools.product(cases, MTUS, CRCS, PEERS):
+        parts = samples.parts(case.name, mtu, crc, peer)
+        if "p99" in parts:
+            lines.append(_line([case.title, mtu, crc, peer] +
+                               [cell(parts[part]) for part in PARTS]))
+    if lines:
+        yield "## Percentiles of the latency, us"
+        yield ""
+        yield _line(["case", "MTU", "CRC", ""] + list(PARTS))
+        yield "|---" * (4 + len(PARTS)) + "|"
         yield from lines
         yield ""
 
@@ -95,9 +117,9 @@ def failures(samples):
 
 
 def summary(verdicts):
-    counts = {word: sum(v.verdict == word for v in verdicts) for word in (REACHED, MISSED, OPEN)}
-    return ", ".join(f"{count} {word}" for word, count in counts.items() if count or
-                     word != OPEN)
+    words = [found.verdict for found in verdicts]
+    return ", ".join(f"{words.count(word)} {word}" for word in (REACHED, ALONE, MISSED, OPEN)
+                     if word in words)
 
 
 def page(facts, cases, samples, verdicts, plots):
@@ -118,4 +140,5 @@ def page(facts, cases, samples, verdicts, plots):
         yield ""
     for group in HEAD:
         yield from group_table(group, cases.values(), samples)
+    yield from percentile_table(cases.values(), samples)
     yield from failures(samples)
