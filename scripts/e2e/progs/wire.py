@@ -326,6 +326,18 @@ def responder_speaks(packets):
     packets.insert(start + 1, found)
 
 
+def cut_anywhere(packets):
+    """Now and then TCP takes the last octets of an FPDU along with what follows."""
+    for one, two in list(zip(packets, packets[1:]))[::20]:
+        one["octets"] -= 3
+        two["octets"] += 3
+
+
+def answer_another(packets):
+    item = next(i for _, i in all_fpdus(packets) if i["opcode"] == ATOMIC_RESPONSE)
+    item["atomic"]["atomic.original_request_identifier"] ^= 1
+
+
 def frame(field, value):
     def alter(packets):
         item = next(i for _, i in all_items(packets) if i["kind"] == "reply")
@@ -363,6 +375,9 @@ SPOILT = (
     (start_frames_well_formed, frame("rej_flag", 1)),
     (start_frames_well_formed, frame("rev", 0)),
     (segments_fit, spoil("length", lambda v: 1500)),
+    (packets_end_on_fpdus, cut_anywhere),
+    (atomics_answered, answer_another),
+    (atomics_answered, lose(lambda i: i["kind"] == "fpdu" and i["opcode"] == ATOMIC_RESPONSE, 1)),
 )
 
 
