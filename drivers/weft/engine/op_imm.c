@@ -9,11 +9,12 @@
 #include "engine/stream_state.h"
 #include "ring/sendq.h"
 
-void weft_imm_message(struct weft_stream *st, const struct weft_swr *swr, struct weft_msg *msg)
+void weft_imm_message(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg)
 {
 	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
 
 	weft_msg_untagged(st, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
+	swr->msn = msg->msn;
 	msg->hdr_len = WEFT_IMM_LEN;
 	memset(msg->hdr, 0, WEFT_IMM_LEN);
 	memcpy(msg->hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));

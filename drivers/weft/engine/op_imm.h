@@ -4,7 +4,7 @@
 
 #include "engine/op.h"
 
-void weft_imm_message(struct weft_stream *st, const struct weft_swr *swr, struct weft_msg *msg);
+void weft_imm_message(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg);
 enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg);
 
 #endif

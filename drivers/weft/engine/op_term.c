@@ -17,7 +17,46 @@ void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
 	msg->hdr_len = weft_term_build(&st->fault, msg->hdr);
 }
 
-/* The request a Terminate names fails with the peer's reason, not with a flush. */
+/* Sends and Immediate Data share a queue; Writes are told by where they went. */
+static bool names(const struct weft_term *term, const struct weft_swr *swr)
+{
+	const struct weft_sqe *wqe = &swr->wqe;
+
+	if (term->tagged)
+		return term->opcode == WEFT_OP_WRITE && term->stag == wqe->rkey &&
+		       (wqe->opcode == WEFT_WR_WRITE || wqe->opcode == WEFT_WR_WRITE_IMM) &&
+		       term->to - wqe->remote_addr < max(swr->length, 1U);
+	return term->qn == WEFT_QN_SEND && term->msn == swr->msn &&
+	       (wqe->opcode == WEFT_WR_SEND || wqe->opcode == WEFT_WR_SEND_INV ||
+		wqe->opcode == WEFT_WR_WRITE_IMM);
+}
+
+/**
+ * weft_term_named - the Send or Write that the peer's Terminate is about
+ * @st: stream, tx claim and retire lock held, at its end
+ *
+ * Return: a request that has not retired and did not fail by itself, or NULL.
+ */
+struct weft_swr *weft_term_named(const struct weft_stream *st)
+{
+	const struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+	u32 i;
+
+	/* pairs with weft_term_end() */
+	if (!smp_load_acquire(&st->peer_terminated) || !st->peer_term.has_ddp)
+		return NULL;
+	for (i = sq->retired; i != sq->fetched; i++) {
+		swr = weft_sendq_wr(sq, i);
+		if (swr == st->tx.swr)
+			break;
+		if (!swr->status && names(&st->peer_term, swr))
+			return swr;
+	}
+	return NULL;
+}
+
+/* The Read or Atomic that is named fails with the peer's reason, not with a flush. */
 static void blame(struct weft_stream *st, const struct weft_term *term, struct weft_rx_seg *seg)
 {
 	enum weft_fault fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
@@ -35,10 +74,12 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
 		blame(st, &term, seg);
+	st->peer_term = term;
 	weft_tally_term_received(st, &term);
 	trace_weft_peer_terminated(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
 	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
-	WRITE_ONCE(st->peer_terminated, true);
+	/* pairs with weft_term_named() */
+	smp_store_release(&st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	return WEFT_FAULT_STOPPED;
 }

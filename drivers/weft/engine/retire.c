@@ -10,6 +10,7 @@
 
 #include "base/counters.h"
 #include "base/trace.h"
+#include "engine/op_term.h"
 #include "engine/ops.h"
 #include "engine/stream_state.h"
 #include "ring/cq.h"
@@ -173,13 +174,29 @@ static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_
 	spin_unlock_bh(&st->retire_lock);
 }
 
+/*
+ * The peer has said which request it refuses. TCP may have it all: as long as it
+ * has not retired, nobody was told that it succeeded.
+ */
+static void fail_the_named(struct weft_stream *st)
+{
+	const struct weft_term *term = &st->peer_term;
+	struct weft_swr *swr = weft_term_named(st);
+
+	if (!swr)
+		return;
+	swr->state = WEFT_SWR_FETCHED;
+	mark_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+}
+
 /**
  * weft_retire_flush_sends - complete all posted sends, whatever became of them
  * @st: stream, tx claim held, nothing will be sent any more
  * @batch: completion queues to notify later
  *
- * Requests that already have an outcome keep it; the rest is flushed, also what
- * still stands in the shared ring. Context: process.
+ * Requests that already have an outcome keep it, but for the one that the peer's
+ * Terminate names; the rest is flushed, also what still stands in the shared ring.
+ * Context: process.
  *
  * Return: false if the ring is corrupt, so that looking again is of no use.
  */
@@ -190,6 +207,7 @@ bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch
 	u32 i;
 
 	spin_lock_bh(&st->retire_lock);
+	fail_the_named(st);
 	for (i = sq->retired; i != sq->fetched; i++)
 		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
 	retire(st, batch);

@@ -115,7 +115,7 @@ struct weft_rx {
 /**
  * struct weft_stream - see engine/stream.h
  * @lock: @state, @todo, @fault, @close_error
- * @peer_terminated, @peer_fault: a Terminate came, and what it says
+ * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
  * @lifecycle: start against release: who attaches and detaches the socket
  * @counters: where this stream counts; @cfg.counters points here
  * @mpa, @initiator: as started; written once, before @cm_events
@@ -141,6 +141,7 @@ struct weft_stream {
 	struct weft_fault_rec fault;
 	bool peer_terminated;
 	enum weft_fault peer_fault;
+	struct weft_term peer_term;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
 

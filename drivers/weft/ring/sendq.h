@@ -32,6 +32,7 @@ enum weft_swr_state {
  *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
+ * @msn: number of its Send or Immediate Data, once planned
  * @kernel: what a kernel consumer attached (memory region of REG_MR), never
  *	taken from shared memory
  * @sge: gather list; with INLINE the payload itself
@@ -48,6 +49,7 @@ struct weft_swr {
 	u8 status;
 	u8 vendor_err;
 	u32 wc_len;
+	u32 msn;
 	struct weft_mem_region *kernel;
 	struct weft_sge sge[];
 };
