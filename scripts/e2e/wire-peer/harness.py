@@ -166,6 +166,17 @@ class Link:
         return self.refused(*what, bits="", ulpdu=b"", **more)
 
 
+def send_out(f, link, data, **more):
+    """The agent sends; the message as it came."""
+    out = f.mr(max(1, len(data)))
+    out.poke(data)
+    wr = link.post("send", sge=out.sge(0, len(data)) if data else None, **more)
+    message = link.peer.message()
+    link.wc(wr=wr)
+    assert message.payload == data
+    return message
+
+
 class Fixture:
     """What one test made, so that it can be taken away again."""
 

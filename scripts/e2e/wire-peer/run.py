@@ -21,8 +21,8 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 
 import harness  # noqa: E402
 
-GROUPS = ("start", "initiator", "ends", "terms", "mpa", "ddp", "rdmap", "requester", "ext",
-          "verbs")
+GROUPS = ("start", "initiator", "ends", "terms", "mpa", "sizes", "ddp", "rdmap", "requester",
+          "midway", "ext", "verbs")
 SPLAT = re.compile(
     r"BUG:|kernel BUG|WARNING:|Oops|general protection|Unable to handle|blocked for more|stall"
     r"|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic"

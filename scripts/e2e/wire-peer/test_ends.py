@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """FIN and RST in every state of a connection. RFC 5044, 8."""
 
-from harness import AgentError, test
+import time
+
+from harness import FLUSH, STATE_ERR, AgentError, test
 from wirepeer import Violation, mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
-          "running", "half an fpdu", "half a message", "busy", "reading", "answering",
-          "half a response", "condemned", "disconnecting", "initiator")
+          "awaiting the rtr", "running", "half an fpdu", "half a message", "busy", "reading",
+          "answering", "half a response", "adding", "condemned", "terminated", "disconnecting",
+          "half closed", "initiator", "rtr not answered")
 
 
 def reach(f, state):
@@ -18,6 +21,14 @@ def reach(f, state):
         return wire, None
     if state == "initiator":
         link = f.active()
+        return link.peer, link
+    if state == "rtr not answered":
+        link = f.dialed()
+        f.answer(link, mpa.Enhanced(16, 4, 1, 0, 0, 1))
+        link.peer.expect(rdmap.READ_REQ)
+        return link.peer, link
+    if state == "awaiting the rtr":
+        link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
         return link.peer, link
     link = f.passive(accept=state != "undecided", rev=1)
     if state == "half the first fpdu":
@@ -58,6 +69,18 @@ def answering(f, link):
     link.peer.read(source.rkey, source.iova, source.len)
 
 
+def adding(f, link):
+    sink = f.mr(8, access="l")
+    link.post("fadd", sge=sink.sge(), raddr=0x1000, rkey=0x51A6, add=1)
+    link.peer.expect(rdmap.ATOMIC_REQ)
+
+
+def terminated(f, link):
+    """weft has said its last; the peer may still close either way."""
+    link.peer.write(1, 2, b"bad")
+    link.peer.expect_terminate(1, 1, 0, link.peer.last_ulpdu)
+
+
 def condemned(f, link):
     """A fault is on its way, its Terminate perhaps too."""
     link.peer.send(b"bad", fpdu=dict(crc_xor=1))
@@ -68,10 +91,28 @@ def disconnecting(f, link):
     f.agent.cmd("disconnect", k=link.k)
 
 
+def half_closed(f, link):
+    f.agent.cmd("disconnect", k=link.k)
+    link.peer.expect_end(reset=False)
+
+
 DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
          "reading": reading, "answering": answering, "half a response": half_a_response,
-         "condemned": condemned, "disconnecting": disconnecting}
-QUIET = ("connected", "half a request", "undecided", "accepted", "half the first fpdu")
+         "adding": adding, "condemned": condemned, "terminated": terminated,
+         "disconnecting": disconnecting, "half closed": half_closed}
+# no consumer knows of them, or has a QP to lose
+QUIET = ("connected", "half a request", "undecided")
+
+
+def gone(f, link, state):
+    """The consumer learns of the end: all it posted completes, the QP is in error."""
+    if state != "awaiting the rtr":
+        link.dead()
+        return
+    assert link.event("ESTABLISHED")["status"] < 0
+    for wr in list(link.posted):
+        link.wc(wr=wr, status=FLUSH)
+    assert link.state()["state"] == STATE_ERR
 
 
 @test("MPA-064", "MPA-008", "MPA-063", "DDP-045", each=STATES)
@@ -85,9 +126,9 @@ def a_fin_in_every_state(f, state):
     except (peer.Closed, Violation):
         pass
     wire.close()
-    if link and state not in QUIET:
-        link.dead()
-    elif link and state == "undecided":
+    if state not in QUIET:
+        gone(f, link, state)
+    elif state == "undecided":
         try:
             f.agent.cmd("accept", k=link.k)
         except AgentError:
@@ -98,8 +139,8 @@ def a_fin_in_every_state(f, state):
 def a_reset_in_every_state(f, state):
     wire, link = reach(f, state)
     wire.rst()
-    if link and state not in QUIET:
-        link.dead()
+    if state not in QUIET:
+        gone(f, link, state)
 
 
 @test("MPA-064", "CM-022", each=("fin", "rst"))
@@ -116,3 +157,17 @@ def the_initiators_peer_leaves_before_the_reply(f, how):
         pass
     found = f.agent.wait("event", 5, k=link.k)
     assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("MPA-064", "CM-018", each=("fin", "rst"))
+def the_initiators_peer_leaves_in_mid_reply(f, how):
+    for octets in (1, 16, 20, 23):
+        link = f.dialed()
+        whole = mpa.reply(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0)).build()
+        link.peer.raw(whole[:octets])
+        time.sleep(0.02)
+        getattr(link.peer, how)()
+        found = f.agent.wait("event", 5, k=link.k)
+        assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+        for wr in link.posted:
+            f.agent.wait("wc", 5, k=link.k, wr=wr, status=FLUSH)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""FPDUs: framing, markers, CRC, sizes, pieces. RFC 5044, 3 to 8."""
+"""FPDUs: framing, markers, CRC, pieces. RFC 5044, 3 to 8."""
 
 import random
-import socket
-import struct
 import subprocess
 import time
 
-from harness import FLUSH, Skip, pattern, test
-from wirepeer import ddp, mpa, peer, rdmap
+from harness import FLUSH, Skip, pattern, send_out, test
+from netdev import own_netns
+from wirepeer import mpa, peer, rdmap
 
 
 def same_octets(link, message):
@@ -17,17 +16,6 @@ def same_octets(link, message):
         framer = mpa.Framer(link.peer.rx.markers, True, s.fpdu.position)
         due = framer.frame(s.ulpdu)
         assert s.fpdu.octets == due, "%s, due %s" % (s.fpdu.octets.hex(), due.hex())
-
-
-def send_out(f, link, data, **more):
-    """The agent sends; the message as it came."""
-    out = f.mr(max(1, len(data)))
-    out.poke(data)
-    wr = link.post("send", sge=out.sge(0, len(data)) if data else None, **more)
-    message = link.peer.message()
-    link.wc(wr=wr)
-    assert message.payload == data
-    return message
 
 
 @test("MPA-010", "MPA-011", "MPA-012", "MPA-016", "MPA-042", "MPA-043", "MPA-045", "MPA-007",
@@ -46,123 +34,6 @@ def versions_with_either_revision(f, rev):
     link.event("ESTABLISHED")
     message = send_out(f, link, b"versions")
     assert message.segments[0].ulpdu[:2] == b"\x41\x43"
-
-
-@test("MPA-001", "MPA-002", "MPA-003", "MPA-050", "MPA-047", "MPA-048", "MPA-053", "DDP-025",
-      "DDP-028", "DDP-029", "DDP-007", "DDP-008", "DDP-015", "DDP-016", "DDP-020", "DDP-021",
-      "DDP-034", "RDMAP-001", "RDMAP-030", each=(0, 1))
-def bulk_data_is_cut_by_mulpdu(f, markers):
-    link = f.running(rev=1, m=markers)
-    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
-    due = mpa.mulpdu(emss, markers)
-    size = 300000
-    data = pattern(size)
-    out = f.mr(size)
-    out.poke(data)
-    for op, kind in (("send", rdmap.SEND), ("write", rdmap.WRITE)):
-        wr = link.post(op, sge=out.sge(), raddr=0x10000, rkey=0x77)
-        message = link.peer.expect(kind, 20)
-        assert message.payload == data
-        lengths = [len(s.ulpdu) for s in message.segments]
-        assert max(lengths) <= due, "ULPDU of %d, MULPDU %d" % (max(lengths), due)
-        # as large as possible: full ones but for a rounding to whole words
-        assert min(lengths[:-1]) >= due - 4, sorted(set(lengths))
-        link.wc(wr=wr, timeout=20)
-
-
-@test("DDP-025", "DDP-007", "DDP-030", "DDP-024")
-def messages_around_the_mulpdu(f):
-    link = f.running(rev=1)
-    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
-    room = mpa.mulpdu(emss, False) - ddp.UNTAGGED_LEN
-    for n in (0, 1, room - 1, room, room + 1, 2 * room - 1, 2 * room, 2 * room + 1):
-        message = send_out(f, link, pattern(n))
-        assert [s.last for s in message.segments] == [False] * (len(message.segments) - 1) + [True]
-        assert len(message.segments) == max(1, -(-n // room)), (n, message)
-
-
-def own_netns(*command):
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def weft_netns(*command):
-    subprocess.run(("ip", "netns", "exec", "wa") + command, check=True, capture_output=True)
-
-
-@test("MPA-051", "DDP-001", "MPA-071", "MPA-032")
-def a_smaller_mtu_means_smaller_fpdus(f):
-    link = f.running(rev=1)
-    out = f.mr(400000)
-    out.poke(pattern(400000))
-    first = link.post("send", sge=out.sge())
-    message = link.peer.expect(rdmap.SEND, 20)
-    longest = max(len(s.ulpdu) for s in message.segments)
-    link.wc(wr=first, timeout=20)
-    weft_netns("ip", "link", "set", "va", "mtu", "900")
-    try:
-        second = link.post("send", sge=out.sge())
-        message = link.peer.expect(rdmap.SEND, 30)
-        assert message.payload == pattern(400000)
-        third = link.post("send", sge=out.sge())
-        message = link.peer.expect(rdmap.SEND, 30)
-        assert max(len(s.ulpdu) for s in message.segments) <= mpa.mulpdu(900 - 40, False)
-        assert longest > 900
-        link.wc(wr=second, timeout=20)
-        link.wc(wr=third, timeout=20)
-    finally:
-        weft_netns("ip", "link", "set", "va", "mtu", "1500")
-
-
-@test("MPA-052", "MPA-053", each=(88, 200, 536))
-def a_small_segment_size(f, maxseg):
-    link = f.active(maxseg=maxseg)
-    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
-    message = send_out(f, link, pattern(5000))
-    lengths = [len(s.ulpdu) for s in message.segments]
-    assert max(lengths) <= mpa.mulpdu(maxseg, False), (lengths[:3], emss)
-    assert min(lengths[:-1]) >= min(128, maxseg - 40) - 4, lengths[:3]
-
-
-@test("MPA-053", "MPA-048")
-def without_timestamps_fpdus_are_longer(f):
-    own_netns("sysctl", "-q", "-w", "net.ipv4.tcp_timestamps=0")
-    try:
-        link = f.running(rev=1)
-        message = send_out(f, link, pattern(20000))
-        assert max(len(s.ulpdu) for s in message.segments) in range(1450, 1455)
-    finally:
-        own_netns("sysctl", "-q", "-w", "net.ipv4.tcp_timestamps=1")
-
-
-@test("MPA-005")
-def the_largest_ulpdu(f):
-    target = f.mr(65536)
-    link = f.running(rev=1)
-    link.peer.mulpdu = mpa.ULPDU_MAX
-    data = pattern(mpa.ULPDU_MAX - ddp.TAGGED_LEN)
-    link.peer.write(target.rkey, target.iova, data)
-    link.peer.send(b"")
-    link.received(b"")
-    assert target.peek(0, len(data)) == data
-
-
-@test("MPA-005", "MPA-069")
-def a_ulpdu_length_of_65535(f):
-    target = f.mr(65536)
-    link = f.running(rev=1)
-    link.peer.mulpdu = 0xFFFF
-    data = pattern(0xFFFF - ddp.TAGGED_LEN)
-    link.peer.write(target.rkey, target.iova, data)
-    link.peer.send(b"")
-    # taken as the larger ULPDU it is, or refused: never half of it
-    message = None
-    try:
-        message = link.peer.message(1)
-    except peer.Timeout:
-        link.received(b"")
-        assert target.peek(0, len(data)) == data
-    if message:
-        assert message.opcode == rdmap.TERMINATE, message
 
 
 @test("MPA-006", "DDP-040", "RDMAP-050")
@@ -474,52 +345,6 @@ def packet_loss_changes_nothing(f):
         own_netns("tc", "qdisc", "del", "dev", "vb", "root")
 
 
-# --- packets -----------------------------------------------------------------------
-
-class Tap:
-    """TCP payloads of one connection as the device shows them."""
-
-    def __init__(self, port):
-        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.sock.bind(("vb", 0))
-        self.sock.settimeout(0.3)
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        self.port = port
-
-    def segments(self):
-        """(sequence number, length) of what came from the port."""
-        found = []
-        while True:
-            try:
-                frame = self.sock.recv(1 << 17)
-            except socket.timeout:
-                return found
-            if frame[12:14] != b"\x08\x00" or frame[23] != 6:
-                continue
-            ip = 14 + (frame[14] & 15) * 4
-            source = struct.unpack(">H", frame[ip:ip + 2])[0]
-            total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
-            length = total - (ip - 14) - (frame[ip + 12] >> 4) * 4
-            if source == self.port and length > 0:
-                found.append((struct.unpack(">I", frame[ip + 4:ip + 8])[0], length))
-
-
-@test("MPA-054", "MPA-055")
-def tcp_segments_begin_with_fpdus(f):
-    link = f.running(rev=1)
-    tap = Tap(f.world.port)
-    out = f.mr(100000)
-    wr = link.post("send", sge=out.sge())
-    message = link.peer.expect(rdmap.SEND, 20)
-    link.wc(wr=wr, timeout=20)
-    seen = tap.segments()
-    tap.sock.close()
-    starts = {s.fpdu.position - message.segments[0].fpdu.position for s in message.segments}
-    base = min(seq for seq, _ in seen)
-    aligned = sum((seq - base) & 0xFFFFFFFF in starts for seq, _ in seen)
-    assert aligned == len(seen), "%d of %d TCP segments begin with an FPDU" % (aligned, len(seen))
-
-
 @test("CM-032", "MPA-025")
 def the_first_octets_of_full_operation(f):
     for m, due in ((0, b"\x00\x16"), (1, b"\x00\x00\x00\x00\x00\x16")):
@@ -561,5 +386,3 @@ def crc_makes_no_difference_to_the_consumer(f):
         answers.append({k: v for k, v in found.items() if k not in ("wr", "k", "at")})
         link.peer.close()
     assert answers[0] == answers[1], answers
-
-

@@ -4,7 +4,7 @@
 import random
 import time
 
-from harness import (FLUSH, LOC_LEN, LOC_QP_OP, OK, REM_ACCESS, REM_INV, REM_OP, WC_READ,
+from harness import (FLUSH, LOC_LEN, LOC_PROT, LOC_QP_OP, OK, REM_ACCESS, REM_INV, REM_OP, WC_READ,
                      AgentError, pattern, test)
 from wirepeer import mpa, rdmap
 
@@ -287,11 +287,12 @@ def the_buffer_is_free_after_the_completion(f):
 
 # --- responses that are wrong -------------------------------------------------------------
 
-WRONG = ("stag", "to", "to in the middle", "too long", "too short", "unsolicited",
-         "twice", "atomic response", "empty")
+WRONG = {"stag": (1, 1, 0), "to": (1, 1, 1), "to in the middle": (1, 1, 1),
+         "too long": (1, 1, 1), "too short": (1, 1, 1), "empty": (1, 1, 1),
+         "unsolicited": (0, 2, 6), "twice": (0, 2, 6), "atomic response": (0, 2, 6)}
 
 
-@test("RDMAP-047", "RDMAP-048", "VERBS-029", "RDMAP-092", "RDMAP-086", each=WRONG)
+@test("RDMAP-047", "RDMAP-048", "VERBS-029", "RDMAP-092", "RDMAP-086", each=tuple(WRONG))
 def a_read_response_that_does_not_fit(f, what):
     victim = f.mr(256, access="lwr")
     link, sink, wrs = reading(f, 64, count=0 if what == "unsolicited" else 1)
@@ -319,9 +320,7 @@ def a_read_response_that_does_not_fit(f, what):
             link.peer.read_response(request, bytes([7]) * 64)
             link.wc(wr=wrs[0])
             link.peer.tagged(rdmap.READ_RESP, stag, to, bytes([9]) * 64)
-    ulpdu = link.peer.last_ulpdu
-    term = link.peer.expect_terminate(ulpdu=ulpdu, bits="MD")
-    assert term.what in ((1, 1, 0), (1, 1, 1), (0, 2, 6), (0, 2, 0xFF)), term
+    link.peer.expect_terminate(*WRONG[what], ulpdu=link.peer.last_ulpdu)
     link.peer.close()
     if wrs and what != "twice":
         found = link.wc(wr=wrs[0], status=None)
@@ -337,7 +336,7 @@ def responses_out_of_order(f):
     asked(link)
     second = asked(link)
     link.peer.read_response(second, bytes([9]) * 64)
-    link.peer.expect_terminate(ulpdu=link.peer.last_ulpdu, bits="MD")
+    link.peer.expect_terminate(1, 1, 1, link.peer.last_ulpdu)
     link.peer.close()
     for wr in wrs:
         assert link.wc(wr=wr, status=None)["status"] != OK
@@ -350,9 +349,9 @@ def a_sink_that_went_away(f):
     request = asked(link)
     sink.dereg(keep=True)
     link.peer.read_response(request, bytes([9]) * 64)
-    link.peer.expect_terminate()
+    link.peer.expect_terminate(0, 0, 0, b"", "")
     link.peer.close()
-    assert link.wc(wr=wrs[0], status=None)["status"] != OK
+    link.wc(wr=wrs[0], status=LOC_PROT)
     assert sink.peek() == bytes(64)
 
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Beneath TCP: the devices of both ends, what goes over them, what a router says."""
+
+import socket
+import struct
+import subprocess
+
+FRAGMENTATION_NEEDED = (3, 4)
+
+
+def own_netns(*command):
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def weft_netns(*command):
+    subprocess.run(("ip", "netns", "exec", "wa") + command, check=True, capture_output=True)
+
+
+def set_mtu(mtu):
+    """Of both ends of the cable."""
+    own_netns("ip", "link", "set", "vb", "mtu", str(mtu))
+    weft_netns("ip", "link", "set", "va", "mtu", str(mtu))
+
+
+class Tap:
+    """TCP payloads of one connection as the device shows them."""
+
+    def __init__(self, port):
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.sock.bind(("vb", 0))
+        self.sock.settimeout(0.3)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        self.port = port
+
+    def segments(self):
+        """(sequence number, length) of what came from the port."""
+        found = []
+        while True:
+            try:
+                frame = self.sock.recv(1 << 17)
+            except socket.timeout:
+                return found
+            if frame[12:14] != b"\x08\x00" or frame[23] != 6:
+                continue
+            ip = 14 + (frame[14] & 15) * 4
+            source = struct.unpack(">H", frame[ip:ip + 2])[0]
+            total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
+            length = total - (ip - 14) - (frame[ip + 12] >> 4) * 4
+            if source == self.port and length > 0:
+                found.append((struct.unpack(">I", frame[ip + 4:ip + 8])[0], length))
+
+
+def checksum(data):
+    total = sum(struct.unpack(">%dH" % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def frag_needed(wire, seq, mtu):
+    """As a router on the way to us would tell weft, of the segment at @seq."""
+    (own, own_port), (weft, weft_port) = wire.sock.getsockname(), wire.sock.getpeername()
+    segment = struct.pack(">HHI", weft_port, own_port, seq)
+    packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 1500, 1, 0x4000, 63, socket.IPPROTO_TCP, 0,
+                         socket.inet_aton(weft), socket.inet_aton(own)) + segment
+    report = struct.pack(">BBHHH", *FRAGMENTATION_NEEDED, 0, 0, mtu) + packet
+    report = report[:2] + struct.pack(">H", checksum(report)) + report[4:]
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
+        icmp.sendto(report, (weft, 0))

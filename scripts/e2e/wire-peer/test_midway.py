@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""A stream ends while it is busy: every Terminate in the middle of a transmission,
+and Terminates about requests that are not complete."""
+
+import socket
+
+from harness import (FLUSH, LOC_PROT, OK, REM_ACCESS, REM_INV, REM_OP, pattern, test)
+from wirepeer import ddp, rdmap
+
+MAX64 = 2 ** 64
+LONG = 2 << 20
+
+
+class Target:
+    """What the faults below are aimed at: regions, and a link to commit them on."""
+
+    def __init__(self, f, link):
+        self.f, self.link, self.peer = f, link, link.peer
+        self.region = f.mr(64)
+        self.foreign = f.mr(64, domain=f.domain())
+        self.unreadable = f.mr(64, access="lw")
+
+    def write(self, region=None, off=0, **more):
+        region = region or self.region
+        self.peer.write(region.rkey, region.iova + off, b"x", **more)
+
+    def read(self, region=None, off=0, **more):
+        region = region or self.region
+        self.peer.read(region.rkey, region.iova + off, 8, **more)
+
+
+# what is found: (what is done, its Terminate, the headers in it)
+FOUND = {
+    "no such stag": (lambda t: t.peer.write(0xBAD00000, 0, b"x"), (1, 1, 0), "MD"),
+    "write out of bounds": (lambda t: t.write(off=64), (1, 1, 1), "MD"),
+    "write to another domain": (lambda t: t.write(t.foreign), (1, 1, 2), "MD"),
+    "write that wraps": (lambda t: t.peer.write(t.region.rkey, MAX64 - 1, b"xy"), (1, 1, 3), "MD"),
+    "tagged version": (lambda t: t.write(dv=2), (1, 1, 4), "MD"),
+    "queue": (lambda t: t.peer.untagged(rdmap.SEND, b"x", qn=4, msn=1), (1, 2, 1), "MD"),
+    "no receive": (lambda t: t.peer.send(b"x"), (1, 2, 2), "MD"),
+    "msn": (lambda t: t.peer.send(b"x", msn=9), (1, 2, 3), "MD"),
+    "mo": (lambda t: (t.link.recv(1, 64), t.peer.send(b"x", mo=4)), (1, 2, 4), "MD"),
+    "too long": (lambda t: (t.link.recv(1, 64), t.peer.send(bytes(65))), (1, 2, 5), "MD"),
+    "untagged version": (lambda t: t.peer.send(b"x", dv=2), (1, 2, 6), "MD"),
+    "read of no stag": (lambda t: t.peer.read(0xBAD00000, 0, 8), (0, 1, 0), "MDR"),
+    "read out of bounds": (lambda t: t.read(off=60), (0, 1, 1), "MDR"),
+    "read without the right": (lambda t: t.read(t.unreadable), (0, 1, 2), "MDR"),
+    "read of another domain": (lambda t: t.read(t.foreign), (0, 1, 3), "MDR"),
+    "read that wraps": (lambda t: t.peer.read(t.region.rkey, MAX64 - 4, 8), (0, 1, 4), "MDR"),
+    "invalidation": (lambda t: (t.link.recv(1, 64), t.peer.send(
+        b"", opcode=rdmap.SEND_INV, inv=t.region.rkey)), (0, 1, 9), "MD"),
+    "rdmap version": (lambda t: t.peer.send(b"x", rv=2), (0, 2, 5), "MD"),
+    "opcode": (lambda t: t.peer.untagged(12, b"", qn=0), (0, 2, 6), "MD"),
+    "misaligned atomic": (lambda t: t.peer.atomic(0, t.region.rkey, t.region.iova + 4, 1),
+                          (0, 2, 7), "MD"),
+    "header too short": (lambda t: t.peer.untagged(rdmap.IMM, bytes(7)), (0, 2, 0xFF), "MD"),
+    "crc": (lambda t: t.write(fpdu=dict(crc_xor=1)), (2, 0, 2), ""),
+    "no header at all": (lambda t: t.peer.ulpdu(b"\x41"), (2, 0, 3), ""),
+    "a local fault": (lambda t: t.link.post("send", sge="@0x1000:8:0x12345"), (0, 0, 0), ""),
+}
+# These have their turn behind what is being sent; the others break in.
+BEHIND = ("read ", "misaligned", "a local")
+
+
+def narrow(f, **more):
+    """A link over which little goes at a time, so that something is always left."""
+    link = f.running(rev=1, recv=0, wire=f.connect(rcvbuf=4096), **more)
+    link.peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return link
+
+
+@test("RDMAP-020", "RDMAP-025", "RDMAP-061", "RDMAP-086", "DDP-047", "DDP-060", "DDP-063",
+      each=tuple((busy, found) for busy in ("sending", "answering") for found in FOUND))
+def a_terminate_comes_though_much_is_being_sent(f, case):
+    busy, found = case
+    act, what, bits = FOUND[found]
+    link = narrow(f)
+    target = Target(f, link)
+    source = f.mr(LONG)
+    if busy == "sending":
+        link.post("send", sge=source.sge())
+    else:
+        link.peer.read(source.rkey, source.iova, LONG)
+    got = len(link.peer.segment().payload)
+    act(target)
+    ulpdu = link.peer.last_ulpdu
+    while True:
+        s = link.peer.segment(20)
+        if s.opcode == rdmap.TERMINATE:
+            break
+        got += len(s.payload)
+    assert (got == LONG) == found.startswith(BEHIND), got
+    term = rdmap.Terminate.parse(s.payload)
+    head = ulpdu[:ddp.TAGGED_LEN if ulpdu[0] & 0x80 else ddp.UNTAGGED_LEN] if bits else b""
+    assert term.what == what, term
+    assert (term.ddp_header, term.seglen) == (head, len(ulpdu) if bits else None), term
+    assert term.rdmap_header == (ulpdu[18:46] if "R" in bits else b""), term
+    link.peer.expect_end(reset=False)
+    link.peer.close()
+    link.dead(True, (FLUSH, 1, 7, 10))
+    for region in (target.region, target.foreign, target.unreadable):
+        assert region.peek() == bytes(64)
+
+
+# --- Terminates about requests that are not complete ---------------------------------
+
+UNFINISHED = (("write", (1, 1, 0), REM_ACCESS), ("write", (1, 1, 1), REM_ACCESS),
+              ("write", (1, 1, 2), REM_ACCESS), ("write", (1, 1, 3), REM_ACCESS),
+              ("write", (1, 1, 4), REM_INV), ("writeimm", (1, 1, 0), REM_ACCESS),
+              ("send", (1, 2, 2), REM_OP), ("send", (1, 2, 5), REM_INV),
+              ("send", (0, 2, 6), REM_INV), ("sendinv", (1, 2, 2), REM_OP))
+
+
+@test("VERBS-023", "RDMAP-058", "RDMAP-087", "VERBS-021", each=UNFINISHED)
+def a_terminate_names_what_is_half_sent(f, case):
+    op, what, status = case
+    link = narrow(f)
+    out = f.mr(LONG)
+    before = link.post("send", sge=out.sge(0, 8))
+    assert len(link.peer.expect(rdmap.SEND).payload) == 8
+    wr = link.post(op, sge=out.sge(), raddr=0x10000, rkey=7, inv=9)
+    after = link.post("send", sge=out.sge(0, 8))
+    first = link.peer.segment()
+    link.peer.terminate(*what, seglen=len(first.ulpdu), ddp_header=first.header)
+    link.peer.fin()
+    link.peer.close()
+    link.wc(wr=before)
+    link.wc(wr=wr, status=status)
+    link.wc(wr=after, status=FLUSH)
+    link.dead(True)
+
+
+def behind_a_read(f):
+    """Sent and taken, yet not complete: a Read before them is not answered."""
+    link = f.running(rev=1)
+    out = f.mr(64)
+    wrs = {"read": link.post("read", sge=out.sge(0, 8), raddr=0, rkey=1)}
+    seen = {"read": link.peer.message()}
+    for name, op, where in (("one", "send", 0), ("two", "sendinv", 0), ("low", "write", 100),
+                            ("high", "write", 116), ("imm", "writeimm", 200)):
+        wrs[name] = link.post(op, sge=out.sge(0, 16), raddr=where, rkey=6, inv=5)
+        seen[name] = link.peer.message()
+    seen["late"] = link.peer.message()      # of "imm"
+    link.no_wc()
+    return link, wrs, {name: message.segments[0] for name, message in seen.items()}
+
+
+NAMED = (("one", "one", (1, 2, 2), REM_OP), ("two", "two", (1, 2, 2), REM_OP),
+         ("low", "low", (1, 1, 0), REM_ACCESS), ("high", "high", (1, 1, 1), REM_ACCESS),
+         ("imm", "imm", (1, 1, 2), REM_ACCESS), ("late", "imm", (1, 2, 2), REM_OP),
+         ("read", "read", (0, 1, 2), REM_ACCESS))
+
+
+@test("VERBS-023", "RDMAP-058", "VERBS-016", each=NAMED)
+def a_terminate_names_one_of_many(f, case):
+    segment, name, what, status = case
+    link, wrs, seen = behind_a_read(f)
+    link.peer.terminate(*what, seglen=len(seen[segment].ulpdu), ddp_header=seen[segment].header)
+    link.peer.fin()
+    link.peer.close()
+    due = dict.fromkeys(wrs, OK)
+    due["read"] = FLUSH
+    due[name] = status
+    for other, wr in wrs.items():
+        assert link.wc(status=due[other])["wr"] == wr, other
+    link.dead(True)
+
+
+@test("VERBS-023", "RDMAP-019",
+      each=("another msn", "another stag", "behind the end", "a response"))
+def a_terminate_names_nothing_of_ours(f, what):
+    link, wrs, seen = behind_a_read(f)
+    if what == "another msn":
+        header = ddp.untagged(rdmap.SEND, 0, 77)[:18]
+    elif what == "a response":
+        header = ddp.tagged(rdmap.READ_RESP, seen["low"].stag, seen["low"].to)[:14]
+    else:
+        to = seen["high"].to + (16 if what == "behind the end" else 0)
+        header = ddp.tagged(rdmap.WRITE, 6 if what == "behind the end" else 66, to)[:14]
+    link.peer.terminate(1, 1, 0, seglen=30, ddp_header=header)
+    link.peer.fin()
+    link.peer.close()
+    for name, wr in wrs.items():
+        link.wc(wr=wr, status=FLUSH if name == "read" else OK)
+    link.dead(True)
+
+
+@test("VERBS-023", each=("fadd", "cas"))
+def a_terminate_names_an_atomic(f, op):
+    link = f.running(rev=1)
+    sink = f.mr(8)
+    sink.poke(pattern(8))
+    wr = link.post(op, sge=sink.sge(), raddr=0, rkey=2, add=1)
+    segment = link.peer.expect(rdmap.ATOMIC_REQ).segments[0]
+    link.peer.terminate(0, 1, 2, seglen=len(segment.ulpdu), ddp_header=segment.header)
+    link.peer.fin()
+    link.peer.close()
+    link.wc(wr=wr, status=REM_ACCESS)
+    link.dead(True)
+    assert sink.peek() == pattern(8)
+
+
+@test("VERBS-023", "RDMAP-091")
+def our_own_fault_is_not_the_peers(f):
+    """A request that failed here keeps its status, whatever the peer says of it."""
+    link = f.running(rev=1)
+    wr = link.post("send", sge="@0x1000:8:0x12345")
+    header = ddp.untagged(rdmap.SEND, 0, 1)[:18]
+    link.peer.terminate(1, 2, 2, seglen=26, ddp_header=header)
+    link.peer.fin()
+    link.wc(wr=wr, status=LOC_PROT)
+    link.peer.close()
