@@ -125,11 +125,18 @@ run_refused() {
 	expect 'connect error|REJECTED|CONNECT_ERROR|UNREACHABLE' "$tmp/client.log"
 }
 
+# The server is the last to send, then disconnects, and siw closes its socket at once:
+# if it has not read all that came (credits of rsockets, mostly), that is a reset, and
+# what its TCP has not sent yet is lost (TcpExtTCPAbortOnClose counts it), though siw has
+# completed it. The client's rrecv returns 0, for which rstream has no case: it tries
+# again forever. So siw serves in short turns, whose last one TCP sends at once.
 run_rstream() {
-	serve 7471 60 rstream -b "$saddr4" -T v -S 65536 -C 20
-	client 60 rstream -s "$saddr4" -T v -S 65536 -C 20
+	local size=65536 turns=20
+	if [ "$responder" = siw ]; then size=16384 turns=80; fi
+	serve 7471 60 rstream -b "$saddr4" -T v -S "$size" -C 1 -I "$turns"
+	client 60 rstream -s "$saddr4" -T v -S "$size" -C 1 -I "$turns"
 	served
-	expect '^custom +64k +20 ' "$tmp/client.log" 1
+	expect "^custom +$((size >> 10))k +1 +$turns " "$tmp/client.log" 1
 	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
 }
 
