@@ -14,7 +14,7 @@
 #define WEFT_MAX_CQ		65536U
 #define WEFT_MAX_PD		65536U
 #define WEFT_MAX_SRQ		65536U
-#define WEFT_MAX_STAG		16777216U	/* RFC 5040: 24-bit index, 8-bit key */
+#define WEFT_MAX_STAG		16777215U	/* 24-bit index but for 0; 8-bit key */
 #define WEFT_MAX_MR_SIZE	0x10000000000ULL
 #define WEFT_MAX_FAST_REG_PAGES 4096U
 #define WEFT_MAX_MSG		0xffffffffU

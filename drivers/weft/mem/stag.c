@@ -52,8 +52,8 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
  */
 static int insert_anywhere(struct weft_stag_table *t, struct weft_mem_region *mr, u32 *index)
 {
-	struct xa_limit behind = XA_LIMIT(max(index_of(get_random_u32()), 1U), WEFT_MAX_STAG - 1);
-	struct xa_limit all = XA_LIMIT(1, WEFT_MAX_STAG - 1);
+	struct xa_limit behind = XA_LIMIT(max(index_of(get_random_u32()), 1U), WEFT_MAX_STAG);
+	struct xa_limit all = XA_LIMIT(1, WEFT_MAX_STAG);
 	int ret;
 
 	ret = xa_alloc(&t->xa, index, mr, behind, GFP_KERNEL);

@@ -8,6 +8,7 @@
 
 #define SGES	32
 #define INLINE	512
+#define STAGS	16777215
 
 static struct end s2, c2;
 static struct ibv_device_attr dev;
@@ -18,7 +19,7 @@ static void limits_named(void)
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
 	CHECK(dev.max_qp_wr >= 65536 && dev.max_srq_wr >= 65536 && dev.max_cqe >= 4194304);
 	CHECK(dev.max_sge >= SGES && dev.max_sge_rd >= SGES && dev.max_srq_sge >= SGES);
-	CHECK(dev.max_mr >= 16777215 && dev.max_mw >= 16777215);
+	CHECK(dev.max_mr == STAGS && dev.max_mw == STAGS);
 	CHECK(dev.max_qp_rd_atom == 255 && dev.max_qp_init_rd_atom == 255);
 	CHECK(dev.max_mr_size >= 1ULL << 40);
 }
@@ -204,6 +205,46 @@ static void many_regions(void)
 	free(mr);
 }
 
+/* The window that took the last STag works: 10 octets are read through it. */
+static void last_window(struct ibv_mw *mw, struct ibv_mr *region)
+{
+	struct ibv_mw_bind bind = {
+		.wr_id = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { region, (uintptr_t)s.buf, 10, IBV_ACCESS_REMOTE_READ },
+	};
+
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 1, IBV_WC_SUCCESS);
+	fill(&s, 5);
+	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, 10), (uintptr_t)s.buf, mw->rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 2, IBV_WC_SUCCESS);
+	CHECK(!memcmp(c.own->addr, s.buf, 10));
+}
+
+/* All there are. Windows, because they need the least memory: 12 GB of it. */
+static void every_stag(void)
+{
+	struct ibv_mr *region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_MW_BIND);
+	const int regions = 5; /* of the two ends, and this one */
+	struct ibv_mw **mw = calloc(STAGS, sizeof(*mw));
+	int made = 0, err;
+
+	CHECK(region && mw);
+	while (made < STAGS && (mw[made] = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_1)))
+		made++;
+	err = errno;
+	printf("%d windows and %d regions, then: %s\n", made, regions, strerror(err));
+	CHECK(made + regions == STAGS && err == ENOMEM);
+	last_window(mw[made - 1], region);
+	while (made--)
+		CHECK(!ibv_dealloc_mw(mw[made]));
+	CHECK(!ibv_dereg_mr(region));
+	free(mw);
+}
+
 const struct test_case limit_cases[] = {
-	CASE(limits_named), CASE(limits_used), CASE(largest_srq), CASE(many_regions), {},
+	CASE(limits_named), CASE(limits_used), CASE(largest_srq),
+	CASE(many_regions), CASE(every_stag),  {},
 };
