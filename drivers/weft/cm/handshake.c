@@ -81,6 +81,8 @@ static int create_sock(struct weft_conn *conn)
 		return -ENETDOWN;
 	ret = weft_sock_create(net, conn->hs->remote.ss_family, &conn->sock);
 	put_net(net);
+	if (!ret && weft_stream_serves_kernel(conn->stream))
+		weft_sock_use_reserves(conn->sock);
 	return ret;
 }
 

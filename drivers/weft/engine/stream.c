@@ -399,6 +399,12 @@ void *weft_stream_owner(const struct weft_stream *st)
 	return st->cfg.owner;
 }
 
+/* Its consumer may be a disk that memory is waiting for. */
+bool weft_stream_serves_kernel(const struct weft_stream *st)
+{
+	return st->cfg.kernel;
+}
+
 /* A ready-to-receive Read needs a place even if no depth was agreed. */
 static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 {
@@ -418,6 +424,8 @@ static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 			    const struct weft_mpa_result *mpa, bool initiator)
 {
+	if (weft_stream_serves_kernel(st))
+		weft_sock_use_reserves(sock);
 	st->sock = sock;
 	st->mpa = *mpa;
 	st->initiator = initiator;

@@ -110,6 +110,7 @@ void weft_stream_put(struct weft_stream *st);
 
 u32 weft_stream_qpn(const struct weft_stream *st);
 void *weft_stream_owner(const struct weft_stream *st);
+bool weft_stream_serves_kernel(const struct weft_stream *st);
 
 int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 		      const struct weft_mpa_result *mpa, bool initiator,

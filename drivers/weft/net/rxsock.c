@@ -413,12 +413,12 @@ int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 }
 
 /* Pages for the longest ULPDU, as many as are to be had. */
-static void stock_up(struct page **spare)
+static void stock_up(struct page **spare, gfp_t gfp)
 {
 	u32 i;
 
 	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		spare[i] = alloc_page(GFP_NOIO | __GFP_NOWARN);
+		spare[i] = alloc_page(gfp | __GFP_NOWARN);
 		if (!spare[i])
 			return;
 	}
@@ -448,7 +448,7 @@ void weft_rxsock_restock(struct weft_rxsock *rx, struct weft_sock *s)
 
 	if (!READ_ONCE(rx->starved))
 		return;
-	stock_up(spare);
+	stock_up(spare, weft_sock_allocation(s));
 	weft_sock_lock(s);
 	adopt(rx, spare);
 	weft_sock_unlock(s);

@@ -89,6 +89,44 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 }
 
 /**
+ * weft_sock_use_reserves - a disk may be at the other end of this connection
+ * @s: the socket
+ *
+ * When memory is short because dirty pages wait for that disk, its connection takes
+ * from the reserves what they need to get there: TCP allocates from them, and does not
+ * drop the answers that were received into them. Context: process.
+ */
+void weft_sock_use_reserves(struct weft_sock *s)
+{
+	struct sock *sk = s->sock->sk;
+
+	lock_sock(sk);
+	if (!sock_flag(sk, SOCK_MEMALLOC))
+		sk_set_memalloc(sk);
+	release_sock(sk);
+}
+
+/* The flag is counted, and not looked at when the sock is destructed. */
+static void leave_reserves(struct sock *sk)
+{
+	lock_sock(sk);
+	if (sock_flag(sk, SOCK_MEMALLOC))
+		sk_clear_memalloc(sk);
+	release_sock(sk);
+}
+
+/**
+ * weft_sock_allocation - flags for memory that the connection needs to go on
+ * @s: the socket
+ *
+ * Context: any. Return: as TCP allocates for it in process context.
+ */
+gfp_t weft_sock_allocation(const struct weft_sock *s)
+{
+	return s->sock->sk->sk_allocation;
+}
+
+/**
  * weft_sock_bind - give the socket its local address
  * @s: the socket
  * @addr: address, port and scope
@@ -440,6 +478,7 @@ void weft_sock_reset(struct weft_sock *s)
 void weft_sock_release(struct weft_sock *s)
 {
 	WARN_ON_ONCE(s->sock->sk->sk_user_data);
+	leave_reserves(s->sock->sk);
 	sock_release(s->sock);
 	kfree(s);
 }

@@ -69,6 +69,8 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
 void weft_sock_set_tos(struct weft_sock *s, u8 tos);
 void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
+void weft_sock_use_reserves(struct weft_sock *s);
+gfp_t weft_sock_allocation(const struct weft_sock *s);
 
 void weft_sock_lock(struct weft_sock *s);
 void weft_sock_unlock(struct weft_sock *s);

@@ -124,11 +124,12 @@ bool weft_txsock_empty(const struct weft_txsock *tx)
 /* --- staging --- */
 
 /* Room for up to *@len octets in the fragment of this task; says how many. */
-static u8 *room(u32 *len)
+static u8 *room(const struct weft_txsock *tx, u32 *len)
 {
+	gfp_t gfp = weft_sock_allocation(tx->s) | __GFP_NOWARN;
 	struct page_frag *frag = &current->task_frag;
 
-	if (!skb_page_frag_refill(min(*len, MIN_ROOM), frag, GFP_NOIO | __GFP_NOWARN))
+	if (!skb_page_frag_refill(min(*len, MIN_ROOM), frag, gfp))
 		return NULL;
 	*len = min(*len, frag->size - frag->offset);
 	return (u8 *)page_address(frag->page) + frag->offset;
@@ -202,7 +203,7 @@ static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len)
 	int ret;
 
 	len = min(len, PIECE);
-	to = room(&len);
+	to = room(tx, &len);
 	if (!to)
 		return -ENOMEM;
 	if (!draw(from, to, len))
