@@ -151,6 +151,23 @@ def a_terminate_for_a_wrong_crc(w):
 
 
 @test
+def many_faults_are_not_as_many_lines(w):
+    """Ten in five seconds, says the manual, of each of the two kinds."""
+    lines = len(run("dmesg").split("\n")) - 1
+    before, began, streams = w.counters(), time.monotonic(), 40
+    for _ in range(streams):
+        pair = w.pair()
+        pair.post(pair.a, "send", sge="mr:0:10")
+        w.agent.wait("event", 10, type="DISCONNECTED", k=pair.a)
+        pair.close()
+        w.pairs.remove(pair)
+    most = 10 * (2 + int(time.monotonic() - began) // 5)
+    subset(w.since(before), {"term_sent_no_receive": streams})
+    for words in ("ends: UNTAGGED_NO_BUFFER", "the peer ends it"):
+        at_least(most, len(kernel_says(words, lines)), "lines of the kernel: " + words)
+
+
+@test
 def a_reset_is_a_lost_connection(w):
     wire = w.wire()
     wire.send_request()
