@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 
 from world import MIX_KINDS, MIX_MESSAGES, Skip, manual_table, same, test
@@ -122,10 +123,14 @@ def a_fault_is_traced_at_both_ends(w):
         same({key: found[0][key] for key in want}, want, name)
 
 
-@test
-def perf_counts_what_the_counters_count(w):
+def need_perf_events():
     if not os.path.exists("/proc/sys/kernel/perf_event_paranoid"):
         raise Skip("this kernel has no perf events")
+
+
+@test
+def perf_counts_what_the_counters_count(w):
+    need_perf_events()
     names = ("weft:weft_message_sent", "weft:weft_message_received")
     pair = w.pair()
     # perf counts while its child lives: from its first word to our next.
@@ -141,6 +146,36 @@ def perf_counts_what_the_counters_count(w):
     found = {line.split(";")[2]: int(line.split(";")[0]) for line in said.split("\n")
              if line.count(";") > 2}
     same(found, dict(zip(names, (moved["tx_messages"], moved["rx_messages"]))), said)
+
+
+@test
+def bpftrace_reads_the_fields(w):
+    """Messages of the device, and by its fields what one QP did."""
+    need_perf_events()
+    pair = w.pair()
+    program = """
+        BEGIN { printf("go\\n"); }
+        tracepoint:weft:weft_message_sent { @sent = count(); }
+        tracepoint:weft:weft_message_received { @received = count(); }
+        tracepoint:weft:weft_send_done /args->qpn == %d/ {
+            @done = count(); @octets = sum(args->length); @bad = sum(args->status); }
+        """ % pair.qpn[pair.a]
+    with subprocess.Popen(["bpftrace", "-B", "none", "-e", program], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as bpftrace:
+        said = bpftrace.stdout.readline()   # how many probes
+        while said and said != "go\n":
+            said = bpftrace.stdout.readline()
+        same(said, "go\n", "the first word of bpftrace")
+        before = w.counters()
+        with Trace(w) as trace:
+            pair.mix()
+            moved = w.since(before)
+        bpftrace.send_signal(signal.SIGINT)
+        said, errors = bpftrace.communicate(timeout=60)
+    found = {name: int(value) for name, value in re.findall(r"@(\w+): (\d+)", said)}
+    octets = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
+    same(found, {"sent": moved["tx_messages"], "received": moved["rx_messages"], "done": 8,
+                 "octets": octets, "bad": 0}, said + errors)
 
 
 @test
