@@ -4,76 +4,12 @@
 # good days and on bad ones.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
+. "$here/nvmeof.sh"
 
 suite nvme <<'TOPOLOGY'
   nvme-rdma and nvmet-rdma --- wd0 (dummy, 10.77.0.1) --- lo
   subsystems t1 and t2 on null_blk disks in memory
 TOPOLOGY
-
-nvmet=/sys/kernel/config/nvmet
-host=nqn.2014-08.org.nvmexpress:uuid:7f7a8e0e-0000-4000-8000-000000000001
-
-subsystem() {
-	local dir=$nvmet/subsystems/$1
-	memory_disk "weft$1" 48
-	mkdir -p "$dir/namespaces/1"
-	echo 1 >"$dir/attr_allow_any_host"
-	echo "$disk" >"$dir/namespaces/1/device_path"
-	echo 1 >"$dir/namespaces/1/enable"
-}
-
-port_up() {
-	local port=$nvmet/ports/1 name
-	mkdir -p "$port"
-	echo rdma >"$port/addr_trtype"
-	echo ipv4 >"$port/addr_adrfam"
-	echo "$addr4" >"$port/addr_traddr"
-	echo 4420 >"$port/addr_trsvcid"
-	for name in t1 t2; do ln -s "$nvmet/subsystems/$name" "$port/subsystems/$name"; done
-}
-
-port_down() {
-	rm -f "$nvmet"/ports/1/subsystems/*
-	rmdir "$nvmet/ports/1"
-}
-
-target_down() {
-	local name
-	port_down
-	for name in t1 t2; do
-		echo 0 >"$nvmet/subsystems/$name/namespaces/1/enable"
-		rmdir "$nvmet/subsystems/$name/namespaces/1" "$nvmet/subsystems/$name"
-	done
-	memory_disks_gone
-}
-
-# controllers NQN: the ones connected to it.
-controllers() { grep -lx "$1" /sys/class/nvme/nvme*/subsysnqn 2>/dev/null | xargs -r -n1 dirname; }
-
-# connect NQN [OPTION]...: its namespace in $ns, its controller in $ctrl.
-connect() {
-	local nqn=$1
-	shift
-	limit 60 nvme connect -t rdma -a "$addr4" -s 4420 -n "$nqn" -q "$host" \
-		--nr-io-queues=2 --reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=5 "$@"
-	ctrl=$(controllers "$nqn" | tail -n 1)
-	until_true 20 namespace "$nqn"
-	ns=$(namespace "$nqn")
-}
-
-# namespace NQN: the block device that stands for it, whatever the paths to it.
-namespace() {
-	local dir head
-	for dir in /sys/class/nvme-subsystem/*; do
-		[ "$(cat "$dir/subsysnqn")" = "$1" ] || continue
-		for head in "$dir"/nvme*n1; do
-			[ -b "/dev/${head##*/}" ] && echo "/dev/${head##*/}" && return
-		done
-	done
-	return 1
-}
-
-disconnect() { limit 60 nvme disconnect -n "$1"; }
 
 live() { [ "$(cat "$ctrl/state")" = live ]; }
 
@@ -83,7 +19,7 @@ before_test() {
 }
 
 discovery() {
-	limit 60 nvme discover -t rdma -a "$addr4" -s 4420 -q "$host" | tee "$tmp/found"
+	limit 60 nvme discover -t rdma -a "$addr4" -s 4420 -q "$nvme_host" | tee "$tmp/found"
 	expect '^subnqn: +t1$' "$tmp/found" 1
 	expect '^subnqn: +t2$' "$tmp/found" 1
 	expect '^trtype: +rdma$' "$tmp/found" 3
@@ -174,7 +110,7 @@ link_down() {
 target_goes() {
 	port_down
 	sleep 5
-	port_up
+	port_up t1 t2
 }
 
 # The host dies: nothing says goodbye. Its end is made to look like that, and the
@@ -233,7 +169,7 @@ deleted_under_mount() {
 	limit 60 umount "$tmp/mnt"
 	rdma link add "$dev" type "$driver" netdev wd0
 	port_down
-	port_up
+	port_up t1 t2
 	connect t1
 	e2fsck -fp "$ns" || [ $? -eq 1 ]
 	e2fsck -fn "$ns"
@@ -244,7 +180,7 @@ deleted_under_mount() {
 }
 
 nothing_left() {
-	target_down
+	target_down t1 t2
 	idle_but_for_pools
 	limit 20 rdma link delete "$dev"
 }
@@ -252,9 +188,9 @@ nothing_left() {
 needs nvmet-rdma nvme-rdma null_blk sch_netem
 set_up() {
 	topology_dummy
-	subsystem t1
-	subsystem t2
-	port_up
+	subsystem t1 48
+	subsystem t2 48
+	port_up t1 t2
 	until_true 20 listening 4420
 }
 
