@@ -49,7 +49,8 @@ def pair(world, peer, words, wrap=(), seconds=12):
     return row
 
 
-def _rates(row):
+def rates(row):
+    """MiB/s, and messages per second."""
     return {"-": _number(row[3]), "messages": _number(row[4]) * 1e6}
 
 
@@ -71,23 +72,21 @@ def counted_words(world, job, words, multiple=16):
 
 def bandwidth(world, job):
     """MiB/s, for a second of polling."""
-    return _rates(pair(world, job.peer, [*job.case.words, "-D", "1"]))
+    return rates(pair(world, job.peer, [*job.case.words, "-D", "1"]))
 
 
 def bandwidth_counted(world, job):
     """MiB/s with completion events, which do not go with a duration."""
-    return _rates(pair(world, job.peer, counted_words(world, job, job.case.words)))
+    return rates(pair(world, job.peer, counted_words(world, job, job.case.words)))
 
 
 def rate(world, job):
     """Messages per second."""
-    rates = bandwidth(world, job)
-    return {"-": rates["messages"]}
+    return {"-": bandwidth(world, job)["messages"]}
 
 
 def rate_counted(world, job):
-    rates = bandwidth_counted(world, job)
-    return {"-": rates["messages"]}
+    return {"-": bandwidth_counted(world, job)["messages"]}
 
 
 def latency(world, job):
