@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit check test test-debug bench demo e2e install \
+.PHONY: all modules provider kunit check test test-debug bench bench-guest demo e2e install \
 	install-modules install-provider clean help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -62,8 +62,11 @@ test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
 e2e: ## end-to-end suites in the guest
 	scripts/test e2e
 
-bench: ## side by side with siw
-	scripts/test bench
+bench: ## side by side with siw, rxe and TCP, newest kernel; page and plots
+	scripts/bench --uml --write
+
+bench-guest: ## the same on Debian's 6.1 in QEMU
+	scripts/bench --write
 
 demo: ## rping and ib_send_bw over weft, in a guest
 	scripts/demo
