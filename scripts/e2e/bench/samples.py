@@ -31,7 +31,7 @@ class Samples:
                 *key, value, reason = line.rstrip("\n").split("\t")
                 values[tuple(key)].append(None if value == FAILED else float(value))
                 if value == FAILED:
-                    self.reasons[tuple(key)] = reason
+                    self.reasons.setdefault(tuple(key), reason)
         self.figures = {key: self._figure(key, found) for key, found in values.items()}
 
     def _figure(self, key, found):
