@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/trace.h"
 #include "engine/inspect.h"
+#include "engine/poll.h"
 #include "engine/relay.h"
 #include "engine/retire.h"
 #include "engine/rx.h"
@@ -53,6 +54,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
+	index->busy_poll = weft_poll_default();
 	index->atomics = true;
 	index->harvested = jiffies;
 }
@@ -263,7 +265,12 @@ static void run_tx(struct weft_stream *st)
 
 static void tx_work(struct work_struct *work)
 {
-	run_tx(container_of(work, struct weft_stream, tx_work));
+	struct weft_stream *st = container_of(work, struct weft_stream, tx_work);
+
+	weft_poll_arrived(&st->poll);
+	do {
+		run_tx(st);
+	} while (weft_poll_stay(st));
 }
 
 static void rx_work(struct work_struct *work)
@@ -282,6 +289,7 @@ static void init_works(struct weft_stream *st)
 	INIT_WORK(&st->down_work, down_work);
 	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
 	weft_watch_init(st);
+	weft_poll_init(&st->poll);
 	init_completion(&st->down);
 }
 
@@ -551,10 +559,14 @@ static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind
  * weft_stream_kick - the doorbell: run tx in the caller's context
  * @st: stream
  *
- * Context: process, may sleep.
+ * Or let a worker do it that will stay. Context: process, may sleep.
  */
 void weft_stream_kick(struct weft_stream *st)
 {
+	if (weft_poll_takes_over(st)) {
+		weft_stream_kick_atomic(st);
+		return;
+	}
 	count_kick(st, WEFT_CTR_KICKS_INLINE, 0);
 	run_tx(st);
 }

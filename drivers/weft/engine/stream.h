@@ -31,6 +31,8 @@ struct weft_stream;
  * @atomics: peers of later connections may ask for them; may be changed at any time
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
+ * @busy_poll: microseconds for which a worker stays with such a queue, 0: none
+ *	does; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -39,6 +41,7 @@ struct weft_stream_index {
 	u32 goodbye;
 	u8 atomics;
 	u32 watch;
+	u32 busy_poll;
 	unsigned long harvested;
 };
 

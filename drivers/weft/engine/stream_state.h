@@ -16,6 +16,7 @@
 
 #include "base/counters.h"
 #include "engine/op.h"
+#include "engine/poll.h"
 #include "engine/stream.h"
 #include "engine/watch.h"
 #include "mem/access.h"
@@ -164,6 +165,7 @@ struct weft_stream {
 	struct weft_rx rx;
 
 	struct weft_watch watch;
+	struct weft_poll poll;
 	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;

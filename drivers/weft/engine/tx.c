@@ -466,8 +466,14 @@ static bool may_send(const struct weft_stream *st)
 	return (state == WEFT_QP_RTS || state == WEFT_QP_CLOSING) && READ_ONCE(st->gate_open);
 }
 
-/* Waiting requests are kicked by rx, those of a stopped stream by the flush. */
-static bool rests(struct weft_stream *st)
+/**
+ * weft_tx_rest - may the queue be left?
+ * @st: stream
+ *
+ * Waiting requests are kicked by rx, those of a stopped stream by the flush.
+ * Context: tx claim held. Return: false if there is something to send after all.
+ */
+bool weft_tx_rest(struct weft_stream *st)
 {
 	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return true;
@@ -489,7 +495,7 @@ static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 			return false;
 		if (done) {
 			report_progress(st);
-			if (rests(st))
+			if (weft_tx_rest(st))
 				return false;
 		}
 		if (tx->sock.pos - start > BUDGET)
@@ -548,6 +554,12 @@ bool weft_tx_mark(struct weft_stream *st)
 	set_bit(WEFT_TX_AGAIN, &st->tx.claim);
 	smp_mb__after_atomic();	/* pairs with the one in weft_tx_unclaim() */
 	return !test_bit(WEFT_TX_CLAIMED, &st->tx.claim);
+}
+
+/* Takes the claim if nobody has it. */
+bool weft_tx_try_claim(struct weft_stream *st)
+{
+	return !test_and_set_bit_lock(WEFT_TX_CLAIMED, &st->tx.claim);
 }
 
 /* Lets go of the claim; marks left meanwhile are the caller's to notice. */
