@@ -114,18 +114,21 @@ target_goes() {
 }
 
 # The host dies: nothing says goodbye. Its end is made to look like that, and the
-# target lets go when the host's keep-alive is overdue.
+# target lets go when the host's keep-alive is overdue. The host that is only cut off
+# is taken away when it has noticed: until then it would wait for its own farewell.
 host_dies() {
 	local end=$((SECONDS + 60 * slow))
 	connect t1
-	start 60 "$tmp/load" dd if=/dev/zero of="$ns" bs=64k count=400 oflag=direct
+	start 120 "$tmp/load" bash -c \
+		"while dd if=/dev/zero of=$ns bs=64k count=400 oflag=direct; do :; done"
 	sleep 1
 	wire_down
-	limit 60 nvme disconnect -n t1
 	until dmesg | tail -n "+$(cat "$tmp/dmesg.lines")" | grep -q 'keep-alive timer.*expired'; do
 		[ "$SECONDS" -lt "$end" ] || fail "the target waits for a dead host"
 		sleep 1
 	done
+	until_true 60 grep connecting "$ctrl/state"
+	limit 60 nvme disconnect -n t1
 	wire_up
 	until_true 30 no_queues
 	connect t1
