@@ -125,11 +125,12 @@ run_refused() {
 	expect 'connect error|REJECTED|CONNECT_ERROR|UNREACHABLE' "$tmp/client.log"
 }
 
-# The server is the last to send, then disconnects, and siw closes its socket at once:
-# if it has not read all that came (credits of rsockets, mostly), that is a reset, and
-# what its TCP has not sent yet is lost (TcpExtTCPAbortOnClose counts it), though siw has
-# completed it. The client's rrecv returns 0, for which rstream has no case: it tries
-# again forever. So siw serves in short turns, whose last one TCP sends at once.
+# The server is the last to send, then disconnects. siw then closes its socket in both
+# directions while its TCP still has octets to send; whatever the peer sends from there on
+# (credits of rsockets, mostly) TCP answers with a reset, and what was not sent yet is
+# lost, though siw has completed it (RFC 5040, 6.2, and TcpExtTCPAbortOnData). rrecv then
+# returns 0, for which rstream has no case: it tries again forever. So siw serves in short
+# turns, whose last one TCP sends at once.
 run_rstream() {
 	local size=65536 turns=20
 	if [ "$responder" = siw ]; then size=16384 turns=80; fi

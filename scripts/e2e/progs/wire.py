@@ -382,7 +382,9 @@ SPOILT = (
 
 
 def judges_object(packets):
-    """Every judge finds what is spoilt for it in this very capture."""
+    """Every judge accepts this very capture, and finds what is spoilt for it there."""
+    for judge in dict.fromkeys(judge for judge, _ in SPOILT):
+        judge(copy.deepcopy(packets))
     for number, (judge, alter) in enumerate(SPOILT):
         spoilt = copy.deepcopy(packets)
         alter(spoilt)
