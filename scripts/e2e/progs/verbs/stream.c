@@ -84,7 +84,7 @@ static void a_post_that_nobody_polls_for_goes_out(void)
 		arrives(100 + i);
 	}
 	printf("100 posts took %.1f ms\n", (now() - begin) * 1e3);
-	CHECK(now() - begin < 1);
+	CHECK(now() - begin < 5);
 }
 
 static void a_post_before_sleeping_goes_out(void)
@@ -93,7 +93,7 @@ static void a_post_before_sleeping_goes_out(void)
 	for (int i = 0; i < 20; i++) {
 		CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
 		write_octet(i, IBV_SEND_SIGNALED);
-		CHECK(event_within(c.id->send_cq_channel, 1000));
+		CHECK(event_within(c.id->send_cq_channel, 5000));
 		expect(c.id->send_cq, i, IBV_WC_SUCCESS);
 		stream(1);
 	}
@@ -107,7 +107,7 @@ static void arming_announces_what_was_posted(void)
 		write_octet(i, IBV_SEND_SIGNALED);
 		CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
 		if (!ibv_poll_cq(c.id->send_cq, 1, &(struct ibv_wc){})) {
-			CHECK(event_within(c.id->send_cq_channel, 1000));
+			CHECK(event_within(c.id->send_cq_channel, 5000));
 			expect(c.id->send_cq, i, IBV_WC_SUCCESS);
 		}
 		stream(1);
