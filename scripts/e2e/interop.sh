@@ -34,7 +34,11 @@ topology_interop_veth() {
 	ip addr add "$peer4/24" dev vb
 }
 
-# This guest has weft, the other one siw; their cards are joined by a cable.
+# This guest has weft, the other one siw; their cards are joined by a cable, a long one:
+# as responder siw is deaf between sending its reply and taking over the socket, and does
+# not look what came meanwhile. If that is all the initiator sends before it wants an
+# answer (RTR and first Send), both wait forever, and when they give up, iw_cm stops the
+# kernel of siw's guest (BUG in cm_close_handler). Emulated CPUs make that gap wide.
 topology_interop_guests() {
 	local end=$((SECONDS + 60 * slow))
 	siw_end=("$here/progs/remote.py" "$REMOTE")
@@ -43,6 +47,8 @@ topology_interop_guests() {
 	modprobe -q ipv6
 	ip link set eth0 up
 	ip addr add "$addr4/24" dev eth0
+	modprobe -q sch_netem
+	tc qdisc add dev eth0 root netem delay 30ms
 	rdma link add "$weft_dev" type weft netdev eth0
 	until "${siw_end[@]}" true >/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || { echo "Bail out! no other guest"; exit 1; }
