@@ -44,8 +44,10 @@ def pair(world, peer, words, wrap=(), seconds=12):
             raise Failure("no end after %d s" % (seconds * SLOW)) from None
         row = _table_row(done.stdout)
         if done.returncode or row is None:
+            # A listener of all devices is there before it has reached each of them.
             raise Failure("status %d: %s; server: %s" %
-                          (done.returncode, last_line(done), server.said()))
+                          (done.returncode, last_line(done), server.said()),
+                          again="refused" in last_line(done))
     return row
 
 
