@@ -428,6 +428,20 @@ int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
 	return kernel_recvmsg(s->sock, &msg, &vec, 1, len, msg.msg_flags);
 }
 
+/*
+ * TCP keeps what is left of the fragment it copied to, nearly 32 KiB, for the next write.
+ * A stream brings pages of its own, so an idle connection would hold it for nothing.
+ */
+static void drop_fragment(struct sock *sk)
+{
+	lock_sock(sk);
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	release_sock(sk);
+}
+
 /**
  * weft_sock_send - write what there is room for
  * @s: the socket
@@ -441,8 +455,10 @@ int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	int ret = kernel_sendmsg(s->sock, &msg, &vec, 1, len);
 
-	return kernel_sendmsg(s->sock, &msg, &vec, 1, len);
+	drop_fragment(s->sock->sk);
+	return ret;
 }
 
 /**
