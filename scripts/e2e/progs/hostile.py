@@ -78,7 +78,18 @@ def reset(sock):
     sock.close()
 
 
+def silent_crowd(host, port, seconds):
+    crowd = [socket.create_connection((host, port), timeout=10) for _ in range(20)]
+    print("connected", flush=True)
+    for sock in crowd:
+        with sock:
+            closed(sock, seconds)
+
+
 def initiator(case, host, port, seconds):
+    if case == "silent-crowd":
+        silent_crowd(host, port, seconds)
+        return
     if case in ("connect-and-close", "connect-and-reset"):
         for _ in range(50):
             sock = socket.create_connection((host, port))
