@@ -135,28 +135,26 @@ def without_timestamps_fpdus_are_longer(f):
         own_netns("sysctl", "-q", "-w", "net.ipv4.tcp_timestamps=1")
 
 
-@test("MPA-005")
-def the_largest_ulpdu(f):
+def a_write_fills(f, ulpdu):
+    """One FPDU with a ULPDU of that many octets."""
     target = f.mr(65536)
     link = f.running(rev=1)
-    link.peer.mulpdu = mpa.ULPDU_MAX
-    data = pattern(mpa.ULPDU_MAX - ddp.TAGGED_LEN)
+    link.peer.mulpdu = ulpdu
+    data = pattern(ulpdu - ddp.TAGGED_LEN)
     link.peer.write(target.rkey, target.iova, data)
     link.peer.send(b"")
     link.received(b"")
     assert target.peek(0, len(data)) == data
+
+
+@test("MPA-005")
+def the_largest_ulpdu(f):
+    a_write_fills(f, mpa.ULPDU_MAX)
 
 
 @test("MPA-005", "MPA-069")
 def a_ulpdu_length_of_65535(f):
-    target = f.mr(65536)
-    link = f.running(rev=1)
-    link.peer.mulpdu = 0xFFFF
-    data = pattern(0xFFFF - ddp.TAGGED_LEN)
-    link.peer.write(target.rkey, target.iova, data)
-    link.peer.send(b"")
-    link.received(b"")
-    assert target.peek(0, len(data)) == data
+    a_write_fills(f, 0xFFFF)
 
 
 @test("MPA-054", "MPA-055")
