@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "verbs.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -223,23 +225,50 @@ static void last_window(struct ibv_mw *mw, struct ibv_mr *region)
 	CHECK(!memcmp(c.own->addr, s.buf, 10));
 }
 
-/* All there are. Windows, because they need the least memory: 12 GB of it. */
+/* What a test that runs for minutes has come to, if its time ends before it does. */
+static void tell_millions(const char *what, int count)
+{
+	if (count && count % 1000000 == 0)
+		fprintf(stderr, "%d millions %s\n", count / 1000000, what);
+}
+
+/*
+ * Have the pages of so many octets of heap now, one after the other. In User-Mode Linux
+ * pages that came one by one are a mapping of the host each, and a process may have 65530
+ * (vm.max_map_count): then its page faults never end.
+ */
+static void heap_of(size_t octets)
+{
+	void *all;
+
+	CHECK(mallopt(M_MMAP_MAX, 0) && mallopt(M_TRIM_THRESHOLD, INT_MAX));
+	all = malloc(octets);
+	CHECK(all);
+	explicit_bzero(all, octets);
+	free(all);
+}
+
+/* All there are. Windows, because they need the least memory: 8 GB of it. */
 static void every_stag(void)
 {
 	struct ibv_mr *region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_MW_BIND);
 	const int regions = 5; /* of the two ends, and this one */
-	struct ibv_mw **mw = calloc(STAGS, sizeof(*mw));
+	struct ibv_mw **mw;
 	int made = 0, err;
 
+	heap_of(STAGS * (sizeof(*mw) + sizeof(**mw) + 32));
+	mw = calloc(STAGS, sizeof(*mw));
 	CHECK(region && mw);
 	while (made < STAGS && (mw[made] = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_1)))
-		made++;
+		tell_millions("made", ++made);
 	err = errno;
 	printf("%d windows and %d regions, then: %s\n", made, regions, strerror(err));
 	CHECK(made + regions == STAGS && err == ENOMEM);
 	last_window(mw[made - 1], region);
-	while (made--)
+	while (made--) {
 		CHECK(!ibv_dealloc_mw(mw[made]));
+		tell_millions("left", made);
+	}
 	CHECK(!ibv_dereg_mr(region));
 	free(mw);
 }
