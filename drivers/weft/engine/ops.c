@@ -6,7 +6,6 @@
 
 #include <linux/kernel.h>
 #include <linux/errno.h>
-#include <linux/nospec.h>
 #include <linux/printk.h>
 
 #include "engine/op_atomic.h"
@@ -16,11 +15,10 @@
 #include "engine/op_send.h"
 #include "engine/op_term.h"
 #include "engine/op_write.h"
-#include "uapi/weft-abi.h"
 
 #define REQUEST	(WEFT_TXF_CREDIT | WEFT_TXF_RESPONSE)
 
-static const struct weft_tx_op tx_ops[WEFT_WR_OP_COUNT] = {
+const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_SEND] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_plan },
 	[WEFT_WR_SEND_INV] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_inv_plan },
 	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 1, weft_write_plan },
@@ -43,7 +41,7 @@ static const struct weft_tx_op tx_ops[WEFT_WR_OP_COUNT] = {
 		weft_send_begin, weft_rx_nothing, weft_imm_end \
 	}
 
-static const struct weft_rx_op rx_ops[WEFT_OP_COUNT] = {
+const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = { weft_rx_nothing, weft_write_place, weft_rx_nothing },
 	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_read_request_end },
 	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,
@@ -66,28 +64,6 @@ enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
 }
 
 /**
- * weft_tx_op - row of a work request opcode
- * @wr_opcode: as found in a private copy, any value
- *
- * Return: the row, NULL for an unknown opcode.
- */
-const struct weft_tx_op *weft_tx_op(u8 wr_opcode)
-{
-	if (wr_opcode >= ARRAY_SIZE(tx_ops))
-		return NULL;
-	return &tx_ops[array_index_nospec(wr_opcode, ARRAY_SIZE(tx_ops))];
-}
-
-/**
- * weft_rx_op - row of an RDMAP opcode
- * @rdmap_opcode: of a segment that passed weft_rdmap_check()
- */
-const struct weft_rx_op *weft_rx_op(u8 rdmap_opcode)
-{
-	return &rx_ops[array_index_nospec(rdmap_opcode & WEFT_RDMAP_OP_MASK, ARRAY_SIZE(rx_ops))];
-}
-
-/**
  * weft_ops_check - refuse to load with a hole in a table
  *
  * Return: 0, or -EINVAL after naming the hole.
@@ -96,16 +72,16 @@ int weft_ops_check(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(tx_ops); i++) {
-		if (!tx_ops[i].plan) {
+	for (i = 0; i < ARRAY_SIZE(weft_tx_ops); i++) {
+		if (!weft_tx_ops[i].plan) {
 			pr_err("weft: no plan for work request opcode %u\n", i);
 			return -EINVAL;
 		}
 	}
-	for (i = 0; i < ARRAY_SIZE(rx_ops); i++) {
+	for (i = 0; i < ARRAY_SIZE(weft_rx_ops); i++) {
 		if (!weft_rdmap_info(i)->known)
 			continue;
-		if (!rx_ops[i].begin || !rx_ops[i].place || !rx_ops[i].end) {
+		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].end) {
 			pr_err("weft: a step is missing for RDMAP opcode %u\n", i);
 			return -EINVAL;
 		}

@@ -5,7 +5,7 @@
  */
 #include "proto/rdmap.h"
 
-static const struct weft_rdmap_info messages[WEFT_OP_COUNT] = {
+const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = {
 		.name = "write", .known = true, .tagged = true, .payload = true,
 	},
@@ -59,15 +59,6 @@ static const struct weft_rdmap_info messages[WEFT_OP_COUNT] = {
 	[15] = { .name = "unassigned" },
 };
 
-/**
- * weft_rdmap_info - facts about an opcode
- * @opcode: below WEFT_OP_COUNT, as weft_rdmap_opcode() yields; check @known
- */
-const struct weft_rdmap_info *weft_rdmap_info(u8 opcode)
-{
-	return &messages[opcode & WEFT_RDMAP_OP_MASK];
-}
-
 /* A message with a header of its own is one segment; most end behind the header. */
 static bool size_fits(const struct weft_rdmap_info *info, const struct weft_ddp_hdr *hdr)
 {
@@ -95,54 +86,6 @@ enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr)
 	if (!size_fits(info, hdr))
 		return WEFT_FAULT_RDMAP_OPERATION;
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_rdmap_rx_check - may this segment come now?
- * @rx: messages in progress
- * @ddp: what is expected on the untagged queues
- * @hdr: a segment that passed weft_rdmap_check()
- *
- * A tagged message may come between segments of an untagged one, and the other
- * way round, but within a message the opcode stays.
- */
-enum weft_fault weft_rdmap_rx_check(const struct weft_rdmap_rx *rx, const struct weft_ddp_rx *ddp,
-				    const struct weft_ddp_hdr *hdr)
-{
-	u8 opcode = weft_rdmap_opcode(hdr->ulp);
-
-	if (hdr->tagged && rx->tagged_open && rx->tagged_op != opcode)
-		return WEFT_FAULT_RDMAP_OPCODE;
-	if (!hdr->tagged && hdr->qn == WEFT_QN_SEND && ddp->open[WEFT_QN_SEND] &&
-	    rx->send_op != opcode)
-		return WEFT_FAULT_RDMAP_OPCODE;
-	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_rdmap_rx_first_tagged - would a tagged segment open a message?
- * @rx: messages in progress
- */
-bool weft_rdmap_rx_first_tagged(const struct weft_rdmap_rx *rx)
-{
-	return !rx->tagged_open;
-}
-
-/**
- * weft_rdmap_rx_advance - the segment was placed
- * @rx: messages in progress
- * @hdr: the segment
- */
-void weft_rdmap_rx_advance(struct weft_rdmap_rx *rx, const struct weft_ddp_hdr *hdr)
-{
-	u8 opcode = weft_rdmap_opcode(hdr->ulp);
-
-	if (hdr->tagged) {
-		rx->tagged_open = !hdr->last;
-		rx->tagged_op = opcode;
-	} else if (hdr->qn == WEFT_QN_SEND) {
-		rx->send_op = opcode;
-	}
 }
 
 /**

@@ -28,8 +28,6 @@ struct weft_rdmap_info {
 	bool solicited;
 };
 
-const struct weft_rdmap_info *weft_rdmap_info(u8 opcode);
-
 static inline u8 weft_rdmap_ulp(u8 opcode)
 {
 	return WEFT_RDMAP_RV | opcode;
@@ -54,12 +52,6 @@ struct weft_rdmap_rx {
 	u8 tagged_op;
 	u8 send_op;
 };
-
-/* May this segment come now? Opcode must not change within a message. */
-enum weft_fault weft_rdmap_rx_check(const struct weft_rdmap_rx *rx, const struct weft_ddp_rx *ddp,
-				    const struct weft_ddp_hdr *hdr);
-bool weft_rdmap_rx_first_tagged(const struct weft_rdmap_rx *rx);
-void weft_rdmap_rx_advance(struct weft_rdmap_rx *rx, const struct weft_ddp_hdr *hdr);
 
 struct weft_read_req {
 	u32 sink_stag;
@@ -97,5 +89,65 @@ void weft_atomic_req_build(const struct weft_atomic_req *req, u8 *out);
 enum weft_fault weft_atomic_req_parse(const u8 *in, struct weft_atomic_req *out);
 void weft_atomic_resp_build(const struct weft_atomic_resp *resp, u8 *out);
 void weft_atomic_resp_parse(const u8 *in, struct weft_atomic_resp *out);
+
+extern const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT];
+
+/**
+ * weft_rdmap_info - facts about an opcode
+ * @opcode: below WEFT_OP_COUNT, as weft_rdmap_opcode() yields; check @known
+ */
+static inline const struct weft_rdmap_info *weft_rdmap_info(u8 opcode)
+{
+	return &weft_rdmap_messages[opcode & WEFT_RDMAP_OP_MASK];
+}
+
+/**
+ * weft_rdmap_rx_check - may this segment come now?
+ * @rx: messages in progress
+ * @ddp: what is expected on the untagged queues
+ * @hdr: a segment that passed weft_rdmap_check()
+ *
+ * A tagged message may come between segments of an untagged one, and the other
+ * way round, but within a message the opcode stays.
+ */
+static inline enum weft_fault weft_rdmap_rx_check(const struct weft_rdmap_rx *rx,
+						  const struct weft_ddp_rx *ddp,
+						  const struct weft_ddp_hdr *hdr)
+{
+	u8 opcode = weft_rdmap_opcode(hdr->ulp);
+
+	if (hdr->tagged && rx->tagged_open && rx->tagged_op != opcode)
+		return WEFT_FAULT_RDMAP_OPCODE;
+	if (!hdr->tagged && hdr->qn == WEFT_QN_SEND && ddp->open[WEFT_QN_SEND] &&
+	    rx->send_op != opcode)
+		return WEFT_FAULT_RDMAP_OPCODE;
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_rdmap_rx_first_tagged - would a tagged segment open a message?
+ * @rx: messages in progress
+ */
+static inline bool weft_rdmap_rx_first_tagged(const struct weft_rdmap_rx *rx)
+{
+	return !rx->tagged_open;
+}
+
+/**
+ * weft_rdmap_rx_advance - the segment was placed
+ * @rx: messages in progress
+ * @hdr: the segment
+ */
+static inline void weft_rdmap_rx_advance(struct weft_rdmap_rx *rx, const struct weft_ddp_hdr *hdr)
+{
+	u8 opcode = weft_rdmap_opcode(hdr->ulp);
+
+	if (hdr->tagged) {
+		rx->tagged_open = !hdr->last;
+		rx->tagged_op = opcode;
+	} else if (hdr->qn == WEFT_QN_SEND) {
+		rx->send_op = opcode;
+	}
+}
 
 #endif

@@ -55,28 +55,6 @@ void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird)
 }
 
 /**
- * weft_readq_credit - may another request be sent? (tx)
- * @q: the rings
- */
-bool weft_readq_credit(const struct weft_readq *q)
-{
-	/* pairs with weft_readq_sent_pop() */
-	return q->sent_tail - smp_load_acquire(&q->sent_head) < q->ord;
-}
-
-/**
- * weft_readq_idle - is every request answered? (tx)
- * @q: the rings
- *
- * If so, what the responses brought is placed, and is visible to the caller.
- */
-bool weft_readq_idle(const struct weft_readq *q)
-{
-	/* pairs with weft_readq_sent_pop() */
-	return q->sent_tail == smp_load_acquire(&q->sent_head);
-}
-
-/**
  * weft_readq_sent_slot - where to note the next request (tx)
  * @q: the rings
  *
@@ -165,18 +143,6 @@ void weft_readq_owed_push(struct weft_readq *q)
 {
 	/* pairs with weft_readq_owed_head() */
 	smp_store_release(&q->owed_tail, q->owed_tail + 1);
-}
-
-/**
- * weft_readq_owed_head - the request to answer next (tx)
- * @q: the rings
- */
-struct weft_readq_owed *weft_readq_owed_head(struct weft_readq *q)
-{
-	/* pairs with weft_readq_owed_push() */
-	if (q->owed_head == smp_load_acquire(&q->owed_tail))
-		return NULL;
-	return &q->owed[q->owed_head & q->owed_mask];
 }
 
 /**

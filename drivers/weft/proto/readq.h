@@ -51,8 +51,6 @@ struct weft_readq {
 size_t weft_readq_bytes(u32 ord, u32 ird);
 void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird);
 
-bool weft_readq_credit(const struct weft_readq *q);
-bool weft_readq_idle(const struct weft_readq *q);	/* the fence question */
 struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q);	/* to fill, NULL: full */
 void weft_readq_sent_push(struct weft_readq *q);
 struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q);	/* oldest, NULL: none */
@@ -61,7 +59,46 @@ struct weft_readq_sent *weft_readq_sent_find(struct weft_readq *q, u32 msn);
 
 struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q);
 void weft_readq_owed_push(struct weft_readq *q);
-struct weft_readq_owed *weft_readq_owed_head(struct weft_readq *q);
 void weft_readq_owed_pop(struct weft_readq *q);
+
+/**
+ * weft_readq_credit - may another request be sent? (tx)
+ * @q: the rings
+ */
+static inline bool weft_readq_credit(const struct weft_readq *q)
+{
+	/* pairs with weft_readq_sent_pop() */
+	return q->sent_tail - smp_load_acquire(&q->sent_head) < q->ord;
+}
+
+/**
+ * weft_readq_idle - is every request answered? (tx)
+ * @q: the rings
+ *
+ * If so, what the responses brought is placed, and is visible to the caller.
+ */
+static inline bool weft_readq_idle(const struct weft_readq *q)
+{
+	/* pairs with weft_readq_sent_pop() */
+	return q->sent_tail == smp_load_acquire(&q->sent_head);
+}
+
+/* Is there a request to answer? (tx) */
+static inline bool weft_readq_owes(const struct weft_readq *q)
+{
+	return q->owed_head != READ_ONCE(q->owed_tail);
+}
+
+/**
+ * weft_readq_owed_head - the request to answer next (tx)
+ * @q: the rings
+ */
+static inline struct weft_readq_owed *weft_readq_owed_head(struct weft_readq *q)
+{
+	/* pairs with weft_readq_owed_push() */
+	if (q->owed_head == smp_load_acquire(&q->owed_tail))
+		return NULL;
+	return &q->owed[q->owed_head & q->owed_mask];
+}
 
 #endif

@@ -87,18 +87,6 @@ void weft_sendq_free(struct weft_sendq *sq)
 	sq->wr = NULL;
 }
 
-/**
- * weft_sendq_wr - a private work request by its place in the queue
- * @sq: the queue
- * @index: free-running index of a fetched and not yet retired entry
- *
- * Context: any.
- */
-struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index)
-{
-	return sq->wr + (size_t)(index & (sq->ring.entries - 1)) * sq->wr_stride;
-}
-
 static bool head_is_good(const struct weft_sendq *sq, const struct weft_sqe *wqe)
 {
 	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
@@ -207,17 +195,6 @@ struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 }
 
 /**
- * weft_sendq_pending - is there an entry to fetch?
- * @sq: the queue
- *
- * Context: holder of the tx claim. Return: true also for a corrupt queue.
- */
-bool weft_sendq_pending(const struct weft_sendq *sq)
-{
-	return READ_ONCE(sq->ctl->prod) != sq->fetched;
-}
-
-/**
  * weft_sendq_waiting - how many entries wait to be fetched
  * @sq: the queue
  *
@@ -226,81 +203,6 @@ bool weft_sendq_pending(const struct weft_sendq *sq)
 u32 weft_sendq_waiting(const struct weft_sendq *sq)
 {
 	return min(READ_ONCE(sq->ctl->prod) - READ_ONCE(sq->fetched), sq->ring.entries);
-}
-
-/**
- * weft_sendq_set_busy - spare producers the kick
- * @sq: the queue; somebody will look at it again before set_idle
- *
- * Context: holder of the tx claim.
- */
-void weft_sendq_set_busy(struct weft_sendq *sq)
-{
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_BUSY);
-}
-
-/**
- * weft_sendq_set_idle - ask producers for a kick, and look a last time
- * @sq: the queue
- *
- * Context: holder of the tx claim. Return: true when the queue is empty and may
- * be left; false when an entry came meanwhile, whose producer may not have seen
- * the wish: the caller goes on, or makes sure that somebody does.
- */
-bool weft_sendq_set_idle(struct weft_sendq *sq)
-{
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_NEED_KICK);
-	/*
-	 * Pairs with the fence in weft_ring_state() of the provider, and
-	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
-	 */
-	smp_mb();
-	return !weft_sendq_pending(sq);
-}
-
-/**
- * weft_sendq_lazy - does the application kick only when it comes to rest?
- * @sq: the queue
- *
- * Context: any. Return: a hint of the application's, which may change its mind.
- */
-bool weft_sendq_lazy(const struct weft_sendq *sq)
-{
-	return sq->user && READ_ONCE(sq->ctl->lazy);
-}
-
-/**
- * weft_sendq_set_watched - tell producers that kicks are not urgent
- * @sq: the queue; somebody will look at it again after a while
- *
- * Context: holder of the tx claim.
- */
-void weft_sendq_set_watched(struct weft_sendq *sq)
-{
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_WATCHED);
-}
-
-/**
- * weft_sendq_is_watched - is it left to itself?
- * @sq: the queue
- *
- * Context: any. Return: a hint: the application can write to that word too.
- */
-bool weft_sendq_is_watched(const struct weft_sendq *sq)
-{
-	return READ_ONCE(sq->ctl->state) == WEFT_SQ_WATCHED;
-}
-
-/**
- * weft_sendq_publish_retired - let producers reuse what has retired
- * @sq: the queue; @sq->retired was advanced
- *
- * Context: retire lock held.
- */
-void weft_sendq_publish_retired(struct weft_sendq *sq)
-{
-	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
-	smp_store_release(&sq->ctl->retired, sq->retired);
 }
 
 /**

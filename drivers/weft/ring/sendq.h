@@ -91,20 +91,110 @@ void weft_sendq_free(struct weft_sendq *sq);
 
 /* Engine side. */
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
-struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index);
-bool weft_sendq_pending(const struct weft_sendq *sq);
 u32 weft_sendq_waiting(const struct weft_sendq *sq);
-void weft_sendq_set_busy(struct weft_sendq *sq);
-bool weft_sendq_set_idle(struct weft_sendq *sq);
-bool weft_sendq_lazy(const struct weft_sendq *sq);
-void weft_sendq_set_watched(struct weft_sendq *sq);
-bool weft_sendq_is_watched(const struct weft_sendq *sq);
-void weft_sendq_publish_retired(struct weft_sendq *sq);
 
 /* Kernel producers; verbs/post.c. */
 struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq);
 void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr);
 void weft_sendq_commit(struct weft_sendq *sq);
 bool weft_sendq_wants_kick(const struct weft_sendq *sq);
+
+/**
+ * weft_sendq_wr - a private work request by its place in the queue
+ * @sq: the queue
+ * @index: free-running index of a fetched and not yet retired entry
+ *
+ * Context: any.
+ */
+static inline struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index)
+{
+	return sq->wr + (size_t)(index & (sq->ring.entries - 1)) * sq->wr_stride;
+}
+
+/**
+ * weft_sendq_pending - is there an entry to fetch?
+ * @sq: the queue
+ *
+ * Context: holder of the tx claim. Return: true also for a corrupt queue.
+ */
+static inline bool weft_sendq_pending(const struct weft_sendq *sq)
+{
+	return READ_ONCE(sq->ctl->prod) != sq->fetched;
+}
+
+/**
+ * weft_sendq_set_busy - spare producers the kick
+ * @sq: the queue; somebody will look at it again before set_idle
+ *
+ * Context: holder of the tx claim.
+ */
+static inline void weft_sendq_set_busy(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_BUSY);
+}
+
+/**
+ * weft_sendq_set_idle - ask producers for a kick, and look a last time
+ * @sq: the queue
+ *
+ * Context: holder of the tx claim. Return: true when the queue is empty and may
+ * be left; false when an entry came meanwhile, whose producer may not have seen
+ * the wish: the caller goes on, or makes sure that somebody does.
+ */
+static inline bool weft_sendq_set_idle(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_NEED_KICK);
+	/*
+	 * Pairs with the fence in weft_ring_state() of the provider, and
+	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
+	 */
+	smp_mb();
+	return !weft_sendq_pending(sq);
+}
+
+/**
+ * weft_sendq_lazy - does the application kick only when it comes to rest?
+ * @sq: the queue
+ *
+ * Context: any. Return: a hint of the application's, which may change its mind.
+ */
+static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
+{
+	return sq->user && READ_ONCE(sq->ctl->lazy);
+}
+
+/**
+ * weft_sendq_set_watched - tell producers that kicks are not urgent
+ * @sq: the queue; somebody will look at it again after a while
+ *
+ * Context: holder of the tx claim.
+ */
+static inline void weft_sendq_set_watched(struct weft_sendq *sq)
+{
+	WRITE_ONCE(sq->ctl->state, WEFT_SQ_WATCHED);
+}
+
+/**
+ * weft_sendq_is_watched - is it left to itself?
+ * @sq: the queue
+ *
+ * Context: any. Return: a hint: the application can write to that word too.
+ */
+static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
+{
+	return READ_ONCE(sq->ctl->state) == WEFT_SQ_WATCHED;
+}
+
+/**
+ * weft_sendq_publish_retired - let producers reuse what has retired
+ * @sq: the queue; @sq->retired was advanced
+ *
+ * Context: retire lock held.
+ */
+static inline void weft_sendq_publish_retired(struct weft_sendq *sq)
+{
+	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
+	smp_store_release(&sq->ctl->retired, sq->retired);
+}
 
 #endif
