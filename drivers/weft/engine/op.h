@@ -71,7 +71,7 @@ enum weft_tx_op_flags {
  * @flags: enum weft_tx_op_flags
  * @wc: opcode of its completion, enum weft_wc_op
  * @plan: turn a private work request into messages; for LOCAL, do it. @msgs
- *	are zeroed. Returns a fault to complete the request with. Context: tx
+ *	are zeroed but for @hdr. Returns a fault to complete the request with. Context: tx
  *	claim held, process.
  * @messages: how many @plan fills
  */

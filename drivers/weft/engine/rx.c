@@ -172,11 +172,14 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct weft_stream *st = owner;
-	struct weft_rx_seg seg = { .u = u, .batch = st->rx.batch };
 	enum weft_fault fault;
+	struct weft_rx_seg seg;
 
 	if (!receiving(st))
 		return WEFT_FAULT_STOPPED;
+	seg.u = u;
+	seg.batch = st->rx.batch;
+	seg.ddp.tagged = true;	/* until its header is known, it is no Terminate */
 	fault = check_headers(st, &seg);
 	if (fault == WEFT_FAULT_NONE && !st->rx.first_seen)
 		fault = first_fpdu(st, &seg);

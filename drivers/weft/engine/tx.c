@@ -56,7 +56,10 @@ enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr
 
 static struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 {
-	memset(tx->msg, 0, sizeof(tx->msg));
+	u8 i;
+
+	for (i = 0; i < msgs; i++)
+		memset(&tx->msg[i], 0, offsetof(struct weft_msg, hdr));
 	tx->msgs = msgs;
 	tx->cur = 0;
 	return tx->msg;
@@ -103,6 +106,15 @@ static bool pick_rtr(struct weft_stream *st)
 	return true;
 }
 
+/* After many answers in a row the send queue goes first. */
+static bool answers_yield(struct weft_stream *st)
+{
+	if (st->tx.burst < ANSWER_BURST || !weft_sendq_pending(st->cfg.sq))
+		return false;
+	st->tx.burst = 0;
+	return true;
+}
+
 static bool pick_answer(struct weft_stream *st)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
@@ -111,10 +123,6 @@ static bool pick_answer(struct weft_stream *st)
 
 	if (!owed)
 		return false;
-	if (st->tx.burst >= ANSWER_BURST && weft_sendq_pending(st->cfg.sq)) {
-		st->tx.burst = 0;
-		return false;
-	}
 	msg = hold(&st->tx, 1);
 	msg->answer = true;
 	fault = owed->atomic ? weft_atomic_answer(st, owed, msg) : weft_read_answer(st, owed, msg);
@@ -186,6 +194,8 @@ static struct weft_swr *next_request(struct weft_stream *st)
 
 	if (swr)
 		return swr;
+	if (!weft_sendq_pending(st->cfg.sq))
+		return NULL;
 	swr = weft_sendq_fetch(st->cfg.sq);
 	if (IS_ERR(swr)) {
 		weft_stream_fault(st, WEFT_FAULT_LOCAL_QP_OP, NULL, 0, 0);
@@ -238,6 +248,7 @@ static bool pick_request(struct weft_stream *st)
 static bool pick(struct weft_stream *st)
 {
 	struct weft_tx *tx = &st->tx;
+	bool yielded;
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE ? true :
@@ -246,7 +257,12 @@ static bool pick(struct weft_stream *st)
 		return true;
 	if (tx->rtr)
 		return pick_rtr(st);
-	return pick_answer(st) || (!tx->drained && pick_request(st));
+	yielded = answers_yield(st);
+	if (!yielded && pick_answer(st))
+		return true;
+	if (!tx->drained && pick_request(st))
+		return true;
+	return yielded && pick_answer(st); /* a request that waits holds up no answer */
 }
 
 /* --- staging ----------------------------------------------------------- */
@@ -258,22 +274,23 @@ static u32 header_len(const struct weft_msg *msg)
 	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
 }
 
-static void build_header(const struct weft_msg *msg, u32 payload, bool last, u8 *out)
+static void build_header(const struct weft_msg *msg, bool last, u8 *out)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
-	const struct weft_ddp_hdr hdr = {
-		.tagged = info->tagged,
-		.last = last,
-		.ulp = weft_rdmap_ulp(msg->opcode),
-		.stag = msg->stag,
-		.to = msg->to + msg->done,
-		.qn = info->qn,
-		.msn = msg->msn,
-		.mo = msg->done,
-		.payload = payload,
-	};
+	struct weft_ddp_hdr hdr;
+	u32 len;
 
-	memcpy(out + weft_ddp_build(&hdr, out), msg->hdr, msg->hdr_len);
+	hdr.tagged = info->tagged;
+	hdr.last = last;
+	hdr.ulp = weft_rdmap_ulp(msg->opcode);
+	hdr.stag = msg->stag;
+	hdr.to = msg->to + msg->done;
+	hdr.qn = info->qn;
+	hdr.msn = msg->msn;
+	hdr.mo = msg->done;
+	len = weft_ddp_build(&hdr, out);
+	if (msg->hdr_len)
+		memcpy(out + len, msg->hdr, msg->hdr_len);
 }
 
 static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
@@ -320,14 +337,14 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg, bool *last)
 {
 	struct weft_txsock *sock = &st->tx.sock;
-	u8 head[WEFT_ULPDU_HDR_MAX];
+	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX];
 	enum weft_fault fault;
 	u32 payload, len;
 
 	len = header_len(msg);
 	payload = weft_ddp_cut(msg->length - msg->done, sock->mulpdu, len, last);
-	build_header(msg, payload, *last, head);
-	if (weft_txsock_begin(sock, head, len, payload))
+	build_header(msg, *last, start + WEFT_MPA_LEN_OCTETS);
+	if (weft_txsock_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	fault = stage_payload(st, msg, payload);
 	if (fault == WEFT_FAULT_NONE && weft_txsock_end(sock))
@@ -412,13 +429,27 @@ static bool stage_next(struct weft_stream *st)
 
 /* --- the loop ---------------------------------------------------------- */
 
-static void stage_train(struct weft_stream *st)
+/* Is another look worth it? The peer waits for the push meanwhile. */
+static bool has_next(const struct weft_stream *st)
+{
+	const struct weft_tx *tx = &st->tx;
+
+	return tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) || weft_readq_owes(&st->readq);
+}
+
+/* Returns true when there was nothing more to stage, not even at a second look. */
+static bool stage_train(struct weft_stream *st)
 {
 	struct weft_txsock *sock = &st->tx.sock;
 
 	weft_txsock_refresh(sock);
-	while (!weft_txsock_full(sock) && stage_next(st))
-		;
+	do {
+		if (weft_txsock_full(sock))
+			return false;
+		if (!stage_next(st))
+			return weft_txsock_empty(sock);
+	} while (has_next(st));
+	return true;
 }
 
 /*
@@ -489,8 +520,7 @@ static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 
 	weft_sendq_set_busy(st->cfg.sq);
 	while (may_send(st)) {
-		stage_train(st);
-		done = weft_txsock_empty(&tx->sock);
+		done = stage_train(st);
 		if (push(st, batch))
 			return false;
 		if (done) {

@@ -30,10 +30,7 @@
 #define PIECE		8192U	/* copied, then summed while in the cache */
 #define MIN_ROOM	256U	/* a rest of a page fragment worth using */
 
-/* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
-#define FPDU_VECS	((66068U / PAGE_SIZE) + 3)
-
-static_assert(WEFT_TRAIN_VECS >= 2 * FPDU_VECS);
+static_assert(WEFT_TRAIN_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
 
 /* What is staged: one of the two. */
@@ -99,41 +96,7 @@ void weft_txsock_refresh(struct weft_txsock *tx)
 	tx->seg_fill %= mss;
 }
 
-/**
- * weft_txsock_full - time to push
- * @tx: the writer
- *
- * Context: tx claim. While this is false an FPDU of any length can be staged.
- */
-bool weft_txsock_full(const struct weft_txsock *tx)
-{
-	return tx->pos - tx->pushed >= WEFT_TRAIN_BYTES || tx->count > WEFT_TRAIN_VECS - FPDU_VECS;
-}
-
-/**
- * weft_txsock_empty - nothing is staged
- * @tx: the writer
- *
- * Context: tx claim.
- */
-bool weft_txsock_empty(const struct weft_txsock *tx)
-{
-	return tx->head == tx->count;
-}
-
 /* --- staging --- */
-
-/* Room for up to *@len octets in the fragment of this task; says how many. */
-static u8 *room(const struct weft_txsock *tx, u32 *len)
-{
-	gfp_t gfp = weft_sock_allocation(tx->s) | __GFP_NOWARN;
-	struct page_frag *frag = &current->task_frag;
-
-	if (!skb_page_frag_refill(min(*len, MIN_ROOM), frag, gfp))
-		return NULL;
-	*len = min(*len, frag->size - frag->offset);
-	return (u8 *)page_address(frag->page) + frag->offset;
-}
 
 static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 {
@@ -145,11 +108,16 @@ static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
 }
 
-/* @len octets of the room have been filled. */
-static int keep(struct weft_txsock *tx, u32 len)
+/* What was written in the open room joins the train; the room is closed. */
+static int keep(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
+	u32 len = tx->fresh;
 
+	tx->room = 0;
+	tx->fresh = 0;
+	if (!len)
+		return 0;
 	if (extends(tx, frag)) {
 		tx->vec[tx->count - 1].bv_len += len;
 	} else {
@@ -163,7 +131,29 @@ static int keep(struct weft_txsock *tx, u32 len)
 		};
 	}
 	frag->offset += len;
-	tx->pos += len;
+	return 0;
+}
+
+/*
+ * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
+ * Nothing that is done before keep() may want another fragment.
+ */
+static int open_room(struct weft_txsock *tx)
+{
+	gfp_t gfp = weft_sock_allocation(tx->s) | __GFP_NOWARN;
+	struct page_frag *frag = &current->task_frag;
+	u32 len = tx->end - tx->pos;
+	int ret;
+
+	if (WARN_ON_ONCE(!len))
+		return -EMSGSIZE;
+	ret = keep(tx);
+	if (ret)
+		return ret;
+	if (!skb_page_frag_refill(min(len, MIN_ROOM), frag, gfp))
+		return -ENOMEM;
+	tx->room = min(len, frag->size - frag->offset);
+	tx->to = (u8 *)page_address(frag->page) + frag->offset;
 	return 0;
 }
 
@@ -179,7 +169,7 @@ static bool draw(struct source *from, u8 *to, u32 len)
 /* Bring the CRC up to date. */
 static void sum_up(struct weft_txsock *tx)
 {
-	if (tx->crc && tx->unsummed)
+	if (tx->unsummed)
 		tx->running = weft_crc_update(tx->running, tx->summed_to, tx->unsummed);
 	tx->unsummed = 0;
 }
@@ -196,30 +186,22 @@ static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 		sum_up(tx);
 }
 
-/* Return: octets staged, at most @len, or -errno. */
-static int stage_piece(struct weft_txsock *tx, struct source *from, u32 len)
-{
-	u8 *to;
-	int ret;
-
-	len = min(len, PIECE);
-	to = room(tx, &len);
-	if (!to)
-		return -ENOMEM;
-	if (!draw(from, to, len))
-		return -EFAULT;
-	sum_later(tx, to, len);
-	ret = keep(tx, len);
-	return ret ?: len;
-}
-
 static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
-		int n = stage_piece(tx, from, len);
+		int ret = tx->room ? 0 : open_room(tx);
+		u32 n = min3(len, tx->room, PIECE);
 
-		if (n < 0)
-			return n;
+		if (ret)
+			return ret;
+		if (!draw(from, tx->to, n))
+			return -EFAULT;
+		if (tx->crc)
+			sum_later(tx, tx->to, n);
+		tx->to += n;
+		tx->room -= n;
+		tx->fresh += n;
+		tx->pos += n;
 		len -= n;
 	}
 	return 0;
@@ -279,16 +261,17 @@ static void place_in_segment(struct weft_txsock *tx, u32 len)
 	tx->seg_fill = (tx->seg_fill + len) % tx->mss;
 }
 
+/* By field: a compound literal is cleared first, octet by octet on some CPUs. */
 static void set_mark(struct weft_txsock *tx)
 {
-	tx->mark = (struct weft_txmark){
-		.pos = tx->pos,
-		.eor = tx->eor,
-		.seg_fill = tx->seg_fill,
-		.count = tx->count,
-		.last_len = tx->count > tx->head ? tx->vec[tx->count - 1].bv_len : 0,
-		.big = tx->big,
-	};
+	struct weft_txmark *mark = &tx->mark;
+
+	mark->pos = tx->pos;
+	mark->eor = tx->eor;
+	mark->seg_fill = tx->seg_fill;
+	mark->count = tx->count;
+	mark->last_len = tx->count > tx->head ? tx->vec[tx->count - 1].bv_len : 0;
+	mark->big = tx->big;
 }
 
 /**
@@ -301,6 +284,8 @@ void weft_txsock_cancel(struct weft_txsock *tx)
 {
 	const struct weft_txmark *mark = &tx->mark;
 
+	tx->room = 0;
+	tx->fresh = 0;
 	put_runs(tx, mark->count, tx->count);
 	tx->count = mark->count;
 	if (tx->count > tx->head)
@@ -314,28 +299,32 @@ void weft_txsock_cancel(struct weft_txsock *tx)
 /**
  * weft_txsock_begin - start an FPDU
  * @tx: the writer, not full
- * @hdr: DDP and RDMAP header
- * @hdr_len: at most WEFT_ULPDU_HEAD
+ * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_OCTETS that are filled in here
+ * @hdr_len: of that header
  * @payload_len: what the copy calls will bring in all
  *
  * Context: process, tx claim. Return: 0; after -ENOMEM or another -errno there
  * is nothing to cancel.
  */
-int weft_txsock_begin(struct weft_txsock *tx, const void *hdr, u32 hdr_len, u32 payload_len)
+int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len)
 {
-	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HEAD];
 	struct source from = { .linear = start };
 	u32 ulpdu_len = hdr_len + payload_len;
+	u32 wire_len;
 	int ret;
 
-	if (WARN_ON_ONCE(hdr_len > WEFT_ULPDU_HEAD || ulpdu_len > U16_MAX))
+	if (WARN_ON_ONCE(ulpdu_len > U16_MAX))
 		return -EMSGSIZE;
 	put_unaligned_be16(ulpdu_len, start);
-	memcpy(start + WEFT_MPA_LEN_OCTETS, hdr, hdr_len);
 
 	set_mark(tx);
-	place_in_segment(tx, weft_mpa_wire_len(ulpdu_len, tx->pos, tx->markers));
-	weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, tx->markers);
+	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
+				 weft_mpa_bare_len(ulpdu_len);
+	place_in_segment(tx, wire_len);
+	tx->end = tx->pos + wire_len;
+	tx->ulpdu_len = ulpdu_len;
+	if (tx->markers)
+		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
 	ret = stage(tx, &from, WEFT_MPA_LEN_OCTETS + hdr_len);
@@ -374,6 +363,15 @@ int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
 	return stage(tx, &source, len);
 }
 
+/* The pad, to which markers count like any other octets. */
+static int stage_pad(struct weft_txsock *tx)
+{
+	static const u8 zero[4];
+	struct source from = { .linear = zero };
+
+	return stage(tx, &from, weft_mpa_pad(tx->ulpdu_len));
+}
+
 /* The CRC field; whatever its value, the field itself is always there. */
 static int stage_crc(struct weft_txsock *tx)
 {
@@ -400,13 +398,7 @@ static int stage_crc(struct weft_txsock *tx)
  */
 int weft_txsock_end(struct weft_txsock *tx)
 {
-	static const u8 zero[4];
-	struct source from = { .linear = zero };
-	u32 pad = weft_mpa_pad(tx->cursor.ulpdu_len);
-	int ret;
-
-	ret = stage(tx, &from, pad);
-	return ret ?: stage_crc(tx);
+	return stage_pad(tx) ?: stage_crc(tx) ?: keep(tx);
 }
 
 /* --- pushing --- */

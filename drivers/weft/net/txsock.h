@@ -7,6 +7,7 @@
 #define WEFT_NET_TXSOCK_H
 
 #include <linux/bvec.h>
+#include <linux/mm.h>
 #include <linux/types.h>
 #include <linux/uio.h>
 
@@ -17,6 +18,8 @@ struct weft_sock;
 
 #define WEFT_TRAIN_BYTES	65536U
 #define WEFT_TRAIN_VECS		64U
+/* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
+#define WEFT_FPDU_VECS		((66068U / PAGE_SIZE) + 3)
 
 /**
  * struct weft_txmark - how a train stood before the FPDU being staged
@@ -45,6 +48,10 @@ struct weft_txmark {
  * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends
  *	behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
+ * @to, @room: where the next staged octet goes, and how many go there
+ * @fresh: octets in front of @to that are in no run yet
+ * @end: where the FPDU being staged will end
+ * @ulpdu_len: of that FPDU
  * @cursor: with markers, what the next staged octet is
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
@@ -69,6 +76,11 @@ struct weft_txsock {
 	u32 head;
 	u32 count;
 	u64 eor;
+	u8 *to;
+	u32 room;
+	u32 fresh;
+	u64 end;
+	u32 ulpdu_len;
 	struct weft_mpa_cursor cursor;
 	u32 running;
 	const u8 *summed_to;
@@ -83,13 +95,24 @@ void weft_txsock_free(struct weft_txsock *tx);
 
 /* All in process context, by the holder of the tx claim. */
 void weft_txsock_refresh(struct weft_txsock *tx);
-int weft_txsock_begin(struct weft_txsock *tx, const void *hdr, u32 hdr_len, u32 payload_len);
+int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
 int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len);
 int weft_txsock_end(struct weft_txsock *tx);
 void weft_txsock_cancel(struct weft_txsock *tx);
-bool weft_txsock_full(const struct weft_txsock *tx);
-bool weft_txsock_empty(const struct weft_txsock *tx);
 int weft_txsock_push(struct weft_txsock *tx, bool more);
+
+/* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
+static inline bool weft_txsock_full(const struct weft_txsock *tx)
+{
+	return tx->pos - tx->pushed >= WEFT_TRAIN_BYTES ||
+	       tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS;
+}
+
+/* Is nothing staged? Context: tx claim. */
+static inline bool weft_txsock_empty(const struct weft_txsock *tx)
+{
+	return tx->head == tx->count;
+}
 
 #endif
