@@ -109,18 +109,18 @@ static void fill_wc(struct ibv_wc *wc, const struct weft_cqe *cqe)
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
+	int pending;
 	int count;
 	int i;
 
 	weft_lock(&cq->lock);
-	count = weft_cq_pending(cq);
-	if (count > num)
-		count = num;
+	pending = weft_cq_pending(cq);
+	count = pending < num ? pending : num;
 	for (i = 0; i < count; i++)
 		fill_wc(&wc[i], weft_queue_entry(&cq->queue, cq->cons++));
 	if (count > 0)
 		weft_ring_publish(&cq->ctl->cons, cq->cons);
-	else
+	if (count == pending)
 		weft_cq_rest(cq);
 	weft_unlock(&cq->lock);
 	if (count <= 0)

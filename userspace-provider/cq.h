@@ -46,7 +46,10 @@ unsigned int weft_cqe_flags(const struct weft_cqe *cqe);
 /* Drop the completions of a QP that the kernel will add no more to. */
 void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
 
-/* Under the lock, when there was nothing to take; then, after it, the flush. */
+/*
+ * Under the lock, when nothing is left to take. If there was nothing in the first
+ * place, the flush follows, after the lock.
+ */
 static inline void weft_cq_rest(struct weft_cq *cq)
 {
 	weft_lazy_rest(&cq->lazy);

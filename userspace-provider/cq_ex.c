@@ -83,6 +83,8 @@ static void end_poll(struct ibv_cq_ex *cqx)
 	struct weft_cq *cq = from_ex(cqx);
 
 	weft_ring_publish(&cq->ctl->cons, cq->cons);
+	if (!weft_cq_pending(cq))
+		weft_cq_rest(cq);
 	weft_unlock(&cq->lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Posts the kernel need not be told of at once. While an application streams, it
- * posts many requests before it finds nothing more to poll; then one kick does
+ * posts many requests between polls that leave nothing behind; then one kick does
  * for all of them. A queue whose posts wait is on the lists of its CQs, and the
  * first of them that is polled in vain kicks it. For an application that never
  * polls the kernel watches the queue (Documentation/abi.md).
@@ -25,7 +25,7 @@ struct weft_lazy_link {
 struct weft_lazy_cq {
 	pthread_spinlock_t lock;	/* the list */
 	struct weft_lazy_link *first;
-	uint32_t rests;			/* times it was polled in vain */
+	uint32_t rests;			/* polls that left nothing in it */
 	bool armed;			/* its application sleeps until an event */
 };
 
@@ -41,7 +41,7 @@ struct weft_lazy {
 void weft_lazy_cq_init(struct weft_lazy_cq *cq);
 void weft_lazy_cq_fini(struct weft_lazy_cq *cq);
 
-/* Polled in vain; under the CQ's lock. */
+/* A poll left nothing to take; under the CQ's lock. */
 static inline void weft_lazy_rest(struct weft_lazy_cq *cq)
 {
 	__atomic_store_n(&cq->rests, cq->rests + 1, __ATOMIC_RELAXED);
