@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # rsockets over every size rstream knows, data verified: 14 GB in some millions
-# of messages. For a guest that runs at native speed.
+# of messages. Takes minutes at native speed, and a multiple of that in an emulated guest.
 . "$(dirname "$0")/lib.sh"
 
 suite stream <<'TOPOLOGY'
