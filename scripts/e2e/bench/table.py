@@ -9,7 +9,7 @@ from demands import ALONE, MISSED, OPEN, REACHED
 HEAD = {"bandwidth": "Bandwidth, polling", "events": "Completion events",
         "msgrate": "Messages per second", "latency": "Latency", "sizes": "Over sizes",
         "qps": "Queue pairs", "costs": "Costs", "connections": "Connections",
-        "machine": "The machine itself"}
+        "vectors": "Completion vectors of a kernel consumer", "machine": "The machine itself"}
 PARTS = ("min", "p50", "avg", "p99", "p99.9")
 
 

@@ -7,6 +7,7 @@ import costs
 import machine
 import perftest
 import tcp
+import vectors
 
 TOOLS = {
     "bw": perftest.bandwidth,
@@ -23,4 +24,5 @@ TOOLS = {
     "crowd-rate": connections.rate,
     "crowd-memory": connections.memory,
     "crc-speed": machine.crc_speed,
+    "vectors": vectors.spread,
 }
