@@ -63,25 +63,29 @@ dropped() { nstat -asz TcpExtPFMemallocDrop | awk '/PFMemallocDrop/ { print $2 }
 
 # hold_the_rest: only so much memory is left for all that follows.
 hold_the_rest() {
-	start 300 "$tmp/left" "$tmp/reclaim" leave "$left"
+	start 500 "$tmp/left" "$tmp/reclaim" leave "$left"
 	holder=$started
 	until_true 60 grep 'are left' "$tmp/left"
 	cat "$tmp/left"
 }
 
+# attach: a target that is only slow, as both are with little memory, is not given up.
+attach() { connect t1 --keep-alive-tmo=60; }
+
 # A process of more than twice the memory that is left, page by page through the disk.
 swapping() {
-	local before drops out rc=0
-	connect t1
+	local before drops out began rc=0
+	attach
 	mkswap "$ns"
 	hold_the_rest
 	swapon "$ns"
-	before=$(stat_of pswpout) drops=$(dropped)
+	before=$(stat_of pswpout) drops=$(dropped) began=$SECONDS
 	limit 400 "$tmp/reclaim" touch $((left + size / 2)) 1 >"$tmp/touched" || rc=$?
 	cat "$tmp/touched"
 	nobody_killed
 	[ "$rc" -eq 0 ] || fail "status $rc"
 	expect 'pages as written' "$tmp/touched" 1
+	echo "after $((SECONDS - began)) s"
 	out=$(($(stat_of pswpout) - before))
 	echo "$out pages were swapped out, $(($(dropped) - drops)) packets dropped"
 	[ "$out" -gt $((size * 48)) ] || fail "hardly anything was swapped"
@@ -95,7 +99,7 @@ swapping() {
 # As many dirty pages as the kernel lets be, all of them of a file system on the disk.
 writeback() {
 	local ratio background drops
-	connect t1
+	attach
 	mkfs.ext4 -q "$ns"
 	mkdir -p "$tmp/mnt"
 	mount "$ns" "$tmp/mnt"

@@ -13,6 +13,7 @@
 #include <linux/bvec.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/sock.h>
@@ -63,6 +64,24 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 }
 
 #endif
+
+/*
+ * For a socket that may take from the reserves, buffers are first asked for without
+ * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
+ * socket locked, for the very I/O it is about to send: so it may not.
+ */
+static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
+{
+	unsigned int noreclaim;
+	int n;
+
+	if (!sock_flag(sk, SOCK_MEMALLOC))
+		return push_pages(sk, vec, count, bytes, more);
+	noreclaim = memalloc_noreclaim_save();
+	n = push_pages(sk, vec, count, bytes, more);
+	memalloc_noreclaim_restore(noreclaim);
+	return n;
+}
 
 /* TCP's current buffer ends here: the next octet starts a segment. */
 static void cut_segment(struct sock *sk)
@@ -152,7 +171,7 @@ int weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 		int n;
 
 		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
-		n = push_pages(sk, &tx->vec[tx->head], runs, bytes, more || !last);
+		n = push(sk, &tx->vec[tx->head], runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;
 		tx->partial = true;

@@ -2,7 +2,7 @@
 /*
  * Takes memory away.
  *
- *	reclaim touch MB ROUNDS	write all of it and check it, in rounds
+ *	reclaim touch MB ROUNDS	write all of it and check it backwards, in rounds
  *	reclaim leave MB	pin memory until no more than that is available; say so;
  *				keep it until killed
  */
@@ -43,7 +43,8 @@ static int touch(size_t pages, int rounds)
 	for (int round = 0; round < rounds; round++) {
 		for (size_t n = 0; n < pages; n++)
 			fill((uint64_t *)(mem + n * PAGE), n * 1000 + round);
-		for (size_t n = 0; n < pages; n++) {
+		/* What is still in memory comes first, so that each page is fetched once. */
+		for (size_t n = pages; n-- > 0;) {
 			fill(due, n * 1000 + round);
 			if (memcmp(mem + n * PAGE, due, PAGE)) {
 				printf("round %d: page %zu is not what was written\n", round, n);
