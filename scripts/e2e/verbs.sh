@@ -42,6 +42,22 @@ polled() {
 	return "$rc"
 }
 
+handovers() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/rx_handovers"; }
+
+# Whatever takes a microsecond to read is read on another CPU.
+elsewhere() {
+	local knob=/sys/class/infiniband/$dev/weft/handover_us rc=0 usual before
+	usual=$(cat "$knob")
+	before=$(handovers)
+	echo 1 >"$knob"
+	(case_ "$1") || rc=$?
+	echo "$usual" >"$knob"
+	sleep 0.1	# the core reads its counters afresh by and by
+	echo "handed over: $(($(handovers) - before)) times"
+	[ "$rc" -eq 0 ] || return "$rc"
+	[ "$(nproc)" -lt 2 ] || [ "$(handovers)" -gt "$before" ] || fail "nothing was handed over"
+}
+
 # KERNEL_CONSUMER is the module that scripts/kernel NAME --consumer builds.
 kernel_consumer() {
 	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
@@ -133,6 +149,10 @@ for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
 	t "streams, polled: $name" polled "$name"
+done
+for name in bulk_both_ways bulk_and_the_end; do
+	t "bulk: $name" case_ "$name"
+	t "bulk, read on another CPU: $name" elsewhere "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls

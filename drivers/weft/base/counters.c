@@ -54,6 +54,7 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_KICKS_WATCH] = "kicks_watch",
 	[WEFT_CTR_TX_WAKEUPS] = "tx_wakeups",
 	[WEFT_CTR_RX_WAKEUPS] = "rx_wakeups",
+	[WEFT_CTR_RX_HANDOVERS] = "rx_handovers",
 	[WEFT_CTR_RX_RETRIES] = "rx_retries",
 	[WEFT_CTR_CQ_EVENTS] = "cq_events",
 	[WEFT_CTR_CQ_OVERFLOWS] = "cq_overflows",

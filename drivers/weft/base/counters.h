@@ -64,6 +64,7 @@ enum weft_counter {
 	WEFT_CTR_KICKS_WATCH,	/* posts nobody announced, found by the watch */
 	WEFT_CTR_TX_WAKEUPS,	/* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS,	/* TCP says that octets have come */
+	WEFT_CTR_RX_HANDOVERS,	/* reading left to another CPU, since it takes long */
 	WEFT_CTR_RX_RETRIES,	/* reading left to a worker: memory, invalidation */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,

@@ -2,18 +2,21 @@
 /*
  * The rx loop. It runs under the socket lock, so the lock is its claim: in the
  * socket's callback as a rule, in a worker when memory was short or octets came
- * before the callbacks. It never sleeps and never sends: what must be sent is
+ * before the callbacks. Only while another CPU reads (engine/away.c) the claim is
+ * that CPU's. It never sleeps and never sends: what must be sent is
  * queued and tx is kicked. Order of checks: RFC 5041, 7.1; RFC 5040, 7.
  */
 #include "engine/rx.h"
 
 #include "base/counters.h"
 #include "base/trace.h"
+#include "engine/away.h"
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
 #include "mem/rights.h"
+#include "net/inbox.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
@@ -230,8 +233,21 @@ static void settle(struct weft_stream *st, struct weft_cq_batch *batch)
 	memset(held, 0, sizeof(*held));
 }
 
-/* Reads all there is. Socket lock held. */
-static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
+static int run(struct weft_stream *st, struct weft_inbox *in)
+{
+	return in ? weft_inbox_read(in, &st->rx.sock) :
+		    weft_rxsock_run_locked(&st->rx.sock, st->sock);
+}
+
+/**
+ * weft_rx_read - read all there is
+ * @st: stream
+ * @in: from this inbox; NULL: from the socket, whose lock the caller holds
+ * @batch: completion queues to notify afterwards
+ *
+ * Context: owner of rx, any up to softirq.
+ */
+void weft_rx_read(struct weft_stream *st, struct weft_inbox *in, struct weft_cq_batch *batch)
 {
 	int err = -EAGAIN;
 
@@ -239,7 +255,7 @@ static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 	st->rx.kick = false;
 	st->rx.bulk = false;
 	if (!st->rx.held.busy)
-		err = weft_rxsock_run_locked(&st->rx.sock, st->sock);
+		err = run(st, in);
 	st->rx.batch = NULL;
 	if (st->rx.kick && st->rx.bulk)
 		weft_stream_kick_atomic(st);
@@ -251,14 +267,24 @@ static void read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 	}
 }
 
-static void readable(void *owner)
+static void read_here(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
+	u32 octets = weft_inbox_waiting(st->sock);
+	u64 start = weft_away_clock(octets);
+
+	weft_rx_read(st, NULL, &batch);
+	weft_away_measured(st, octets, start);
+	weft_cq_batch_fire(&batch);
+}
+
+static void readable(void *owner)
+{
 	struct weft_stream *st = owner;
 
 	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
-	read_locked(st, &batch);
-	weft_cq_batch_fire(&batch);
+	if (weft_away_home(st) && !weft_away_takes_over(st))
+		read_here(st);
 }
 
 static void writable(void *owner)
@@ -269,11 +295,16 @@ static void writable(void *owner)
 	weft_stream_kick_atomic(st);
 }
 
-/*
+/**
+ * weft_rx_judge - see whether the connection has come to its end
+ * @st: stream
+ *
  * A FIN may be told before the octets in front of it were read, so they are
  * read first. A FIN inside an FPDU is a lost connection (RFC 5044, 4.1).
+ *
+ * Context: owner of rx, socket lock held.
  */
-static void judge(struct weft_stream *st)
+void weft_rx_judge(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 
@@ -287,7 +318,8 @@ static void judge(struct weft_stream *st)
 static void changed(void *owner)
 {
 	readable(owner);
-	judge(owner);
+	if (weft_away_home(owner))
+		weft_rx_judge(owner);
 }
 
 const struct weft_sock_events weft_rx_sock_events = {
@@ -316,14 +348,19 @@ static void wait_for_quiet(struct weft_stream *st)
 void weft_rx_poll(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
+	struct weft_rxstock stock = {};
 
 	wait_for_quiet(st);
-	weft_rxsock_restock(&st->rx.sock, st->sock);
+	weft_rxsock_stock_up(&st->rx.sock, &stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
-	settle(st, &batch);
-	read_locked(st, &batch);
-	judge(st);
+	if (weft_away_home(st)) {
+		weft_rxsock_adopt(&st->rx.sock, &stock);
+		settle(st, &batch);
+		weft_rx_read(st, NULL, &batch);
+		weft_rx_judge(st);
+	}
 	weft_sock_unlock(st->sock);
+	weft_rxsock_drop_stock(&stock);
 	weft_cq_batch_fire(&batch);
 }
 
@@ -342,6 +379,7 @@ void weft_rx_stop(struct weft_stream *st)
 		weft_sock_lock(st->sock);
 		weft_rxsock_stop(&st->rx.sock);
 		weft_sock_unlock(st->sock);
+		weft_away_stop(st);
 		cancel_work_sync(&st->rx_work);
 		wait_for_quiet(st);
 		settle(st, &batch);

@@ -54,6 +54,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
+	index->handover = 50;
 	index->busy_poll = weft_poll_default();
 	index->atomics = true;
 	index->harvested = jiffies;
@@ -290,6 +291,7 @@ static void init_works(struct weft_stream *st)
 	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
 	weft_watch_init(st);
 	weft_poll_init(&st->poll);
+	weft_away_init(st);
 	init_completion(&st->down);
 }
 

@@ -32,6 +32,7 @@ struct weft_stream;
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
  * @busy_poll: microseconds for which a worker stays with such a queue, 0: none
+ * @handover: microseconds of reading that are worth another CPU, 0: none are
  *	does; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
@@ -42,6 +43,7 @@ struct weft_stream_index {
 	u8 atomics;
 	u32 watch;
 	u32 busy_poll;
+	u32 handover;
 	unsigned long harvested;
 };
 

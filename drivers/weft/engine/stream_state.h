@@ -15,6 +15,7 @@
 #include <linux/workqueue.h>
 
 #include "base/counters.h"
+#include "engine/away.h"
 #include "engine/op.h"
 #include "engine/poll.h"
 #include "engine/stream.h"
@@ -79,7 +80,7 @@ struct weft_rx_held {
 };
 
 /**
- * struct weft_rx - the receiving direction; protected by the socket lock
+ * struct weft_rx - the receiving direction; the socket lock's, or @away's
  * @sock: deframer
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
@@ -163,6 +164,7 @@ struct weft_stream {
 
 	struct weft_tx tx;
 	struct weft_rx rx;
+	struct weft_away away;
 
 	struct weft_watch watch;
 	struct weft_poll poll;

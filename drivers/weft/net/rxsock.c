@@ -379,14 +379,52 @@ static u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 ava
 	return n ?: gather(rx, skb, offset, avail);
 }
 
-static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+/**
+ * weft_rxsock_begin - start a run
+ * @rx: the reader, owned by the caller
+ *
+ * A run is this, weft_rxsock_take() for each buffer in order, and weft_rxsock_end().
+ */
+void weft_rxsock_begin(struct weft_rxsock *rx)
 {
-	struct weft_rxsock *rx = desc->arg.data;
+	rx->starved = false;
+}
+
+/**
+ * weft_rxsock_take - hand over every FPDU that is in a buffer
+ * @rx: the reader, in a run
+ * @skb: the buffer
+ * @offset: of the first octet not read yet
+ * @len: octets from there
+ *
+ * Return: octets read. Less than @len: the run is over.
+ */
+u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
+{
 	u32 taken = 0;
 
-	while (taken < len && !rx->discard && !rx->starved)
+	while (taken < len && !READ_ONCE(rx->discard) && !rx->starved)
 		taken += take(rx, skb, offset + taken, len - taken);
 	return rx->discard ? len : taken;
+}
+
+/**
+ * weft_rxsock_end - end a run
+ * @rx: the reader
+ * @ret: what the run came to
+ *
+ * Return: @ret, or -EAGAIN when memory ran out: see weft_rxsock_stock_up().
+ */
+int weft_rxsock_end(struct weft_rxsock *rx, int ret)
+{
+	if (rx->gather.stocked && !rx->gather.open)
+		drop_gathered(&rx->gather);
+	return rx->starved ? -EAGAIN : ret;
+}
+
+static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	return weft_rxsock_take(desc->arg.data, skb, offset, len);
 }
 
 /**
@@ -396,63 +434,60 @@ static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offs
  *
  * Context: a callback of @s, or any other holder of the socket lock; does not
  * sleep. Opens the receive window for what was read. Return: octets read, 0 when
- * there were none, -EAGAIN when memory ran out: call weft_rxsock_restock() then.
+ * there were none, or -EAGAIN as weft_rxsock_end().
  */
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
 	struct sock *sk = s->sock->sk;
-	int ret;
 
 	sock_owned_by_me(sk);
-	rx->starved = false;
-	ret = tcp_read_sock(sk, &desc, actor);
-	if (rx->gather.stocked && !rx->gather.open)
-		drop_gathered(&rx->gather);
-	return rx->starved ? -EAGAIN : ret;
+	weft_rxsock_begin(rx);
+	return weft_rxsock_end(rx, tcp_read_sock(sk, &desc, actor));
 }
 
-/* Pages for the longest ULPDU, as many as are to be had. */
-static void stock_up(struct page **spare, gfp_t gfp)
+/**
+ * weft_rxsock_stock_up - get the memory that a starved run was missing
+ * @rx: the reader; nothing is done if it is not starved
+ * @stock: empty; gets pages for the longest ULPDU, as many as are to be had
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp allows.
+ */
+void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *stock, gfp_t gfp)
 {
 	u32 i;
 
+	if (!READ_ONCE(rx->starved))
+		return;
 	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		spare[i] = alloc_page(gfp | __GFP_NOWARN);
-		if (!spare[i])
+		stock->page[i] = alloc_page(gfp | __GFP_NOWARN);
+		if (!stock->page[i])
 			return;
 	}
 }
 
-static void adopt(struct weft_rxsock *rx, struct page **spare)
+/**
+ * weft_rxsock_adopt - give it to the reader
+ * @rx: the reader, owned by the caller
+ * @stock: from weft_rxsock_stock_up(); keeps what is not needed
+ */
+void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxstock *stock)
 {
 	u32 i;
 
+	if (!stock->page[0])
+		return;
 	for (i = 0; i < WEFT_RX_PAGES; i++)
 		if (!rx->gather.page[i])
-			swap(rx->gather.page[i], spare[i]);
+			swap(rx->gather.page[i], stock->page[i]);
 	rx->gather.stocked = true;
 }
 
-/**
- * weft_rxsock_restock - bring the memory that a starved run was missing
- * @rx: the reader
- * @s: its socket
- *
- * Context: process, without the socket lock; takes it. Does nothing for a reader
- * that is not starved.
- */
-void weft_rxsock_restock(struct weft_rxsock *rx, struct weft_sock *s)
+/* Free what was not adopted. Context: any. */
+void weft_rxsock_drop_stock(struct weft_rxstock *stock)
 {
-	struct page *spare[WEFT_RX_PAGES] = {};
-
-	if (!READ_ONCE(rx->starved))
-		return;
-	stock_up(spare, weft_sock_allocation(s));
-	weft_sock_lock(s);
-	adopt(rx, spare);
-	weft_sock_unlock(s);
-	drop_pages(spare);
+	drop_pages(stock->page);
 }
 
 /**
@@ -470,9 +505,9 @@ void weft_rxsock_pause(struct weft_rxsock *rx)
  * weft_rxsock_stop - hand nothing over any more
  * @rx: the reader
  *
- * Context: socket lock held.
+ * Context: socket lock held; a run may be under way without it.
  */
 void weft_rxsock_stop(struct weft_rxsock *rx)
 {
-	rx->discard = true;
+	WRITE_ONCE(rx->discard, true);
 }

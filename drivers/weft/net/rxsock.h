@@ -14,6 +14,7 @@
 #include "proto/mpa_frame.h"
 
 struct page;
+struct sk_buff;
 struct weft_counters;
 struct weft_sock;
 
@@ -22,7 +23,7 @@ struct weft_sock;
  * @ulpdu: a whole ULPDU; anything but WEFT_FAULT_NONE stops the reader for good
  * @fault: framing is lost (CRC, marker); called once, then the reader discards
  *
- * Both run under the socket lock and must not sleep.
+ * Neither may sleep: they run under the socket lock, or in a softirq.
  */
 struct weft_rxsock_events {
 	enum weft_fault (*ulpdu)(void *owner, const struct weft_ulpdu *u);
@@ -54,14 +55,20 @@ struct weft_rxgather {
 	struct page *page[WEFT_RX_PAGES];
 };
 
+/* Pages for a reader that found none. */
+struct weft_rxstock {
+	struct page *page[WEFT_RX_PAGES];
+};
+
 /**
  * struct weft_rxsock - reader of one stream
  * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, everything further is dropped silently
- * @starved: no memory to gather; weft_rxsock_restock() helps
+ * @starved: no memory to gather; weft_rxsock_stock_up() helps
  * @pos: stream position of the next FPDU, for markers
  *
- * Everything is protected by the socket lock.
+ * Everything is protected by the socket lock, or belongs to whoever reads the
+ * socket's inbox (net/inbox.h) while that is out.
  */
 struct weft_rxsock {
 	const struct weft_rxsock_events *events;
@@ -81,13 +88,19 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 		      struct weft_counters *counters);
 void weft_rxsock_free(struct weft_rxsock *rx);
 
+/* Context: owner of the reader; the events run inside. */
+void weft_rxsock_begin(struct weft_rxsock *rx);
+u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len);
+int weft_rxsock_end(struct weft_rxsock *rx, int ret);
+
 /* Context: socket lock held; the events run inside. */
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
 
-/* Context: process. */
-void weft_rxsock_restock(struct weft_rxsock *rx, struct weft_sock *s);
+void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *stock, gfp_t gfp);
+void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxstock *stock);
+void weft_rxsock_drop_stock(struct weft_rxstock *stock);
 
 /* Between two FPDUs? Context: socket lock held. */
 static inline bool weft_rxsock_idle(const struct weft_rxsock *rx)

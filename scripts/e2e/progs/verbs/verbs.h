@@ -42,7 +42,7 @@ struct test_case {
 	}
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
-	queue_cases[], limit_cases[], stream_cases[];
+	queue_cases[], limit_cases[], stream_cases[], bulk_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What waits to be read is taken out of the socket and read by a softirq of another
+ * CPU, without the socket lock: the sender's CPU may go on to queue more behind it.
+ * Short work stays where it is, since calling a CPU takes time too; which it is,
+ * is measured.
+ *
+ * A softirq, since the other CPU as a rule runs a process that polls for just what
+ * is being read, and would let a worker wait. After a while it stands in line
+ * again, so that others are served and the kernel may move it to ksoftirqd.
+ */
+#include "engine/away.h"
+
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+#include "base/counters.h"
+#include "engine/rx.h"
+#include "engine/stream_state.h"
+#include "net/tcpsock.h"
+#include "ring/cq.h"
+
+#define MEASURE_FROM	16384U	/* octets that tell something about the pace */
+#define NEIGHBOURS	8U	/* CPUs among which streams are spread */
+#define TURN_NS		(2 * NSEC_PER_MSEC)	/* as long as softirqs go on in a row */
+
+static u8 state_of(const struct weft_stream *st)
+{
+	return smp_load_acquire(&st->away.state);
+}
+
+/* What the next owner looks at comes first. */
+static void set_state(struct weft_stream *st, enum weft_away_state state)
+{
+	smp_store_release(&st->away.state, state);
+}
+
+/**
+ * weft_away_clock - start to measure
+ * @octets: to be read
+ *
+ * Context: any. Return: for weft_away_measured(); 0 if it is not worth it.
+ */
+u64 weft_away_clock(u32 octets)
+{
+	return octets >= MEASURE_FROM ? ktime_get_ns() : 0;
+}
+
+/**
+ * weft_away_measured - learn how long reading takes
+ * @st: stream
+ * @octets: that were read
+ * @since: from weft_away_clock()
+ *
+ * Context: owner of rx.
+ */
+void weft_away_measured(struct weft_stream *st, u32 octets, u64 since)
+{
+	u64 took;
+
+	if (!since || octets < MEASURE_FROM)
+		return;
+	took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
+	st->away.pace = (3 * st->away.pace + (u32)(took / (octets / 1024))) / 4;
+}
+
+static bool takes_long(const struct weft_stream *st)
+{
+	u64 limit = (u64)READ_ONCE(st->index->handover) * NSEC_PER_USEC;
+
+	return limit && (u64)weft_inbox_waiting(st->sock) * st->away.pace / 1024 > limit;
+}
+
+static bool can_go(const struct weft_stream *st)
+{
+	return num_online_cpus() > 1 && !weft_inbox_barred(st->sock) && !st->rx.held.busy &&
+	       !st->rx.sock.discard;
+}
+
+/* Another CPU than this one; streams of one sender have different ones. */
+static int other_cpu(const struct weft_stream *st)
+{
+	u32 steps = 1 + st->qpn % min(num_online_cpus() - 1, NEIGHBOURS);
+	int cpu = smp_processor_id();
+
+	while (steps--) {
+		cpu = cpumask_next(cpu, cpu_online_mask);
+		if (cpu >= nr_cpu_ids)
+			cpu = cpumask_first(cpu_online_mask);
+	}
+	return cpu;
+}
+
+/**
+ * weft_away_takes_over - shall another CPU read?
+ * @st: stream whose rx is at home
+ *
+ * Context: a callback, socket lock held. Return: true if it does: then rx is not the
+ * caller's any more.
+ */
+bool weft_away_takes_over(struct weft_stream *st)
+{
+	struct weft_away *away = &st->away;
+
+	if (!takes_long(st) || !can_go(st) || !weft_inbox_take(&away->inbox, st->sock))
+		return false;
+	set_state(st, WEFT_AWAY_OUT);
+	if (!smp_call_function_single_async(other_cpu(st), &away->csd)) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_HANDOVERS);
+		return true;
+	}
+	set_state(st, WEFT_AWAY_HOME); /* it has gone offline */
+	weft_inbox_give_back(&away->inbox, st->sock);
+	return false;
+}
+
+/* From the interrupt: the softirq follows at once. */
+static void arrive(void *data)
+{
+	struct weft_stream *st = data;
+
+	tasklet_hi_schedule(&st->away.task);
+}
+
+static void read_inbox(struct weft_stream *st)
+{
+	struct weft_inbox *in = &st->away.inbox;
+	struct weft_cq_batch batch = {};
+	u64 start = ktime_get_ns();
+
+	weft_rx_read(st, in, &batch);
+	weft_away_measured(st, in->done, start);
+	weft_cq_batch_fire(&batch);
+}
+
+/* The lock is a process's: whoever has it next goes on, the worker if nobody does. */
+static void park(struct weft_stream *st)
+{
+	set_state(st, WEFT_AWAY_PARKED);
+	queue_work(weft_stream_wq, &st->rx_work);
+}
+
+/* Nothing to read, or not for us: a lack of memory, an end, urgent data. */
+static void come_home(struct weft_stream *st)
+{
+	set_state(st, WEFT_AWAY_HOME);
+	weft_rx_judge(st);
+	if (weft_inbox_waiting(st->sock))
+		queue_work(weft_stream_wq, &st->rx_work);
+}
+
+/* Gives back what was read and takes what has come. Return: false if rx is not ours. */
+static bool exchange(struct weft_stream *st)
+{
+	struct weft_inbox *in = &st->away.inbox;
+	bool more;
+
+	if (!weft_inbox_trylock(st->sock)) {
+		park(st);
+		return false;
+	}
+	weft_inbox_give_back(in, st->sock);
+	more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
+	if (!more)
+		come_home(st);
+	weft_inbox_unlock(st->sock);
+	return more;
+}
+
+static void run(struct tasklet_struct *task)
+{
+	struct weft_away *away = from_tasklet(away, task, task);
+	struct weft_stream *st = container_of(away, struct weft_stream, away);
+	u64 start = ktime_get_ns();
+
+	do {
+		read_inbox(st);
+		if (!exchange(st))
+			return;
+	} while (ktime_get_ns() - start < TURN_NS);
+	tasklet_hi_schedule(task);
+}
+
+/**
+ * weft_away_home - does rx belong to the caller?
+ * @st: stream
+ *
+ * Context: socket lock held. Return: false while another CPU reads; it will look
+ * at the socket once more before it goes.
+ */
+bool weft_away_home(struct weft_stream *st)
+{
+	u8 state = state_of(st);
+
+	if (state == WEFT_AWAY_PARKED) {
+		weft_inbox_give_back(&st->away.inbox, st->sock);
+		set_state(st, WEFT_AWAY_HOME);
+	}
+	return state != WEFT_AWAY_OUT;
+}
+
+/**
+ * weft_away_stop - have rx at home for good
+ * @st: stream with a socket
+ *
+ * Context: process, without the socket lock; the reader has been told to stop.
+ */
+void weft_away_stop(struct weft_stream *st)
+{
+	bool home;
+
+	for (;;) {
+		weft_sock_lock(st->sock);
+		home = weft_away_home(st);
+		weft_sock_unlock(st->sock);
+		if (home)
+			break;
+		usleep_range(20, 100);
+	}
+	tasklet_kill(&st->away.task);
+}
+
+void weft_away_init(struct weft_stream *st)
+{
+	struct weft_away *away = &st->away;
+
+	weft_inbox_init(&away->inbox);
+	INIT_CSD(&away->csd, arrive, st);
+	tasklet_setup(&away->task, run);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Buffers are taken off the head of the receive queue and put back there, in
+ * order; what arrives meanwhile queues up at its tail. Nothing is told to TCP
+ * until they are back: then as many octets are consumed as were read, the usual
+ * way, so that FINs, the window and the memory are TCP's own business.
+ */
+#include "net/inbox.h"
+
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "net/rxsock.h"
+#include "net/tcpsock.h"
+
+/**
+ * weft_inbox_init - an empty inbox
+ * @in: what to fill in
+ *
+ * Context: any.
+ */
+void weft_inbox_init(struct weft_inbox *in)
+{
+	__skb_queue_head_init(&in->skbs);
+	in->done = 0;
+}
+
+/**
+ * weft_inbox_trylock - take the socket lock where sleeping is not allowed
+ * @s: the socket
+ *
+ * Context: softirq, not from a callback; keep it short, other CPUs may spin.
+ * Return: false while a process has the lock.
+ */
+bool weft_inbox_trylock(struct weft_sock *s)
+{
+	struct sock *sk = s->sock->sk;
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		return true;
+	bh_unlock_sock(sk);
+	return false;
+}
+
+/**
+ * weft_inbox_unlock - undo weft_inbox_trylock()
+ * @s: the socket
+ */
+void weft_inbox_unlock(struct weft_sock *s)
+{
+	bh_unlock_sock(s->sock->sk);
+}
+
+/**
+ * weft_inbox_barred - is a process behind the lock that the caller holds?
+ * @s: the socket
+ *
+ * Context: socket lock held. Return: false if it is a softirq.
+ */
+bool weft_inbox_barred(const struct weft_sock *s)
+{
+	return sock_owned_by_user_nocheck(s->sock->sk);
+}
+
+/**
+ * weft_inbox_waiting - what there is to read
+ * @s: the socket
+ *
+ * Context: socket lock held. Return: octets.
+ */
+u32 weft_inbox_waiting(const struct weft_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
+
+	return tp->rcv_nxt - tp->copied_seq;
+}
+
+/**
+ * weft_inbox_take - borrow all that is there to be read
+ * @in: empty
+ * @s: from its receive queue
+ *
+ * Urgent data is left to TCP's own reading, which knows what to do about it.
+ *
+ * Context: socket lock held, by a callback or weft_inbox_trylock(). Nobody
+ * reads the socket until weft_inbox_give_back(). Return: false if there is nothing.
+ */
+bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s)
+{
+	struct sock *sk = s->sock->sk;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	sock_owned_by_me(sk);
+	if (skb_queue_empty(&sk->sk_receive_queue) || tp->urg_data)
+		return false;
+	skb_queue_splice_init(&sk->sk_receive_queue, &in->skbs);
+	in->seq = tp->copied_seq;
+	in->done = 0;
+	return true;
+}
+
+/* Where in @skb the next octet stands; at or behind its end if it has none. */
+static u32 offset_in(const struct weft_inbox *in, const struct sk_buff *skb)
+{
+	u32 offset = in->seq + in->done - TCP_SKB_CB(skb)->seq;
+
+	return TCP_SKB_CB(skb)->tcp_flags & TCPHDR_SYN ? offset - 1 : offset;
+}
+
+/**
+ * weft_inbox_read - hand over every FPDU that is in the inbox
+ * @in: filled by weft_inbox_take()
+ * @rx: the reader of its socket
+ *
+ * Context: any up to softirq, without the socket lock. Return: octets read, or
+ * -EAGAIN as weft_rxsock_run_locked(); what was not read goes back unread.
+ */
+int weft_inbox_read(struct weft_inbox *in, struct weft_rxsock *rx)
+{
+	struct sk_buff *skb;
+
+	weft_rxsock_begin(rx);
+	skb_queue_walk(&in->skbs, skb) {
+		u32 offset = offset_in(in, skb);
+		u32 taken;
+
+		if (offset >= skb->len)
+			continue;
+		taken = weft_rxsock_take(rx, skb, offset, skb->len - offset);
+		in->done += taken;
+		if (taken < skb->len - offset)
+			break;
+	}
+	return weft_rxsock_end(rx, in->done);
+}
+
+/* What was read already is only passed over. */
+static int pass(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+{
+	u32 n = min_t(size_t, len, desc->count);
+
+	desc->count -= n;
+	return n;
+}
+
+/**
+ * weft_inbox_give_back - return the buffers and consume what was read of them
+ * @in: filled by weft_inbox_take(), or empty
+ * @s: to its receive queue
+ *
+ * Opens the receive window. Context: socket lock held.
+ */
+void weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s)
+{
+	read_descriptor_t desc = {};
+	struct sock *sk = s->sock->sk;
+
+	sock_owned_by_me(sk);
+	if (skb_queue_empty(&in->skbs))
+		return;
+	skb_queue_splice_init(&in->skbs, &sk->sk_receive_queue);
+	desc.count = in->seq + in->done - tcp_sk(sk)->copied_seq;
+	if (desc.count)
+		tcp_read_sock(sk, &desc, pass);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Socket buffers borrowed from a receive queue, to be read without the socket
+ * lock. TCP goes on to believe that they are unread, so they fill the window.
+ */
+#ifndef WEFT_NET_INBOX_H
+#define WEFT_NET_INBOX_H
+
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+struct weft_rxsock;
+struct weft_sock;
+
+/**
+ * struct weft_inbox - what was borrowed
+ * @skbs: the buffers
+ * @seq: TCP's number of the first octet not read when they were taken
+ * @done: octets read since
+ *
+ * One owner. Buffers that were taken must be given back before the socket is closed.
+ */
+struct weft_inbox {
+	struct sk_buff_head skbs;
+	u32 seq;
+	u32 done;
+};
+
+void weft_inbox_init(struct weft_inbox *in);
+
+/* Context: softirq. */
+bool weft_inbox_trylock(struct weft_sock *s);
+void weft_inbox_unlock(struct weft_sock *s);
+
+/* Context: socket lock held. */
+bool weft_inbox_barred(const struct weft_sock *s);
+u32 weft_inbox_waiting(const struct weft_sock *s);
+bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s);
+void weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s);
+
+/* Context: any; whoever owns the reader owns the inbox. */
+int weft_inbox_read(struct weft_inbox *in, struct weft_rxsock *rx);
+
+#endif
