@@ -365,6 +365,7 @@ void weft_stream_put(struct weft_stream *st)
  */
 void weft_stream_destroy(struct weft_stream *st)
 {
+	weft_tx_settle(st);
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 	wait_for_completion(&st->down);
 	xa_erase(&st->index->xa, st->qpn);

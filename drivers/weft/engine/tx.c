@@ -634,6 +634,23 @@ void weft_tx_claim_wait(struct weft_stream *st)
 }
 
 /**
+ * weft_tx_settle - send what is posted by now, as far as TCP takes it
+ * @st: stream about to be aborted
+ *
+ * A kick may have been left to a worker, or not been needed since one is looking;
+ * that worker may come too late. Context: process, may sleep.
+ */
+void weft_tx_settle(struct weft_stream *st)
+{
+	if (!weft_sendq_waiting(st->cfg.sq))
+		return;
+	weft_tx_mark(st);	/* a worker that stays with the queue goes */
+	weft_tx_claim_wait(st);
+	turn(st);
+	weft_tx_unclaim(st);
+}
+
+/**
  * weft_tx_response_in - a response has freed a credit
  * @st: stream, socket lock held
  *

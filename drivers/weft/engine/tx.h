@@ -16,6 +16,7 @@ void weft_tx_claim_wait(struct weft_stream *st);
 bool weft_tx_try_claim(struct weft_stream *st);
 void weft_tx_unclaim(struct weft_stream *st);
 bool weft_tx_rest(struct weft_stream *st);
+void weft_tx_settle(struct weft_stream *st);
 void weft_tx_flush(struct weft_stream *st);
 
 #endif
