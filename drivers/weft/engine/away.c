@@ -29,13 +29,13 @@
 
 static u8 state_of(const struct weft_stream *st)
 {
-	return smp_load_acquire(&st->away.state);
+	return smp_load_acquire(&st->away.state); /* pairs with set_state() */
 }
 
 /* What the next owner looks at comes first. */
 static void set_state(struct weft_stream *st, enum weft_away_state state)
 {
-	smp_store_release(&st->away.state, state);
+	smp_store_release(&st->away.state, state); /* pairs with state_of() */
 }
 
 /**
@@ -152,22 +152,32 @@ static void come_home(struct weft_stream *st)
 		queue_work(weft_stream_wq, &st->rx_work);
 }
 
-/* Gives back what was read and takes what has come. Return: false if rx is not ours. */
+struct exchange {
+	struct weft_stream *st;
+	bool more;
+};
+
+/* Gives back what was read and takes what has come. Socket lock held. */
+static void exchange_locked(void *arg)
+{
+	struct exchange *x = arg;
+	struct weft_stream *st = x->st;
+	struct weft_inbox *in = &st->away.inbox;
+
+	weft_inbox_give_back(in, st->sock);
+	x->more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
+	if (!x->more)
+		come_home(st);
+}
+
+/* Return: false if rx is not ours any more. */
 static bool exchange(struct weft_stream *st)
 {
-	struct weft_inbox *in = &st->away.inbox;
-	bool more;
+	struct exchange x = { .st = st };
 
-	if (!weft_inbox_trylock(st->sock)) {
+	if (!weft_inbox_with_lock(st->sock, exchange_locked, &x))
 		park(st);
-		return false;
-	}
-	weft_inbox_give_back(in, st->sock);
-	more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
-	if (!more)
-		come_home(st);
-	weft_inbox_unlock(st->sock);
-	return more;
+	return x.more;
 }
 
 static void run(struct tasklet_struct *task)

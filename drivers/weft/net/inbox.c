@@ -26,30 +26,25 @@ void weft_inbox_init(struct weft_inbox *in)
 }
 
 /**
- * weft_inbox_trylock - take the socket lock where sleeping is not allowed
+ * weft_inbox_with_lock - do something with the socket lock where nobody may sleep
  * @s: the socket
+ * @act: what to do; other CPUs may spin meanwhile
+ * @arg: handed to @act
  *
- * Context: softirq, not from a callback; keep it short, other CPUs may spin.
- * Return: false while a process has the lock.
+ * Context: softirq, not from a callback. Return: false while a process has the lock:
+ * then @act was not called.
  */
-bool weft_inbox_trylock(struct weft_sock *s)
+bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg)
 {
 	struct sock *sk = s->sock->sk;
+	bool ours;
 
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
-		return true;
+	ours = !sock_owned_by_user(sk);
+	if (ours)
+		act(arg);
 	bh_unlock_sock(sk);
-	return false;
-}
-
-/**
- * weft_inbox_unlock - undo weft_inbox_trylock()
- * @s: the socket
- */
-void weft_inbox_unlock(struct weft_sock *s)
-{
-	bh_unlock_sock(s->sock->sk);
+	return ours;
 }
 
 /**
@@ -83,7 +78,7 @@ u32 weft_inbox_waiting(const struct weft_sock *s)
  *
  * Urgent data is left to TCP's own reading, which knows what to do about it.
  *
- * Context: socket lock held, by a callback or weft_inbox_trylock(). Nobody
+ * Context: socket lock held, by a callback or weft_inbox_with_lock(). Nobody
  * reads the socket until weft_inbox_give_back(). Return: false if there is nothing.
  */
 bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s)

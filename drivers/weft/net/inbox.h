@@ -29,8 +29,7 @@ struct weft_inbox {
 void weft_inbox_init(struct weft_inbox *in);
 
 /* Context: softirq. */
-bool weft_inbox_trylock(struct weft_sock *s);
-void weft_inbox_unlock(struct weft_sock *s);
+bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg);
 
 /* Context: socket lock held. */
 bool weft_inbox_barred(const struct weft_sock *s);

@@ -82,7 +82,8 @@ static void bulk_both_ways(void)
 		CHECK(!recv_sge(&c, 1, sge(c.own, 0, 8)) && !recv_sge(&s, 1, sge(s.own, 0, 8)));
 		post_all(&a, IBV_WR_RDMA_WRITE, a.out_mr, b.in_mr);
 		post_all(&b, IBV_WR_RDMA_WRITE, b.out_mr, a.in_mr);
-		CHECK(!send_sge(&c, 2, sge(c.own, 8, 8), 0) && !send_sge(&s, 2, sge(s.own, 8, 8), 0));
+		CHECK(!send_sge(&c, 2, sge(c.own, 8, 8), 0) &&
+		      !send_sge(&s, 2, sge(s.own, 8, 8), 0));
 		expect(c.id->recv_cq, 1, IBV_WC_SUCCESS);
 		CHECK(!memcmp(a.in, b.out, BULK));
 		expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
