@@ -23,7 +23,7 @@
 #include "net/tcpsock.h"
 #include "ring/cq.h"
 
-#define MEASURE_FROM	16384U	/* octets that tell something about the pace */
+#define BULK		16384U	/* octets that tell something about the pace, or are worth a call */
 #define NEIGHBOURS	8U	/* CPUs among which streams are spread */
 #define TURN_NS		(2 * NSEC_PER_MSEC)	/* as long as softirqs go on in a row */
 
@@ -46,7 +46,7 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
  */
 u64 weft_away_clock(u32 octets)
 {
-	return octets >= MEASURE_FROM ? ktime_get_ns() : 0;
+	return octets >= BULK ? ktime_get_ns() : 0;
 }
 
 /**
@@ -61,7 +61,7 @@ void weft_away_measured(struct weft_stream *st, u32 octets, u64 since)
 {
 	u64 took;
 
-	if (!since || octets < MEASURE_FROM)
+	if (!since || octets < BULK)
 		return;
 	took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
 	st->away.pace = (3 * st->away.pace + (u32)(took / (octets / 1024))) / 4;
@@ -70,8 +70,9 @@ void weft_away_measured(struct weft_stream *st, u32 octets, u64 since)
 static bool takes_long(const struct weft_stream *st)
 {
 	u64 limit = (u64)READ_ONCE(st->index->handover) * NSEC_PER_USEC;
+	u32 octets = weft_inbox_waiting(st->sock);
 
-	return limit && (u64)weft_inbox_waiting(st->sock) * st->away.pace / 1024 > limit;
+	return limit && octets >= BULK && (u64)octets * st->away.pace / 1024 > limit;
 }
 
 static bool can_go(const struct weft_stream *st)
