@@ -143,7 +143,8 @@ after_test() {
 	new_splats
 }
 
-splat='BUG:|kernel BUG|WARNING:|Oops|general protection|Unable to handle|blocked for more'
+# A process's own fault is no complaint: "traps: NAME[PID] general protection fault ip:".
+splat='BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle|blocked for more'
 splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic'
 splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
 splat+='|unregister_netdevice: waiting|bad page state'

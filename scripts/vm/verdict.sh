@@ -4,7 +4,8 @@
 # Sourced after say.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
-weft_splat='BUG:|kernel BUG at|WARNING: |Oops|Kernel panic|general protection'
+# A process's own fault is none: "traps: NAME[PID] general protection fault ip:".
+weft_splat='BUG:|kernel BUG at|WARNING: |Oops|Kernel panic|general protection fault[:,]'
 weft_splat+='|[Uu]nable to handle|INFO: task .* blocked|rcu.*(detected|self-detected) stall'
 weft_splat+='|soft lockup|hard LOCKUP|UBSAN|KASAN|KCSAN|refcount_t|sleeping function called'
 weft_splat+='|scheduling while atomic|possible (recursive|circular) locking|possible deadlock'

@@ -24,7 +24,8 @@ import harness  # noqa: E402
 GROUPS = ("start", "initiator", "ends", "terms", "mpa", "sizes", "ddp", "rdmap", "requester",
           "midway", "ext", "verbs")
 SPLAT = re.compile(
-    r"BUG:|kernel BUG|WARNING:|Oops|general protection|Unable to handle|blocked for more|stall"
+    r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
+    r"|blocked for more|stall"
     r"|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic"
     r"|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption")
 
