@@ -32,8 +32,9 @@ struct weft_stream;
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
  * @busy_poll: microseconds for which a worker stays with such a queue, 0: none
- * @handover: microseconds of reading that are worth another CPU, 0: none are
  *	does; may be changed at any time
+ * @handover: microseconds of reading that are worth another CPU, 0: none are; may
+ *	be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
