@@ -245,8 +245,10 @@ limit() { timeout --foreground -k 2 "$(($1 * slow))" "${@:2}"; }
 
 # start SECONDS FILE COMMAND...: the same in the background, its output in FILE,
 # its process id in $started. (A function call in the background would put a
-# shell between us and the program.)
+# shell between us and the program. The file is emptied here: what the last one said
+# must not be taken for this one.)
 start() {
+	: >"$2"
 	timeout --foreground -k 2 "$(($1 * slow))" "${@:3}" >"$2" 2>&1 &
 	started=$!
 }

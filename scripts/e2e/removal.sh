@@ -64,12 +64,29 @@ stopped_program() {
 	ended 1
 }
 
-killed_meanwhile() {
+# died: the program was killed; one that had heard of it before has ended in order.
+died() {
+	local rc=0
+	wait "${users[1]}" || rc=$?
+	cat "$tmp/user.1"
+	case $rc in 137 | "${1:-137}") ;; *) fail "the program ended with status $rc" ;; esac
+}
+
+killed_before() {
 	user 1
-	rdma link delete "$dev" &
-	local deleting=$!
 	pkill -KILL -P "${users[1]}"
+	limit 20 rdma link delete "$dev"
+	died
+}
+
+killed_meanwhile() {
+	local deleting
+	user 1
+	start 20 "$tmp/deleting" rdma link delete "$dev"
+	deleting=$started
+	pkill -KILL -P "${users[1]}" || true
 	wait "$deleting"
+	died 0
 }
 
 topology_dummy
@@ -77,6 +94,7 @@ compile removed >/dev/null
 t "rdma link delete under a program that writes and waits" removed_by rdma link delete "$dev"
 t "the netdev is deleted under it" removed_by ip link delete wd0
 t "a stopped program learns of it when it goes on" stopped_program
+t "the program has just been killed" killed_before
 t "the program is killed at the same time" killed_meanwhile
 [ "$driver" != weft ] || t "rmmod under the same program" module_removed
 finish
