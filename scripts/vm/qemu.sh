@@ -112,8 +112,10 @@ qemu_boot() {
 		_lan "${2:-}"
 	)
 	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
-	# On a busy machine an emulated CPU may not run for seconds.
-	append+=" nokaslr watchdog_thresh=60 tsc=reliable rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0"
+	append+=" nokaslr tsc=reliable net.ifnames=0"
+	# On a busy machine an emulated CPU may not run for seconds. One that is stuck for
+	# minutes is so for good.
+	append+=" watchdog_thresh=60 softlockup_panic=1 rcupdate.rcu_cpu_stall_timeout=120"
 	: >"$run/console.log"
 	# The port counts as connected only while stdin has not ended.
 	mkfifo "$run/stdin"
