@@ -32,6 +32,7 @@ static u32 index_of(u32 stag)
 void weft_stag_table_init(struct weft_stag_table *t)
 {
 	xa_init_flags(&t->xa, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	memset(t->recent, 0, sizeof(t->recent));
 }
 
 /**
@@ -44,6 +45,33 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
 {
 	WARN_ON_ONCE(!xa_empty(&t->xa));
 	xa_destroy(&t->xa);
+}
+
+static struct weft_mem_region __rcu **recent_slot(struct weft_stag_table *t, u32 index)
+{
+	return &t->recent[index % WEFT_STAG_RECENT];
+}
+
+/*
+ * Only the owner enters a region and only the owner takes it out, before it goes
+ * from the table: a slot never holds what RCU may be about to free.
+ */
+static void enter_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
+{
+	rcu_assign_pointer(*recent_slot(t, mr->index), mr);
+}
+
+static void leave_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
+{
+	cmpxchg(recent_slot(t, mr->index), RCU_INITIALIZER(mr), NULL);
+}
+
+/* In an RCU read section. */
+static struct weft_mem_region *look_up(struct weft_stag_table *t, u32 index)
+{
+	struct weft_mem_region *mr = rcu_dereference(*recent_slot(t, index));
+
+	return mr && mr->index == index ? mr : xa_load(&t->xa, index);
 }
 
 /*
@@ -91,7 +119,9 @@ struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_sta
 		kfree(mr);
 		return ERR_PTR(ret);
 	}
+	mr->index = index;
 	WRITE_ONCE(mr->grant.stag, index << KEY_BITS | (u8)get_random_u32());
+	enter_recent(t, mr);
 	return mr;
 }
 
@@ -186,7 +216,7 @@ struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 	struct weft_mem_region *mr;
 
 	rcu_read_lock();
-	mr = xa_load(&t->xa, index_of(stag));
+	mr = look_up(t, index_of(stag));
 	if (mr && !refcount_inc_not_zero(&mr->pins))
 		mr = NULL;
 	rcu_read_unlock();
@@ -312,7 +342,8 @@ int weft_stag_revoke(struct weft_mem_region *mr, bool for_good)
  */
 void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	xa_erase(&t->xa, index_of(mr->grant.stag));
+	leave_recent(t, mr);
+	xa_erase(&t->xa, mr->index);
 	weft_stag_put(mr);
 }
 

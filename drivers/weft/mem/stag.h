@@ -14,12 +14,17 @@
 
 struct weft_backing;
 
+#define WEFT_STAG_RECENT 256
+
 /**
  * struct weft_stag_table - all STags of a device
  * @xa: index to struct weft_mem_region; read under RCU, written under its own lock
+ * @recent: what was made last of those whose index ends alike; spares most
+ *	accesses the walk through @xa. Read under RCU, written by the owners
  */
 struct weft_stag_table {
 	struct xarray xa;
+	struct weft_mem_region __rcu *recent[WEFT_STAG_RECENT];
 };
 
 /* What an STag names; says who may give and take its rights. */
@@ -81,6 +86,7 @@ struct weft_stag_mapping {
  * struct weft_mem_region - an STag and what it names
  * @kind: enum weft_stag_kind, never changes
  * @pd: number of the protection domain
+ * @index: in the table, never changes
  * @grant: stable while the STag is pinned; @grant.stag also while it is not valid
  * @next: of a fast-register region
  * @pins: 1 while valid, plus one per access under way
@@ -96,6 +102,7 @@ struct weft_stag_mapping {
 struct weft_mem_region {
 	u8 kind;
 	u32 pd;
+	u32 index;
 	struct weft_stag_grant grant;
 	struct weft_stag_mapping next;
 	refcount_t pins;
