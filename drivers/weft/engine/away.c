@@ -23,7 +23,6 @@
 #include "net/tcpsock.h"
 #include "ring/cq.h"
 
-#define BULK		16384U	/* octets that tell something about the pace, or are worth a call */
 #define NEIGHBOURS	8U	/* CPUs among which streams are spread */
 #define TURN_NS		(2 * NSEC_PER_MSEC)	/* as long as softirqs go on in a row */
 
@@ -38,32 +37,11 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
 	smp_store_release(&st->away.state, state); /* pairs with state_of() */
 }
 
-/**
- * weft_away_clock - start to measure
- * @octets: to be read
- *
- * Context: any. Return: for weft_away_measured(); 0 if it is not worth it.
- */
-u64 weft_away_clock(u32 octets)
+/* For weft_away_measured(). */
+void weft_away_learn(struct weft_stream *st, u32 octets, u64 since)
 {
-	return octets >= BULK ? ktime_get_ns() : 0;
-}
+	u64 took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
 
-/**
- * weft_away_measured - learn how long reading takes
- * @st: stream
- * @octets: that were read
- * @since: from weft_away_clock()
- *
- * Context: owner of rx.
- */
-void weft_away_measured(struct weft_stream *st, u32 octets, u64 since)
-{
-	u64 took;
-
-	if (!since || octets < BULK)
-		return;
-	took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
 	st->away.pace = (3 * st->away.pace + (u32)(took / (octets / 1024))) / 4;
 }
 
@@ -72,7 +50,7 @@ static bool takes_long(const struct weft_stream *st)
 	u64 limit = (u64)READ_ONCE(st->index->handover) * NSEC_PER_USEC;
 	u32 octets = weft_inbox_waiting(st->sock);
 
-	return limit && octets >= BULK && (u64)octets * st->away.pace / 1024 > limit;
+	return limit && octets >= WEFT_AWAY_BULK && (u64)octets * st->away.pace / 1024 > limit;
 }
 
 static bool can_go(const struct weft_stream *st)
