@@ -50,7 +50,6 @@ void weft_cq_fini(struct weft_cq *cq)
 {
 	weft_queue_unmap(&cq->queue);
 	weft_lazy_cq_fini(&cq->lazy);
-	weft_lock_fini(&cq->lock);
 }
 
 int weft_cq_pending(const struct weft_cq *cq)

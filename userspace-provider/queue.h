@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
 
 #include "uapi/weft-abi.h"
 
@@ -26,6 +29,15 @@ static inline void *weft_queue_entry(const struct weft_queue *queue, uint32_t in
 	size_t slot = index & (queue->entries - 1);
 
 	return queue->base + WEFT_CTL_BYTES + slot * queue->stride;
+}
+
+/* Elements behind the head of an entry. One is the rule, and takes no call. */
+static inline void weft_queue_put_sges(void *to, const struct ibv_sge *sges, size_t count)
+{
+	if (count == 1)
+		memcpy(to, sges, sizeof(*sges));
+	else if (count)
+		memcpy(to, sges, count * sizeof(*sges));
 }
 
 #endif

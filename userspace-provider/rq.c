@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "kick.h"
 #include "ring.h"
@@ -70,7 +69,6 @@ int weft_rq_move(struct weft_rq *rq, int fd, const struct weft_queue_map *map, u
 void weft_rq_fini(struct weft_rq *rq)
 {
 	weft_queue_unmap(&rq->queue);
-	weft_lock_fini(&rq->lock);
 }
 
 /* Look at the kernel's word only when the copy says there is no room. */
@@ -102,8 +100,7 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 	rqe->wr_id = wr->wr_id;
 	rqe->num_sge = (uint32_t)wr->num_sge;
 	rqe->reserved = 0;
-	if (wr->num_sge)
-		memcpy(rqe + 1, wr->sg_list, (size_t)wr->num_sge * sizeof(*wr->sg_list));
+	weft_queue_put_sges(rqe + 1, wr->sg_list, (size_t)wr->num_sge);
 	rq->prod++;
 	return 0;
 }

@@ -44,7 +44,6 @@ void weft_sq_fini(struct weft_sq *sq)
 {
 	weft_lazy_fini(&sq->lazy);
 	weft_queue_unmap(&sq->queue);
-	weft_lock_fini(&sq->lock);
 }
 
 /* Look at the kernel's word only when the copy says there is no room. */
@@ -102,8 +101,7 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struc
 		return EINVAL;
 
 	sqe->num_sge = (uint16_t)count;
-	if (count)
-		memcpy(sqe + 1, sges, count * sizeof(*sges));
+	weft_queue_put_sges(sqe + 1, sges, count);
 	return 0;
 }
 
