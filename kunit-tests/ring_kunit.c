@@ -324,10 +324,20 @@ static struct weft_rqe *user_rqe(struct weft_recvq *rq, u32 index, u32 num_sge)
 	return rqe;
 }
 
+static struct weft_rwr *empty_rwr(struct kunit *test)
+{
+	struct weft_rwr *rwr = kunit_kzalloc(test, sizeof(*rwr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rwr);
+	rwr->sge = kunit_kcalloc(test, SGES, sizeof(*rwr->sge), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rwr->sge);
+	return rwr;
+}
+
 static void weft_recvq_fetch_judges(struct kunit *test)
 {
 	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
-	struct weft_rwr *rwr = kunit_kzalloc(test, sizeof(*rwr), GFP_KERNEL);
+	struct weft_rwr *rwr = empty_rwr(test);
 
 	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
 	rq->user = true;
@@ -362,7 +372,7 @@ static void weft_recvq_fetch_judges(struct kunit *test)
 static void weft_recvq_limit_is_raised_once(struct kunit *test)
 {
 	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
-	struct weft_rwr *rwr = kunit_kzalloc(test, sizeof(*rwr), GFP_KERNEL);
+	struct weft_rwr *rwr = empty_rwr(test);
 	u32 raised = 0;
 	u32 i;
 
@@ -576,7 +586,7 @@ static void weft_cq_resize_moves_entries(struct kunit *test)
 static void weft_recvq_resize_moves_entries(struct kunit *test)
 {
 	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
-	struct weft_rwr *rwr = kunit_kzalloc(test, sizeof(*rwr), GFP_KERNEL);
+	struct weft_rwr *rwr = empty_rwr(test);
 	struct weft_ring ring;
 	u32 i;
 

@@ -12,10 +12,10 @@
  */
 static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
 {
-	uint64_t need = (uint64_t)map->entries * map->stride + WEFT_CTL_BYTES;
+	uint64_t need = (uint64_t)map->entries * map->stride + WEFT_CTL_BYTES + map->offset;
 
 	return map->entries && !(map->entries & (map->entries - 1)) && map->stride >= min_stride &&
-	       map->stride % 8 == 0 && map->bytes >= need;
+	       map->stride % 8 == 0 && map->offset % WEFT_CTL_BYTES == 0 && map->bytes >= need;
 }
 
 int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map *map,
@@ -43,7 +43,8 @@ int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map
 		return err;
 	}
 
-	queue->base = base;
+	queue->region = base;
+	queue->base = queue->region + map->offset;
 	queue->bytes = map->bytes;
 	queue->entries = map->entries;
 	queue->stride = map->stride;
@@ -53,6 +54,6 @@ int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map
 void weft_queue_unmap(struct weft_queue *queue)
 {
 	if (queue->base)
-		munmap(queue->base, queue->bytes);
+		munmap(queue->region, queue->bytes);
 	queue->base = NULL;
 }

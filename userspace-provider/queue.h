@@ -13,7 +13,8 @@
 
 struct weft_queue {
 	uint8_t *base;		/* NULL: the object has no such queue */
-	size_t bytes;
+	uint8_t *region;	/* what is mapped; the queue is somewhere in it */
+	size_t bytes;		/* of the region */
 	uint32_t entries;
 	uint32_t stride;
 };

@@ -17,6 +17,12 @@
 
 PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
 
+/* Which kernels of before do not look at. */
+struct get_context {
+	struct pabi_get_context core;
+	struct weft_ureq_alloc_ctx drv;
+};
+
 static void free_context(struct ibv_context *context)
 {
 	struct verbs_context *vctx;
@@ -88,7 +94,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 					   void *private_data)
 {
 	union get_context_resp resp = {};
-	struct pabi_get_context cmd = {};
+	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS };
 	struct verbs_context *vctx;
 	int ret;
 
@@ -97,7 +103,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 	if (!vctx)
 		return NULL;
 
-	ret = ibv_cmd_get_context(vctx, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
+	ret = ibv_cmd_get_context(vctx, &cmd.core, sizeof(cmd), &resp.core, sizeof(resp));
 	return finish_context(vctx, ret);
 }
 

@@ -210,7 +210,8 @@ bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch
 	fail_the_named(st);
 	for (i = sq->retired; i != sq->fetched; i++)
 		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
-	retire(st, batch);
+	if (sq->retired != sq->fetched)	/* a queue never used has no requests to look at */
+		retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	while (!IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq)))
 		flush_one(st, swr, batch);

@@ -25,6 +25,7 @@
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
+#include "ring/recvq.h"
 #include "ring/sendq.h"
 
 #define QPN_FIRST	2
@@ -330,10 +331,16 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 
 	if (!st)
 		return ERR_PTR(-ENOMEM);
+	st->rx.rwr.sge = kcalloc(cfg->rq->max_sge, sizeof(*st->rx.rwr.sge), GFP_KERNEL_ACCOUNT);
+	if (!st->rx.rwr.sge) {
+		kfree(st);
+		return ERR_PTR(-ENOMEM);
+	}
 	init_stream(st, index, cfg);
 	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
 			      &index->next, GFP_KERNEL);
 	if (err < 0) {
+		kfree(st->rx.rwr.sge);
 		kfree(st);
 		return ERR_PTR(err);
 	}
@@ -347,6 +354,7 @@ static void free_stream(struct kref *ref)
 	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
 
 	kvfree(st->readq_mem);
+	kfree(st->rx.rwr.sge);
 	kfree_rcu(st, rcu);
 }
 

@@ -17,6 +17,8 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -57,6 +59,8 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	tx->crc = crc;
 	tx->markers = markers;
 	tx->counters = counters;
+	tx->vec = tx->few;
+	tx->vecs = WEFT_FEW_VECS;
 	weft_txsock_refresh(tx);
 }
 
@@ -77,6 +81,10 @@ void weft_txsock_free(struct weft_txsock *tx)
 	put_runs(tx, tx->head, tx->count);
 	tx->head = 0;
 	tx->count = 0;
+	if (tx->vec != tx->few)
+		kfree(tx->vec);
+	tx->vec = tx->few;
+	tx->vecs = WEFT_FEW_VECS;
 }
 
 /**
@@ -97,6 +105,28 @@ void weft_txsock_refresh(struct weft_txsock *tx)
 }
 
 /* --- staging --- */
+
+/* From now on for whole trains: who has sent something large will do so again. */
+static int get_many_vecs(struct weft_txsock *tx)
+{
+	struct bio_vec *many = kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many),
+					     weft_sock_allocation(tx->s) | __GFP_NOWARN);
+
+	if (!many)
+		return -ENOMEM;
+	memcpy(many, tx->few, tx->count * sizeof(*many));
+	tx->vec = many;
+	tx->vecs = WEFT_TRAIN_VECS;
+	return 0;
+}
+
+/* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
+static int make_room(struct weft_txsock *tx, u32 len)
+{
+	if (tx->count + len / PAGE_SIZE + 3 <= tx->vecs || tx->vec != tx->few)
+		return 0;
+	return get_many_vecs(tx);
+}
 
 static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 {
@@ -121,7 +151,7 @@ static int keep(struct weft_txsock *tx)
 	if (extends(tx, frag)) {
 		tx->vec[tx->count - 1].bv_len += len;
 	} else {
-		if (WARN_ON_ONCE(tx->count == WEFT_TRAIN_VECS))
+		if (WARN_ON_ONCE(tx->count == tx->vecs))
 			return -ENOBUFS;
 		get_page(frag->page);
 		tx->vec[tx->count++] = (struct bio_vec){
@@ -318,9 +348,12 @@ int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payloa
 		return -EMSGSIZE;
 	put_unaligned_be16(ulpdu_len, start);
 
-	set_mark(tx);
 	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
 				 weft_mpa_bare_len(ulpdu_len);
+	ret = make_room(tx, wire_len);
+	if (ret)
+		return ret;
+	set_mark(tx);
 	place_in_segment(tx, wire_len);
 	tx->end = tx->pos + wire_len;
 	tx->ulpdu_len = ulpdu_len;

@@ -20,6 +20,8 @@ struct weft_sock;
 #define WEFT_TRAIN_VECS		64U
 /* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
 #define WEFT_FPDU_VECS		((66068U / PAGE_SIZE) + 3)
+/* Runs that small messages need. */
+#define WEFT_FEW_VECS		4U
 
 /**
  * struct weft_txmark - how a train stood before the FPDU being staged
@@ -56,6 +58,8 @@ struct weft_txmark {
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
  * @mark: for undoing the FPDU being staged
+ * @vecs: room in @vec
+ * @few: what @vec is until an FPDU comes that may need more
  *
  * Owner: the tx claim of the stream. Staged pages are never written again, TCP
  * may keep them as long as it likes.
@@ -86,7 +90,9 @@ struct weft_txsock {
 	const u8 *summed_to;
 	u32 unsummed;
 	struct weft_txmark mark;
-	struct bio_vec vec[WEFT_TRAIN_VECS];
+	u32 vecs;
+	struct bio_vec *vec;
+	struct bio_vec few[WEFT_FEW_VECS];
 };
 
 void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,

@@ -52,26 +52,26 @@ static enum hrtimer_restart period_over(struct hrtimer *timer)
  * weft_cq_init - set up an empty completion queue
  * @cq: what to fill in
  * @entries: a power of two
- * @uctx: the process that polls, NULL for a kernel consumer
+ * @space: of the process that polls, NULL for a kernel consumer
  * @events: where notifications go
  * @owner: handed to them
  * @counters: of the device
  *
  * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
  */
-int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
+int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters)
 {
 	int ret;
 
 	memset(cq, 0, sizeof(*cq));
-	ret = weft_ring_init(&cq->ring, entries, sizeof(struct weft_cqe), uctx);
+	ret = weft_ring_init(&cq->ring, entries, sizeof(struct weft_cqe), space);
 	if (ret)
 		return ret;
 
 	spin_lock_init(&cq->lock);
 	cq->ctl = weft_ring_ctl(&cq->ring);
-	cq->user = uctx;
+	cq->user = space;
 	cq->events = events;
 	cq->owner = owner;
 	cq->counters = counters;

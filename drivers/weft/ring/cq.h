@@ -82,7 +82,7 @@ struct weft_cq_batch {
 	struct weft_cq *cq[4];
 };
 
-int weft_cq_init(struct weft_cq *cq, u32 entries, struct ib_ucontext *uctx,
+int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 		 const struct weft_cq_events *events, void *owner, struct weft_counters *counters);
 void weft_cq_free(struct weft_cq *cq);
 

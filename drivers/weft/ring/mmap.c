@@ -3,64 +3,234 @@
  * Queue memory in the address space of the process that owns the queue. An
  * entry of the core's offset table owns the memory, so that a mmap() under way
  * cannot lose it; established mappings hold the pages themselves.
+ *
+ * A page of its own would be too much for each small queue of thousands of idle
+ * connections. A process can scribble over its queues anyway, so those of one
+ * process share pages, those of two never.
  */
 #include "ring/mmap.h"
 
+#include <linux/bitmap.h>
 #include <linux/err.h>
+#include <linux/gfp.h>
+#include <linux/math.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
+
+#include "uapi/weft-abi.h"
 
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
 #define FIRST_PAGE 1
 
-struct weft_ring_map {
-	struct rdma_user_mmap_entry entry;
-	void *mem;
-};
+/* A queue begins with its control block, so this keeps cache lines apart. */
+#define SLOT_BYTES	WEFT_CTL_BYTES
+#define SLOTS		(PAGE_SIZE / SLOT_BYTES)
+/* Of the maps with room only the latest are tried, so a search has an end. */
+#define TRIES		4
 
 /**
- * weft_ring_map_create - let a process map queue memory
- * @uctx: its context
- * @mem: from __vmalloc(), zeroed; the map owns it if this succeeds
- * @bytes: its length, whole pages
- *
- * Context: may sleep. Return: the map or an ERR_PTR.
+ * struct weft_ring_map - what a process can map
+ * @entry: the core's; its last reference frees all this
+ * @space: whose it is
+ * @mem: the memory
+ * @bytes: of it, whole pages
+ * @open: in the space's list while there is room; a lone queue's is in none
+ * @used: slots of a shared page that are in use
  */
-struct weft_ring_map *weft_ring_map_create(struct ib_ucontext *uctx, void *mem, u32 bytes)
-{
-	struct weft_ring_map *map;
-	int ret;
+struct weft_ring_map {
+	struct rdma_user_mmap_entry entry;
+	struct weft_ring_space *space;
+	void *mem;
+	u32 bytes;
+	struct list_head open;
+	DECLARE_BITMAP(used, SLOTS);
+};
 
-	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+void weft_ring_space_init(struct weft_ring_space *space, struct ib_ucontext *uctx, bool shares)
+{
+	space->uctx = uctx;
+	space->shares = shares;
+	mutex_init(&space->lock);
+	INIT_LIST_HEAD(&space->open);
+}
+
+/* Its queues are gone. */
+void weft_ring_space_destroy(struct weft_ring_space *space)
+{
+	WARN_ON_ONCE(!list_empty(&space->open));
+	mutex_destroy(&space->lock);
+}
+
+/* Zeroed, and charged to the memory cgroup of the process. */
+static void *alloc_pages_of(u32 bytes)
+{
+	if (bytes == PAGE_SIZE)
+		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	return __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
+
+static void free_pages_of(void *mem)
+{
+	if (is_vmalloc_addr(mem))
+		vfree(mem);
+	else
+		free_page((unsigned long)mem);
+}
+
+static struct weft_ring_map *create(struct weft_ring_space *space, u32 bytes)
+{
+	struct weft_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	int ret = -ENOMEM;
+
 	if (!map)
 		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&map->open);
+	map->space = space;
+	map->bytes = bytes;
+	map->mem = alloc_pages_of(bytes);
+	if (map->mem)
+		ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes, FIRST_PAGE,
+							U32_MAX);
+	if (!ret)
+		return map;
+	if (map->mem)
+		free_pages_of(map->mem);
+	kfree(map);
+	return ERR_PTR(ret);
+}
 
-	map->mem = mem;
-	ret = rdma_user_mmap_entry_insert_range(uctx, &map->entry, bytes, FIRST_PAGE, U32_MAX);
-	if (ret) {
-		kfree(map);
-		return ERR_PTR(ret);
+/* Returns the first of @slots free ones in a row, NULL if the page has none. */
+static void *take_slots(struct weft_ring_map *map, u32 slots)
+{
+	unsigned long at = bitmap_find_next_zero_area(map->used, SLOTS, 0, slots, 0);
+
+	lockdep_assert_held(&map->space->lock);
+	if (at >= SLOTS)
+		return NULL;
+	bitmap_set(map->used, at, slots);
+	if (bitmap_full(map->used, SLOTS))
+		list_del_init(&map->open);
+	return map->mem + at * SLOT_BYTES;
+}
+
+static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots, void **mem)
+{
+	struct weft_ring_map *map;
+	u32 tries = 0;
+
+	list_for_each_entry(map, &space->open, open) {
+		if (tries++ == TRIES)
+			break;
+		*mem = take_slots(map, slots);
+		if (*mem)
+			return map;
 	}
+	return NULL;
+}
+
+static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, void **mem)
+{
+	struct weft_ring_map *map = find_room(space, slots, mem);
+
+	lockdep_assert_held(&space->lock);
+	if (map) {
+		memset(*mem, 0, slots * SLOT_BYTES);
+		return map;
+	}
+	map = create(space, PAGE_SIZE);
+	if (IS_ERR(map))
+		return map;
+	list_add(&map->open, &space->open);
+	*mem = take_slots(map, slots);
 	return map;
 }
 
+/* Does a queue of that size have a map for itself? */
+static bool is_alone(const struct weft_ring_space *space, u32 bytes)
+{
+	return !space->shares || bytes > PAGE_SIZE / 2;
+}
+
 /**
- * weft_ring_map_destroy - take no new mappings, free the memory with the last
- * @map: from weft_ring_map_create(), the caller's use of it ends
+ * weft_ring_map_get - memory that a process may map
+ * @space: of the process
+ * @bytes: how much
+ * @mem: set to where it is, all zero
  *
+ * Context: may sleep. Return: what to map, for weft_ring_map_put(), or an ERR_PTR.
+ */
+struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes, void **mem)
+{
+	struct weft_ring_map *map;
+
+	if (is_alone(space, bytes)) {
+		map = create(space, PAGE_ALIGN(bytes));
+		if (!IS_ERR(map))
+			*mem = map->mem;
+		return map;
+	}
+	mutex_lock(&space->lock);
+	map = share(space, DIV_ROUND_UP(bytes, SLOT_BYTES), mem);
+	mutex_unlock(&space->lock);
+	return map;
+}
+
+/* Returns true when nobody uses the map any more. */
+static bool give_slots_back(struct weft_ring_map *map, const void *mem, u32 bytes)
+{
+	struct weft_ring_space *space = map->space;
+	bool last;
+
+	mutex_lock(&space->lock);
+	bitmap_clear(map->used, (mem - map->mem) / SLOT_BYTES, DIV_ROUND_UP(bytes, SLOT_BYTES));
+	last = bitmap_empty(map->used, SLOTS);
+	if (last)
+		list_del_init(&map->open);
+	else if (list_empty(&map->open))
+		list_add(&map->open, &space->open);
+	mutex_unlock(&space->lock);
+	return last;
+}
+
+/**
+ * weft_ring_map_put - let go of memory
+ * @map: from weft_ring_map_get()
+ * @mem: set there
+ * @bytes: given there
+ *
+ * What the process has mapped it keeps, and may find another of its queues in it.
  * Context: may sleep.
  */
-void weft_ring_map_destroy(struct weft_ring_map *map)
+void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 {
-	rdma_user_mmap_entry_remove(&map->entry);
+	if (is_alone(map->space, bytes) || give_slots_back(map, mem, bytes))
+		rdma_user_mmap_entry_remove(&map->entry);
 }
 
 /* The offset for mmap(). Context: any. */
 u64 weft_ring_map_key(const struct weft_ring_map *map)
 {
 	return rdma_user_mmap_get_offset(&map->entry);
+}
+
+/* The length for mmap(). Context: any. */
+u32 weft_ring_map_bytes(const struct weft_ring_map *map)
+{
+	return map->bytes;
+}
+
+/* Where a queue begins in what was mapped. Context: any. */
+u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
+{
+	return mem - map->mem;
+}
+
+static struct page *page_of(void *mem)
+{
+	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
 /*
@@ -74,7 +244,7 @@ static int insert(struct vm_area_struct *vma, void *mem)
 	int ret;
 
 	for (off = 0; off < size; off += PAGE_SIZE) {
-		ret = vm_insert_page(vma, vma->vm_start + off, vmalloc_to_page(mem + off));
+		ret = vm_insert_page(vma, vma->vm_start + off, page_of(mem + off));
 		if (ret)
 			return ret;
 	}
@@ -115,6 +285,6 @@ void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct weft_ring_map *map = container_of(entry, struct weft_ring_map, entry);
 
-	vfree(map->mem);
+	free_pages_of(map->mem);
 	kfree(map);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Queue memory in the address space of the process that owns the queue.
+ * Queue memory in the address space of the process that owns the queue. Small
+ * queues of one process stand together in a page.
  */
 #ifndef WEFT_RING_MMAP_H
 #define WEFT_RING_MMAP_H
 
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 
 struct ib_ucontext;
@@ -12,10 +15,29 @@ struct rdma_user_mmap_entry;
 struct vm_area_struct;
 struct weft_ring_map;
 
+/**
+ * struct weft_ring_space - where the queues of a process are
+ * @uctx: its context
+ * @shares: it looks at offsets, so its queues may share pages
+ * @lock: protects @open, and which pieces of a map are in use
+ * @open: maps that have room, the latest first
+ */
+struct weft_ring_space {
+	struct ib_ucontext *uctx;
+	bool shares;
+	struct mutex lock; /* @open, pieces */
+	struct list_head open;
+};
+
+void weft_ring_space_init(struct weft_ring_space *space, struct ib_ucontext *uctx, bool shares);
+void weft_ring_space_destroy(struct weft_ring_space *space);
+
 /* For ring.c. */
-struct weft_ring_map *weft_ring_map_create(struct ib_ucontext *uctx, void *mem, u32 bytes);
-void weft_ring_map_destroy(struct weft_ring_map *map);
+struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes, void **mem);
+void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes);
 u64 weft_ring_map_key(const struct weft_ring_map *map);
+u32 weft_ring_map_bytes(const struct weft_ring_map *map);
+u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem);
 
 /* For struct ib_device_ops. */
 int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);

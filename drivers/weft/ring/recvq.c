@@ -11,6 +11,7 @@
 #include <linux/string.h>
 #include <asm/barrier.h>
 
+#include "base/limits.h"
 #include "ring/lock.h"
 
 /**
@@ -18,11 +19,11 @@
  * @rq: what to fill in; the caller sets @limit_event and @owner afterwards
  * @entries: a power of two
  * @max_sge: elements a receive may have, up to WEFT_MAX_SGE
- * @uctx: the process that posts, NULL for a kernel consumer
+ * @space: of the process that posts, NULL for a kernel consumer
  *
  * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
  */
-int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct ib_ucontext *uctx)
+int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft_ring_space *space)
 {
 	u32 stride = sizeof(struct weft_rqe) + max_sge * sizeof(struct weft_sge);
 	int ret;
@@ -31,13 +32,13 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct ib_u
 	if (max_sge > WEFT_MAX_SGE)
 		return -EINVAL;
 
-	ret = weft_ring_init(&rq->ring, entries, stride, uctx);
+	ret = weft_ring_init(&rq->ring, entries, stride, space);
 	if (ret)
 		return ret;
 
 	spin_lock_init(&rq->lock);
 	rq->ctl = weft_ring_ctl(&rq->ring);
-	rq->user = uctx;
+	rq->user = space;
 	rq->max_sge = max_sge;
 	return 0;
 }
@@ -112,7 +113,8 @@ static bool limit_reached(struct weft_recvq *rq)
 /**
  * weft_recvq_fetch - take the oldest receive
  * @rq: the queue
- * @out: private copy; its head is written whenever the result is not -ENOENT
+ * @out: private copy; its head is written whenever the result is not -ENOENT, and its
+ *	list has room for what the queue allows
  *
  * Context: any; @rq->limit_event may be called before it returns.
  * Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is

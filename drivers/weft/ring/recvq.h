@@ -9,7 +9,6 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-#include "base/limits.h"
 #include "ring/ring.h"
 #include "uapi/weft-abi.h"
 
@@ -18,13 +17,13 @@
  * @wr_id: handed back in the completion
  * @length: sum of the elements
  * @num_sge: elements of @sge
- * @sge: scatter list
+ * @sge: scatter list; the owner's, with room for as many as the queue allows
  */
 struct weft_rwr {
 	u64 wr_id;
 	u64 length;
 	u32 num_sge;
-	struct weft_sge sge[WEFT_MAX_SGE];
+	struct weft_sge *sge;
 };
 
 /**
@@ -53,7 +52,7 @@ struct weft_recvq {
 	void *owner;
 };
 
-int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct ib_ucontext *uctx);
+int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft_ring_space *space);
 void weft_recvq_free(struct weft_recvq *rq);
 int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out);
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing);

@@ -23,33 +23,30 @@ static_assert(sizeof(struct weft_cq_ctl) == WEFT_CTL_BYTES);
  * @ring: what to fill in
  * @entries: a power of two
  * @stride: octets from entry to entry, a multiple of 8
- * @uctx: the process that may map it, NULL for a kernel queue
+ * @space: of the process that may map it, NULL for a kernel queue
  *
  * What a process asks for is charged to its memory cgroup. Context: may sleep.
  * Return: 0, -EINVAL or -ENOMEM.
  */
-int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx)
+int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_ring_space *space)
 {
-	u64 bytes = PAGE_ALIGN(WEFT_CTL_BYTES + (u64)entries * stride);
+	u64 bytes = WEFT_CTL_BYTES + (u64)entries * stride;
 	struct weft_ring_map *map = NULL;
 	void *mem;
 
-	if (!is_power_of_2(entries) || bytes > U32_MAX)
+	if (!is_power_of_2(entries) || PAGE_ALIGN(bytes) > U32_MAX)
 		return -EINVAL;
 
-	mem = __vmalloc(bytes, (uctx ? GFP_KERNEL_ACCOUNT : GFP_KERNEL) | __GFP_ZERO);
-	if (!mem)
-		return -ENOMEM;
-	if (uctx) {
-		map = weft_ring_map_create(uctx, mem, bytes);
-		if (IS_ERR(map)) {
-			vfree(mem);
+	if (space) {
+		map = weft_ring_map_get(space, bytes, &mem);
+		if (IS_ERR(map))
 			return PTR_ERR(map);
-		}
+	} else {
+		mem = __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO);
+		if (!mem)
+			return -ENOMEM;
 	}
-	*ring = (struct weft_ring){
-		.mem = mem, .entries = entries, .stride = stride, .bytes = bytes, .map = map
-	};
+	*ring = (struct weft_ring){ .mem = mem, .entries = entries, .stride = stride, .map = map };
 	return 0;
 }
 
@@ -63,7 +60,7 @@ int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_uc
 void weft_ring_free(struct weft_ring *ring)
 {
 	if (ring->map)
-		weft_ring_map_destroy(ring->map);
+		weft_ring_map_put(ring->map, ring->mem, weft_ring_bytes(ring));
 	else
 		vfree(ring->mem);
 	memset(ring, 0, sizeof(*ring));
@@ -79,9 +76,12 @@ void weft_ring_free(struct weft_ring *ring)
 void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
 {
 	*out = (struct weft_queue_map){
-		.key = ring->map ? weft_ring_map_key(ring->map) : 0,
-		.bytes = ring->bytes,
 		.entries = ring->entries,
 		.stride = ring->stride,
 	};
+	if (!ring->map)
+		return;
+	out->key = weft_ring_map_key(ring->map);
+	out->bytes = weft_ring_map_bytes(ring->map);
+	out->offset = weft_ring_map_offset(ring->map, ring->mem);
 }

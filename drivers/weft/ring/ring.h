@@ -10,16 +10,15 @@
 
 #include "uapi/weft-abi.h"
 
-struct ib_ucontext;
 struct weft_ring_map;
+struct weft_ring_space;
 
 /**
  * struct weft_ring - memory of one queue
- * @mem: start of the region, control block first
+ * @mem: where it begins, control block first
  * @entries: a power of two
  * @stride: octets from entry to entry
- * @bytes: length of the region, whole pages
- * @map: present while the region may be mapped by user space
+ * @map: present while it may be mapped by user space
  *
  * Owned by the queue it is embedded in. Pages live until the last mapping is
  * gone, even if the ring is freed before.
@@ -28,13 +27,18 @@ struct weft_ring {
 	void *mem;
 	u32 entries;
 	u32 stride;
-	u32 bytes;
 	struct weft_ring_map *map;
 };
 
-int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct ib_ucontext *uctx);
+int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_ring_space *space);
 void weft_ring_free(struct weft_ring *ring);
 void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out);
+
+/* Length of control block and entries. */
+static inline u32 weft_ring_bytes(const struct weft_ring *ring)
+{
+	return WEFT_CTL_BYTES + ring->entries * ring->stride;
+}
 
 static inline void *weft_ring_ctl(const struct weft_ring *ring)
 {

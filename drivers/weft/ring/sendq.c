@@ -11,6 +11,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
 
@@ -24,8 +25,16 @@ static u32 tail_bytes(u32 max_sge, u32 max_inline)
 	return ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
 }
 
+/* Most connections of a process with thousands rest: see first_use(). */
+static bool can_wait(const struct weft_sendq *sq, u32 entries)
+{
+	return sq->user && (u64)entries * sq->wr_stride <= PAGE_SIZE;
+}
+
 static int alloc_private(struct weft_sendq *sq, u32 entries)
 {
+	if (can_wait(sq, entries))
+		return 0;
 	sq->wr = kvcalloc(entries, sq->wr_stride, GFP_KERNEL_ACCOUNT);
 	if (!sq->wr)
 		return -ENOMEM;
@@ -42,12 +51,12 @@ static int alloc_private(struct weft_sendq *sq, u32 entries)
  * @entries: a power of two
  * @max_sge: elements a work request may have, up to WEFT_MAX_SGE
  * @max_inline: inline octets a work request may have, up to WEFT_MAX_INLINE
- * @uctx: the process that posts, NULL for a kernel consumer
+ * @space: of the process that posts, NULL for a kernel consumer
  *
  * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
  */
 int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
-		    struct ib_ucontext *uctx)
+		    struct weft_ring_space *space)
 {
 	u32 tail = tail_bytes(max_sge, max_inline);
 	int ret;
@@ -56,13 +65,13 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 	if (max_sge > WEFT_MAX_SGE || max_inline > WEFT_MAX_INLINE)
 		return -EINVAL;
 
-	ret = weft_ring_init(&sq->ring, entries, sizeof(struct weft_sqe) + tail, uctx);
+	ret = weft_ring_init(&sq->ring, entries, sizeof(struct weft_sqe) + tail, space);
 	if (ret)
 		return ret;
 
 	spin_lock_init(&sq->post_lock);
 	sq->ctl = weft_ring_ctl(&sq->ring);
-	sq->user = uctx;
+	sq->user = space;
 	sq->max_sge = max_sge;
 	sq->max_inline = max_inline;
 	sq->wr_stride = sizeof(struct weft_swr) + tail;
@@ -143,10 +152,20 @@ static void spoil(struct weft_swr *swr, enum weft_fault fault)
 	swr->vendor_err = fault;
 }
 
+/* What was posted must be completed, and a page or less is always to be had. */
+static void first_use(struct weft_sendq *sq)
+{
+	sq->wr = kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+}
+
 static struct weft_swr *take(struct weft_sendq *sq, u32 index)
 {
-	struct weft_swr *swr = weft_sendq_wr(sq, index);
+	struct weft_swr *swr;
 	enum weft_fault fault;
+
+	if (unlikely(!sq->wr))
+		first_use(sq);
+	swr = weft_sendq_wr(sq, index);
 
 	swr->index = index;
 	swr->length = 0;

@@ -62,7 +62,7 @@ struct weft_swr {
  * @max_sge: elements an entry has room for
  * @max_inline: inline octets an entry has room for
  * @wr_stride: octets from one private work request to the next
- * @wr: private work requests, one per entry
+ * @wr: private work requests, one per entry; NULL: a small queue not used yet
  * @fetched: next entry to copy out; owner: tx claim
  * @retired: entries before it are free; written under the stream's retire lock,
  *	with WRITE_ONCE
@@ -86,7 +86,7 @@ struct weft_sendq {
 };
 
 int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
-		    struct ib_ucontext *uctx);
+		    struct weft_ring_space *space);
 void weft_sendq_free(struct weft_sendq *sq);
 
 /* Engine side. */

@@ -2,7 +2,7 @@
 /*
  * The contract between weft.ko and its libibverbs provider.
  *
- * Every queue is one mapped region: a control block of two cache lines, one
+ * Every queue is a part of a mapped region: a control block of two cache lines, one
  * written by the application and one by the kernel, then fixed-stride entries.
  * Indices run freely over 32 bits; entry i stands at i & (entries - 1). Neither
  * side ever stores a pointer here, and the kernel believes nothing it reads
@@ -212,12 +212,25 @@ struct weft_cq_ctl {
  * @bytes: length to map
  * @entries: a power of two
  * @stride: octets from entry to entry
+ * @offset: where the control block stands in it, a multiple of WEFT_CTL_BYTES; other
+ *	queues of the process may stand before and behind. 0 unless the application
+ *	said WEFT_CTX_OFFSETS
  */
 struct weft_queue_map {
 	__aligned_u64 key;
 	__u32 bytes;
 	__u32 entries;
 	__u32 stride;
+	__u32 offset;
+};
+
+/* What an application says of itself when it opens the device, if anything. */
+enum weft_ctx_flags {
+	WEFT_CTX_OFFSETS	= 1 << 0,	/* looks at the offset of a queue */
+};
+
+struct weft_ureq_alloc_ctx {
+	__u32 flags;		/* enum weft_ctx_flags */
 	__u32 reserved;
 };
 

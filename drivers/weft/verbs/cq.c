@@ -88,7 +88,7 @@ static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
 {
 	int ret;
 
-	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_context(udata),
+	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_space(udata),
 			   udata ? &user_events : &kernel_events, cq,
 			   &to_weft_dev(cq->ib.device)->counters);
 	if (ret)
@@ -145,7 +145,7 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata)
 	if (!cqe || cqe > WEFT_MAX_CQE)
 		return -EINVAL;
 	ret = weft_ring_init(&ring, roundup_pow_of_two(cqe), sizeof(struct weft_cqe),
-			     weft_udata_context(udata));
+			     weft_udata_space(udata));
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */

@@ -7,6 +7,7 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/wait_bit.h>
 
 #include "base/compat.h"
 #include "cm/cm.h"
@@ -89,17 +90,17 @@ static u32 entries_for(u32 wanted)
 }
 
 static int init_queues(struct weft_qp *qp, const struct ib_qp_init_attr *init,
-		       struct ib_ucontext *uctx)
+		       struct weft_ring_space *space)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 	int ret;
 
 	ret = weft_sendq_init(&qp->sq, entries_for(cap->max_send_wr), max(cap->max_send_sge, 1U),
-			      max(cap->max_inline_data, MIN_INLINE), uctx);
+			      max(cap->max_inline_data, MIN_INLINE), space);
 	if (ret || init->srq)
 		return ret;
 	ret = weft_recvq_init(&qp->rq, entries_for(cap->max_recv_wr), max(cap->max_recv_sge, 1U),
-			      uctx);
+			      space);
 	if (ret)
 		weft_sendq_free(&qp->sq);
 	return ret;
@@ -177,8 +178,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 
 	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	refcount_set(&qp->refs, 1);
-	init_completion(&qp->unused);
-	ret = init_queues(qp, init, weft_udata_context(udata));
+	ret = init_queues(qp, init, weft_udata_space(udata));
 	if (ret)
 		goto uncharge;
 	ret = respond(qp, init->srq, udata);
@@ -323,8 +323,10 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 
 static void drop_ref(struct weft_qp *qp)
 {
-	if (refcount_dec_and_test(&qp->refs))
-		complete(&qp->unused);
+	if (!refcount_dec_and_test(&qp->refs))
+		return;
+	smp_mb__after_atomic();	/* pairs with the one of prepare_to_wait_event() */
+	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
 }
 
 /* A process that is killed while it connects must not wait for the peer. */
@@ -344,7 +346,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);
-	wait_for_completion(&qp->unused);
+	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);

@@ -5,7 +5,6 @@
 #ifndef WEFT_VERBS_QP_H
 #define WEFT_VERBS_QP_H
 
-#include <linux/completion.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
@@ -20,8 +19,7 @@ struct weft_stream;
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
- * @refs: ours, and one per iw_cm_id that works on it
- * @unused: completed by the last put, which destroy waits for
+ * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
  */
 struct weft_qp {
 	struct ib_qp ib;
@@ -31,7 +29,6 @@ struct weft_qp {
 	int access;
 	bool signal_all;
 	refcount_t refs;
-	struct completion unused;
 };
 
 static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)

@@ -50,7 +50,7 @@ static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_
 	int ret;
 
 	ret = weft_recvq_init(&srq->rq, roundup_pow_of_two(attr->max_wr), max(attr->max_sge, 1U),
-			      weft_udata_context(udata));
+			      weft_udata_space(udata));
 	if (ret)
 		return ret;
 	ret = respond(srq, udata);
@@ -121,7 +121,7 @@ static int resize(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
 	if (!max_wr || max_wr > WEFT_MAX_WR)
 		return -EINVAL;
 	ret = weft_ring_init(&ring, roundup_pow_of_two(max_wr), srq->rq.ring.stride,
-			     srq->rq.user ? weft_udata_context(udata) : NULL);
+			     srq->rq.user ? weft_udata_space(udata) : NULL);
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A process that has opened a weft device. It owns nothing by itself: queues
- * are its queue objects', mappings are the core's.
+ * are its queue objects', mappings are the core's. It knows which pages have room.
  */
 #include "verbs/ucontext.h"
 
@@ -11,17 +11,32 @@
 #include "base/limits.h"
 #include "uapi/weft-abi.h"
 
+static struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
+{
+	return container_of(ib, struct weft_ucontext, ib);
+}
+
 /**
- * weft_udata_context - who makes this call?
+ * weft_udata_space - where are the queues of who makes this call?
  * @udata: of a verbs operation
  *
- * Context: process. Return: the process's context, NULL for a kernel consumer.
+ * Context: process. Return: the process's, NULL for a kernel consumer.
  */
-struct ib_ucontext *weft_udata_context(struct ib_udata *udata)
+struct weft_ring_space *weft_udata_space(struct ib_udata *udata)
 {
 	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 
-	return uctx ? &uctx->ib : NULL;
+	return uctx ? &uctx->space : NULL;
+}
+
+/* Older libraries say nothing. */
+static u32 asked_for(struct ib_udata *udata)
+{
+	struct weft_ureq_alloc_ctx req = {};
+
+	if (udata->inlen < sizeof(req) || ib_copy_from_udata(&req, udata, sizeof(req)))
+		return 0;
+	return req.flags;
 }
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
@@ -30,6 +45,9 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 		.max_inline = WEFT_MAX_INLINE,
 	};
 
+	struct weft_ucontext *uctx = to_weft_ucontext(ib);
+
+	weft_ring_space_init(&uctx->space, ib, asked_for(udata) & WEFT_CTX_OFFSETS);
 	return ib_copy_to_udata(udata, (void *)&resp, min(sizeof(resp), udata->outlen));
 }
 
@@ -41,6 +59,7 @@ int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs
 
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
+	weft_ring_space_destroy(&to_weft_ucontext(ib)->space);
 }
 
 /*

@@ -9,11 +9,17 @@
 
 #include "ring/mmap.h"
 
+/**
+ * struct weft_ucontext - a process
+ * @ib: of the core
+ * @space: where its queues are
+ */
 struct weft_ucontext {
 	struct ib_ucontext ib;
+	struct weft_ring_space space;
 };
 
-struct ib_ucontext *weft_udata_context(struct ib_udata *udata);
+struct weft_ring_space *weft_udata_space(struct ib_udata *udata);
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
 int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs);

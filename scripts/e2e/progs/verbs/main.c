@@ -3,7 +3,7 @@
  * Work requests and objects, good and bad, over connections to ourselves: what
  * each completes with, on both sides, and what became of the memory.
  *
- * Usage: verbs ADDRESS CASE	status 0: as expected; 77: nothing to test
+ * Usage: [VERBS_PORT=PORT] verbs ADDRESS CASE	status 0: as expected; 77: nothing to test
  */
 #define _GNU_SOURCE
 #include "verbs.h"
@@ -16,7 +16,7 @@
 
 struct end s, c;
 static struct rdma_cm_id *listener;
-static const char *address;
+const char *address;
 
 double now(void)
 {
@@ -55,7 +55,7 @@ static struct rdma_addrinfo *resolve(int flags)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP, .ai_flags = flags }, *res;
 
-	CHECK(!rdma_getaddrinfo(address, "7555", &hints, &res));
+	CHECK(!rdma_getaddrinfo(address, getenv("VERBS_PORT") ?: "7555", &hints, &res));
 	return res;
 }
 

@@ -29,6 +29,7 @@ struct end {
 
 /* The server's and the client's end of the connection every case begins with. */
 extern struct end s, c;
+extern const char *address;
 
 /* A case, in tables that end with a nameless one. */
 struct test_case {
