@@ -286,11 +286,15 @@ fail_server() {
 	fail "server: $1"
 }
 
+# asked_late LOG: was it rping whose second thread asked for one more event when the first
+# one, at the end of main(), had destroyed the channel? Its status says so; all is done.
+asked_late() { grep -qx 'rdma_get_cm_event: Bad file descriptor' "$1"; }
+
 # served: the server started last has to end by itself, with status 0.
 served() {
 	local rc=0
 	wait "$server" || rc=$?
-	[ "$rc" -eq 0 ] || fail_server "status $rc"
+	[ "$rc" -eq 0 ] || asked_late "$tmp/server.log" || fail_server "status $rc"
 }
 
 # stop_server: end a persistent one.

@@ -194,7 +194,7 @@ cycle() {
 		read -rt 0.02 <>"$tmp/nobody" || true
 	done
 	rping -c -a "$saddr4" -C 1 >"$tmp/c" 2>&1 || { cat "$tmp/c"; return 1; }
-	wait "$server" || { cat "$tmp/s"; return 1; }
+	wait "$server" || asked_late "$tmp/s" || { cat "$tmp/s"; return 1; }
 	rdma link delete "$dev"
 }
 
