@@ -3,7 +3,7 @@
 # What storage consumers ask of a device, one thing after the other: a kernel
 # module that connects to itself.
 #
-# KVERBS is the module: scripts/kmod KERNEL scripts/e2e/kverbs
+# KVERBS is the module: scripts/kmod KERNEL kernel_verbs
 . "$(dirname "$0")/lib.sh"
 
 suite kverbs <<'TOPOLOGY'

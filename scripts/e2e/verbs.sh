@@ -58,7 +58,7 @@ elsewhere() {
 	[ "$(nproc)" -lt 2 ] || [ "$(handovers)" -gt "$before" ] || fail "nothing was handed over"
 }
 
-# KERNEL_CONSUMER is the module that scripts/kernel NAME --consumer builds.
+# KERNEL_CONSUMER is what scripts/kmod KERNEL masked_atomics builds.
 kernel_consumer() {
 	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
 	insmod "$KERNEL_CONSUMER" address="$saddr4" || { dmesg | tail -n 20; fail "see above"; }

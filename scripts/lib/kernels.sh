@@ -53,19 +53,3 @@ kernel_source() {
 	read -r -a found <<<"$found"
 	source_tree "${found[@]}"
 }
-
-_consumer_make() {
-	mkdir -p "$1"
-	cp -u "$weft_top"/scripts/e2e/kmod/* "$1/"
-	step "building the kernel consumer for $kernel_release" "$1.log" \
-		make -C "$kernel_dir" ${kernel_arch:+ARCH=$kernel_arch} M="$1" modules
-}
-
-# kernel_consumer NAME: path of the test's kernel consumer, built for it.
-kernel_consumer() {
-	local work
-	kernel_describe "$1"
-	work=$(cache_dir consumer)/$1-$(hash_of "$kernel_dir" "$weft_top")
-	with_lock "consumer-$1" _consumer_make "$work" || return 1
-	printf '%s\n' "$work/masked_atomics.ko"
-}

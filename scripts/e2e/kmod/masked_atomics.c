@@ -7,18 +7,18 @@
  *	insmod masked_atomics.ko address=10.77.0.1
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "connect.h"
+
 #define PORT	7566
-#define WAIT	(10 * HZ)
+#define DEPTH	4
 
 static char *address = "";
 module_param(address, charp, 0444);
@@ -62,11 +62,9 @@ static const struct row rows[] = {
 
 /* Both ends, and the memory in between. */
 static struct {
+	struct connecting to;
 	struct rdma_cm_id *listener;
-	struct rdma_cm_id *client;
 	struct rdma_cm_id *server;
-	struct completion event;
-	int status;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	struct ib_mr *mr;
@@ -87,13 +85,6 @@ static int make_qp(struct rdma_cm_id *id)
 	return rdma_create_qp(id, w.pd, &attr);
 }
 
-static struct rdma_conn_param *depths(void)
-{
-	static struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };
-
-	return &param;
-}
-
 static int accept(struct rdma_cm_id *id)
 {
 	int ret = make_qp(id);
@@ -101,45 +92,15 @@ static int accept(struct rdma_cm_id *id)
 	if (ret)
 		return ret;
 	w.server = id;
-	return rdma_accept(id, depths());
+	return connect_accept(id, DEPTH);
 }
 
 static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
-	switch (event->event) {
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return accept(id);
-	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		return 0;
-	default:
-		break;
-	}
-	if (id == w.client) {
-		w.status = event->status;
-		complete(&w.event);
-	}
+	connect_told(&w.to, id, event);
 	return 0;
-}
-
-static int waited(int ret)
-{
-	if (!ret && !wait_for_completion_timeout(&w.event, WAIT))
-		ret = -ETIMEDOUT;
-	return ret ?: w.status;
-}
-
-static struct rdma_cm_id *make_id(void)
-{
-	return rdma_create_id(&init_net, on_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
-}
-
-static int listen_there(struct sockaddr *sa)
-{
-	w.listener = make_id();
-	if (IS_ERR(w.listener))
-		return PTR_ERR(w.listener);
-	return rdma_bind_addr(w.listener, sa) ?: rdma_listen(w.listener, 1);
 }
 
 static int make_objects(struct ib_device *dev)
@@ -156,14 +117,12 @@ static int make_objects(struct ib_device *dev)
 
 static int connect(struct sockaddr *sa)
 {
-	w.client = make_id();
-	if (IS_ERR(w.client))
-		return PTR_ERR(w.client);
-	return waited(rdma_resolve_addr(w.client, NULL, sa, 2000)) ?:
-		       waited(rdma_resolve_route(w.client, 2000))  ?:
-		       make_objects(w.client->device)		   ?:
-		       make_qp(w.client)			   ?:
-		       waited(rdma_connect(w.client, depths()));
+	w.listener = connect_id(on_event);
+	return connect_listen(w.listener, sa, 1)	       ?:
+		       connect_resolve(&w.to, connect_id(on_event), sa) ?:
+		       make_objects(w.to.client->device)	       ?:
+		       make_qp(w.to.client)		       ?:
+		       connect_finish(&w.to, DEPTH);
 }
 
 static int complete_one(void)
@@ -191,11 +150,11 @@ static int register_words(void)
 	};
 
 	sg_init_one(&w.sg, w.words, PAGE_SIZE);
-	if (!ib_dma_map_sg(w.client->device, &w.sg, 1, DMA_BIDIRECTIONAL))
+	if (!ib_dma_map_sg(w.to.client->device, &w.sg, 1, DMA_BIDIRECTIONAL))
 		return -EIO;
 	if (ib_map_mr_sg(w.mr, &w.sg, 1, NULL, PAGE_SIZE) != 1)
 		return -EIO;
-	return ib_post_send(w.client->qp, &wr.wr, NULL) ?: complete_one();
+	return ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: complete_one();
 }
 
 /* Word 1 is the target, word 3 takes the answer; the others must not change. */
@@ -219,7 +178,7 @@ static int do_row(const struct row *row)
 
 	memset(w.words, 0x77, 5 * sizeof(u64));
 	w.words[1] = row->before;
-	ret = ib_post_send(w.client->qp, &wr.wr, NULL) ?: complete_one();
+	ret = ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: complete_one();
 	if (ret)
 		return ret;
 	if (w.words[1] != row->after || w.words[3] != row->before || w.words[0] != w.words[2] ||
@@ -235,7 +194,7 @@ static int run(struct sockaddr *sa)
 	size_t i;
 	int ret;
 
-	ret = listen_there(sa) ?: connect(sa) ?: register_words();
+	ret = connect(sa) ?: register_words();
 	for (i = 0; !ret && i < ARRAY_SIZE(rows); i++) {
 		ret = do_row(&rows[i]);
 		if (ret)
@@ -259,7 +218,7 @@ static void drop_id(struct rdma_cm_id *id)
 
 static void clean_up(void)
 {
-	drop_id(w.client);
+	drop_id(w.to.client);
 	drop_id(w.server);
 	drop_id(w.listener);
 	if (!IS_ERR_OR_NULL(w.mr))
@@ -278,7 +237,6 @@ static int __init masked_atomics_init(void)
 
 	if (!in4_pton(address, -1, (u8 *)&sa.sin_addr, -1, NULL))
 		return -EINVAL;
-	init_completion(&w.event);
 	w.words = kzalloc(PAGE_SIZE, GFP_KERNEL);
 	ret = w.words ? run((struct sockaddr *)&sa) : -ENOMEM;
 	clean_up();

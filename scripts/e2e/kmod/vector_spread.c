@@ -8,7 +8,6 @@
  *
  *	insmod vector_spread.ko address=10.77.0.1 vectors=2 digest=4096
  */
-#include <linux/completion.h>
 #include <linux/crc32c.h>
 #include <linux/delay.h>
 #include <linux/inet.h>
@@ -17,14 +16,15 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "connect.h"
+
 #define PORT	7568
-#define WAIT	(20 * HZ)
 #define PAIRS	8
 #define WINDOW	4
+#define DEPTH	1
 #define BYTES	64
 #define MSECS	1000
 
@@ -63,9 +63,8 @@ struct pair {
 };
 
 static struct {
+	struct connecting to;
 	struct rdma_cm_id *listener;
-	struct completion event;
-	int status;
 	struct ib_pd *pd;
 	struct pair pairs[PAIRS];
 	struct pair *connecting;
@@ -168,36 +167,14 @@ static int make_qp(struct end *e, struct rdma_cm_id *id, struct ib_cq *cq)
 	return ret;
 }
 
-static struct rdma_conn_param *depths(void)
-{
-	static struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
-
-	return &param;
-}
-
 static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct pair *p = w.connecting;
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return make_qp(&p->target, id, p->cq) ?: rdma_accept(id, depths());
-	if (event->event != RDMA_CM_EVENT_DISCONNECTED && p && id == p->client.id) {
-		w.status = event->status;
-		complete(&w.event);
-	}
+		return make_qp(&p->target, id, p->cq) ?: connect_accept(id, DEPTH);
+	connect_told(&w.to, id, event);
 	return 0;
-}
-
-static int waited(int ret)
-{
-	if (!ret && !wait_for_completion_timeout(&w.event, WAIT))
-		ret = -ETIMEDOUT;
-	return ret ?: w.status;
-}
-
-static struct rdma_cm_id *make_id(void)
-{
-	return rdma_create_id(&init_net, on_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
 }
 
 static int make_objects(struct pair *p, struct ib_device *dev, int vector)
@@ -217,27 +194,22 @@ static int make_objects(struct pair *p, struct ib_device *dev, int vector)
 
 static int connect(struct pair *p, struct sockaddr *sa, int vector)
 {
-	struct rdma_cm_id *id = make_id();
+	struct rdma_cm_id *id = connect_id(on_event);
 
-	if (IS_ERR(id))
-		return PTR_ERR(id);
 	p->client.id = id;
 	w.connecting = p;
-	return waited(rdma_resolve_addr(id, NULL, sa, 2000)) ?:
-		       waited(rdma_resolve_route(id, 2000))	  ?:
-		       make_objects(p, id->device, vector)	  ?:
-		       make_qp(&p->client, id, p->cq)	  ?:
-							       waited(rdma_connect(id, depths()));
+	return connect_resolve(&w.to, id, sa)	    ?:
+		       make_objects(p, id->device, vector) ?:
+		       make_qp(&p->client, id, p->cq)	    ?:
+							     connect_finish(&w.to, DEPTH);
 }
 
 static int connect_all(struct sockaddr *sa)
 {
 	int ret;
 
-	w.listener = make_id();
-	ret = PTR_ERR_OR_ZERO(w.listener)	    ?:
-		      rdma_bind_addr(w.listener, sa) ?:
-						       rdma_listen(w.listener, PAIRS);
+	w.listener = connect_id(on_event);
+	ret = connect_listen(w.listener, sa, PAIRS);
 	for (int i = 0; !ret && i < PAIRS; i++)
 		ret = connect(&w.pairs[i], sa, i % vectors);
 	return ret;
@@ -315,7 +287,6 @@ static int __init vector_spread_init(void)
 
 	if (vectors < 1 || !in4_pton(address, -1, (u8 *)&sa.sin_addr, -1, NULL))
 		return -EINVAL;
-	init_completion(&w.event);
 	w.block = kzalloc(max(digest, 1U), GFP_KERNEL);
 	ret = w.block ? connect_all((struct sockaddr *)&sa) ?: measure() : -ENOMEM;
 	WRITE_ONCE(w.stop, true);

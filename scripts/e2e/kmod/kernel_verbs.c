@@ -9,19 +9,19 @@
  *	insmod kernel_verbs.ko address=10.77.0.1
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-#include <linux/completion.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "connect.h"
+
 #define PORT	7567
-#define WAIT	(20 * HZ)
+#define DEPTH	4
 #define PAGES	4096
 #define BYTES	(PAGES * PAGE_SIZE)
 #define RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
@@ -51,9 +51,8 @@ struct area {
 };
 
 static struct {
-	struct rdma_cm_id *listener, *client, *server;
-	struct completion event;
-	int status;
+	struct connecting to;
+	struct rdma_cm_id *listener, *server;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	enum ib_poll_context context;
@@ -144,7 +143,7 @@ static int do_send(enum ib_wr_opcode opcode, u32 inv)
 	struct op op;
 
 	init_op(&op);
-	return post_send(w.client->qp, &op, opcode, inv) ?: wait_op(&op);
+	return post_send(w.to.client->qp, &op, opcode, inv) ?: wait_op(&op);
 }
 
 /* --- registration ------------------------------------------------------------ */
@@ -164,7 +163,7 @@ static int do_register(struct area *a)
 	wr.key = a->mr->rkey;
 	wr.wr.wr_cqe = &op.cqe;
 	CHECK(ib_map_mr_sg(a->mr, a->sgt.sgl, a->sgt.nents, NULL, PAGE_SIZE) == PAGES);
-	return ib_post_send(w.client->qp, &wr.wr, NULL) ?: wait_op(&op);
+	return ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: wait_op(&op);
 }
 
 /* All of one area to or from the other. */
@@ -184,7 +183,7 @@ static int do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *re
 	};
 
 	init_op(&op);
-	return ib_post_send(w.client->qp, &wr.wr, NULL) ?: wait_op(&op);
+	return ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: wait_op(&op);
 }
 
 static void fill(struct area *a, int seed)
@@ -244,7 +243,7 @@ static int case_answer_from_callback(void)
 	init_op(&back);
 	init_op(&w.answer);
 	there.answer = w.server->qp;
-	ret = post_recv(w.server->qp, &there) ?: post_recv(w.client->qp, &back);
+	ret = post_recv(w.server->qp, &there) ?: post_recv(w.to.client->qp, &back);
 	return ret			      ?:
 		       do_send(IB_WR_SEND, 0) ?:
 		       wait_op(&there)	      ?:
@@ -306,13 +305,13 @@ static int case_refused(void)
 	const struct ib_recv_wr *bad_recv = NULL;
 	const struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1000 };
 
-	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EINVAL && bad == &wr);
+	CHECK(ib_post_send(w.to.client->qp, &wr, &bad) == -EINVAL && bad == &wr);
 	wr.num_sge = -1;
-	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EINVAL);
+	CHECK(ib_post_send(w.to.client->qp, &wr, &bad) == -EINVAL);
 	wr.num_sge = 1;
 	wr.opcode = 0x77;
-	CHECK(ib_post_send(w.client->qp, &wr, &bad) == -EOPNOTSUPP);
-	CHECK(ib_post_recv(w.client->qp, &recv, &bad_recv) == -EINVAL && bad_recv == &recv);
+	CHECK(ib_post_send(w.to.client->qp, &wr, &bad) == -EOPNOTSUPP);
+	CHECK(ib_post_recv(w.to.client->qp, &recv, &bad_recv) == -EINVAL && bad_recv == &recv);
 	CHECK(IS_ERR(ib_alloc_mr(w.pd, IB_MR_TYPE_MEM_REG, 1 << 20)));
 	return case_send();
 }
@@ -334,12 +333,12 @@ static int case_bad_key_and_drain(void)
 	init_op(&bad);
 	for (i = 0; i < FLUSHED; i++) {
 		init_op(&recv[i]);
-		CHECK(!post_recv(i % 2 ? w.client->qp : w.server->qp, &recv[i]));
+		CHECK(!post_recv(i % 2 ? w.to.client->qp : w.server->qp, &recv[i]));
 	}
-	CHECK(!ib_post_send(w.client->qp, &wr, NULL));
+	CHECK(!ib_post_send(w.to.client->qp, &wr, NULL));
 	CHECK(wait_for_completion_timeout(&bad.done, WAIT));
 	CHECK(bad.status == IB_WC_LOC_PROT_ERR);
-	ib_drain_qp(w.client->qp);
+	ib_drain_qp(w.to.client->qp);
 	ib_drain_qp(w.server->qp);
 	for (i = 0; i < FLUSHED; i++) {
 		CHECK(completion_done(&recv[i].done));
@@ -380,50 +379,14 @@ static int make_qp(struct rdma_cm_id *id)
 	return rdma_create_qp(id, w.pd, &attr);
 }
 
-static struct rdma_conn_param *depths(void)
-{
-	static struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };
-
-	return &param;
-}
-
 static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
-	switch (event->event) {
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		w.server = id;
-		return make_qp(id) ?: rdma_accept(id, depths());
-	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		return 0;
-	default:
-		break;
+		return make_qp(id) ?: connect_accept(id, DEPTH);
 	}
-	if (id == w.client) {
-		w.status = event->status;
-		complete(&w.event);
-	}
+	connect_told(&w.to, id, event);
 	return 0;
-}
-
-static int waited(int ret)
-{
-	if (!ret && !wait_for_completion_timeout(&w.event, WAIT))
-		ret = -ETIMEDOUT;
-	return ret ?: w.status;
-}
-
-static struct rdma_cm_id *make_id(void)
-{
-	return rdma_create_id(&init_net, on_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
-}
-
-static int listen_there(struct sockaddr *sa)
-{
-	w.listener = make_id();
-	return PTR_ERR_OR_ZERO(w.listener)	      ?:
-		       rdma_bind_addr(w.listener, sa) ?:
-							rdma_listen(w.listener, 1);
 }
 
 static int make_area(struct area *a)
@@ -461,13 +424,12 @@ static int make_objects(struct ib_device *dev)
 
 static int connect(struct sockaddr *sa)
 {
-	w.client = make_id();
-	return PTR_ERR_OR_ZERO(w.client)				   ?:
-		       waited(rdma_resolve_addr(w.client, NULL, sa, 2000)) ?:
-		       waited(rdma_resolve_route(w.client, 2000))	   ?:
-		       make_objects(w.client->device)			   ?:
-		       make_qp(w.client)				   ?:
-		       waited(rdma_connect(w.client, depths()));
+	w.listener = connect_id(on_event);
+	return connect_listen(w.listener, sa, 1)	       ?:
+		       connect_resolve(&w.to, connect_id(on_event), sa) ?:
+		       make_objects(w.to.client->device)	       ?:
+		       make_qp(w.to.client)		       ?:
+		       connect_finish(&w.to, DEPTH);
 }
 
 static void drop_area(struct area *a)
@@ -499,7 +461,7 @@ static void drop_id(struct rdma_cm_id *id)
 
 static void clean_up(void)
 {
-	drop_id(w.client);
+	drop_id(w.to.client);
 	drop_id(w.server);
 	drop_id(w.listener);
 	drop_area(&w.a);
@@ -517,11 +479,10 @@ static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
 	size_t i;
 	int ret;
 
-	init_completion(&w.event);
 	w.context = context;
 	w.vector = vector;
 	w.small = kzalloc(PAGE_SIZE, GFP_KERNEL);
-	ret = w.small ? listen_there(sa) ?: connect(sa) : -ENOMEM;
+	ret = w.small ? connect(sa) : -ENOMEM;
 	if (ret)
 		pr_err("no connection: %d\n", ret);
 	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++) {

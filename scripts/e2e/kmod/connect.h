@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A module that connects with itself: what the connection manager wants, one
+ * step after the other.
+ */
+#ifndef WEFT_TEST_CONNECT_H
+#define WEFT_TEST_CONNECT_H
+
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+/* Longer than anything takes that goes well. */
+#define WAIT	(20 * HZ)
+
+/* The end that is being connected, and what the last step came to. */
+struct connecting {
+	struct rdma_cm_id *client;
+	struct completion event;
+	int status;
+};
+
+static inline struct rdma_cm_id *connect_id(rdma_cm_event_handler handler)
+{
+	return rdma_create_id(&init_net, handler, NULL, RDMA_PS_TCP, IB_QPT_RC);
+}
+
+static inline int connect_listen(struct rdma_cm_id *id, struct sockaddr *sa, int backlog)
+{
+	return PTR_ERR_OR_ZERO(id) ?: rdma_bind_addr(id, sa) ?: rdma_listen(id, backlog);
+}
+
+static inline int connect_accept(struct rdma_cm_id *id, u8 depth)
+{
+	struct rdma_conn_param param = { .responder_resources = depth, .initiator_depth = depth };
+
+	return rdma_accept(id, &param);
+}
+
+/* For the handler: an event that is none of the passive end's. */
+static inline void connect_told(struct connecting *c, const struct rdma_cm_id *id,
+				const struct rdma_cm_event *event)
+{
+	if (id != c->client || event->event == RDMA_CM_EVENT_DISCONNECTED ||
+	    event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		return;
+	c->status = event->status;
+	complete(&c->event);
+}
+
+/* connect_waited - wait for the event of a step that has begun, if @ret says so */
+static inline int connect_waited(struct connecting *c, int ret)
+{
+	if (!ret && !wait_for_completion_timeout(&c->event, WAIT))
+		ret = -ETIMEDOUT;
+	return ret ?: c->status;
+}
+
+/* First the device is found; then the caller makes a QP, and connects. */
+static inline int connect_resolve(struct connecting *c, struct rdma_cm_id *id, struct sockaddr *sa)
+{
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	c->client = id;
+	init_completion(&c->event);
+	return connect_waited(c, rdma_resolve_addr(id, NULL, sa, 2000)) ?:
+		       connect_waited(c, rdma_resolve_route(id, 2000));
+}
+
+static inline int connect_finish(struct connecting *c, u8 depth)
+{
+	struct rdma_conn_param param = { .responder_resources = depth, .initiator_depth = depth };
+
+	return connect_waited(c, rdma_connect(c->client, &param));
+}
+
+#endif
