@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """FPDUs: framing, markers, CRC, pieces. RFC 5044, 3 to 8."""
 
+import itertools
 import random
 import subprocess
 import time
 
 from harness import FLUSH, Skip, pattern, send_out, test
 from netdev import own_netns
-from wirepeer import mpa, peer, rdmap
+from wirepeer import ddp, mpa, peer, rdmap
 
 
 def same_octets(link, message):
@@ -232,27 +233,41 @@ def the_last_octet_decides(f):
 
 # --- pieces ------------------------------------------------------------------------
 
-@test("MPA-056", "MPA-057", "DDP-002")
-def one_octet_per_segment(f):
+MARKED = ("unmarked", "marked")
+
+
+def as_marked(f, how):
+    """Have weft ask for markers, or not."""
+    f.policy("markers", int(how == "marked"))
+
+
+@test("MPA-056", "MPA-057", "DDP-002", each=MARKED)
+def one_octet_per_segment(f, how):
+    as_marked(f, how)
     target = f.mr(4096)
     link = f.passive(rev=1, piece=1, recv=8)
-    data = link.peer.write(target.rkey, target.iova, pattern(300), hold=True)
+    assert link.peer.tx.markers == (how == "marked")
+    data = link.peer.write(target.rkey, target.iova, pattern(601), hold=True)
     data += link.peer.send(pattern(33), hold=True)
     link.peer.raw(data, piece=1, pause=0.0005)
     link.received(pattern(33))
-    assert target.peek(0, 300) == pattern(300)
+    assert target.peek(0, 602) == pattern(601) + b"\0"
 
 
-@test("MPA-056", "MPA-057", each=range(3))
-def random_cuts(f, seed):
+@test("MPA-056", "MPA-057", each=itertools.product(range(3), MARKED))
+def random_cuts(f, case):
+    seed, how = case
+    as_marked(f, how)
     rng = random.Random(seed)
     target = f.mr(1 << 16)
     link = f.running(rev=1, recv=64, size=2048)
+    assert link.peer.tx.markers == (how == "marked")
     data, sizes = b"", []
     for n in range(60):
         size = rng.choice((0, 1, 17, 100, 900, 2000))
         data += link.peer.send(pattern(size, n), hold=True)
-        data += link.peer.write(target.rkey, target.iova + n * 1000, pattern(1000, n), hold=True)
+        data += link.peer.write(target.rkey, target.iova + n * 1000, pattern(1000 - n % 7, n),
+                                hold=True)
         sizes.append(size)
     at = 0
     while at < len(data):
@@ -264,19 +279,39 @@ def random_cuts(f, seed):
     for n, size in enumerate(sizes):
         link.received(pattern(size, n))
     for n in range(60):
-        assert target.peek(n * 1000, 1000) == pattern(1000, n)
+        assert target.peek(n * 1000, 1000) == pattern(1000 - n % 7, n) + bytes(n % 7)
 
 
-@test("MPA-056", "MPA-060")
-def an_fpdu_cut_at_every_boundary(f):
-    link = f.running(rev=1, recv=64, size=64)
-    for cut in range(1, 48):
-        data = link.peer.send(pattern(24, cut), hold=True)
-        link.peer.raw(data[:cut])
-        if cut % 4 == 0:
-            time.sleep(0.01)
-        link.peer.raw(data[cut:])
-        link.received(pattern(24, cut))
+def up_to_a_marker(link, target, octets):
+    """Fill the stream so that the next FPDU starts that many octets before a marker."""
+    for size in range(0, 1000, 4):
+        end = mpa.Framer(True, True, link.peer.tx.pos)
+        end.frame(bytes(ddp.TAGGED_LEN + size))
+        if (end.pos + octets) % mpa.MARKER_EVERY == 0:
+            link.peer.write(target.rkey, target.iova, pattern(size))
+            return
+    raise AssertionError("no size leads there")
+
+
+@test("MPA-056", "MPA-060", "MPA-057", "MPA-028", each=itertools.product((24, 25), MARKED))
+def an_fpdu_cut_at_every_boundary(f, case):
+    """With PAD and without; the marker in front, within, and between PAD and CRC."""
+    size, how = case
+    as_marked(f, how)
+    target = f.mr(1024)
+    link = f.running(rev=1, recv=250, size=64)
+    assert link.peer.tx.markers == (how == "marked")
+    length = 48 if size == 24 else 52
+    for place in (0, 24, length - 4) if how == "marked" else (None,):
+        for cut in range(1, length + (4 if how == "marked" else 0)):
+            if how == "marked":
+                up_to_a_marker(link, target, place)
+            data = link.peer.send(pattern(size, cut), hold=True)
+            link.peer.raw(data[:cut])
+            time.sleep(0.002)
+            link.peer.raw(data[cut:])
+            link.received(pattern(size, cut))
+        assert len(data) == cut + 1, "a cut left out"
 
 
 @test("MPA-055", "MPA-056")
