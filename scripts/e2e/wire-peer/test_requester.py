@@ -79,27 +79,50 @@ def send_with_immediate_is_refused(f):
     link.wc(wr=wr, status=LOC_QP_OP)
 
 
+def answered(link, message):
+    """What tells a request from the others, after answering it."""
+    if message.opcode == rdmap.SEND:
+        return message.opcode, message.payload
+    if message.opcode == rdmap.READ_REQ:
+        request = rdmap.ReadRequest(message.payload)
+        link.peer.read_response(request, bytes(8))
+        return message.opcode, request.src_to
+    if message.opcode == rdmap.ATOMIC_REQ:
+        request = rdmap.AtomicRequest(message.payload)
+        link.peer.atomic_response(request.req_id, 1)
+        return message.opcode, request.to
+    return message.opcode, message.to
+
+
 @test("DDP-022", "DDP-021", "DDP-033", "RDMAP-033", "RDMAP-038", "RDMAP-051", "RDMAP-071",
-      "DDP-023", "EXT-024", "RDMAP-036")
-def mixed_requests_leave_in_order(f):
-    """The peer's audit watches the four sequences of MSNs."""
-    link = f.running(rev=1, ord=16)
+      "DDP-023", "EXT-024", "RDMAP-036", each=("free", "blocked"))
+def mixed_requests_leave_in_order(f, way):
+    """All are posted before any is looked at. The peer's audit watches the four
+    sequences of MSNs."""
+    link = f.running(rev=1, ord=16, wire=f.connect(rcvbuf=4096) if way == "blocked" else None)
     out = f.mr(4096)
     out.poke(pattern(4096))
+    sink = f.mr(4096, access="l")
     rng = random.Random(33)
     kinds = dict(send=rdmap.SEND, write=rdmap.WRITE, read=rdmap.READ_REQ, fadd=rdmap.ATOMIC_REQ)
-    order = [rng.choice(list(kinds)) for _ in range(40)]
+    order = [rng.choice(list(kinds)) for _ in range(60)]
     pending = []
-    for op in order:
-        pending.append(link.post(op, sge=out.sge(0, 8), raddr=8, rkey=1, add=1))
-        message = link.peer.expect(kinds[op])
-        if op == "read":
-            link.peer.read_response(rdmap.ReadRequest(message.payload), bytes(8))
-        elif op == "fadd":
-            request = rdmap.AtomicRequest(message.payload)
-            link.peer.atomic_response(request.req_id, 1)
+    if way == "blocked":
+        # nothing behind it leaves before the last is posted
+        plug = f.mr(2 << 20)
+        pending.append(link.post("send", sge=plug.sge()))
+    for n, op in enumerate(order):
+        sge = (out if op in ("send", "write") else sink).sge(n * 8, 8)
+        pending.append(link.post(op, sge=sge, raddr=n * 8, rkey=1, add=1))
+    if way == "blocked":
+        assert len(link.peer.expect(rdmap.SEND, 20).payload) == plug.len
+    seen = [answered(link, link.peer.message()) for _ in order]
+    due = [(kinds[op], pattern(4096)[n * 8:n * 8 + 8] if op == "send" else n * 8)
+           for n, op in enumerate(order)]
+    assert seen == due, "%s, due %s" % (seen, due)
     for wr in pending:
-        link.wc(wr=wr)
+        found = link.wc()
+        assert found["wr"] == wr, "%s, due %d" % (found, wr)
     assert link.peer.audit.msn[0] > 1 and link.peer.audit.msn[1] > 1
 
 
