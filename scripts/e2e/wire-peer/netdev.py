@@ -9,11 +9,12 @@ FRAGMENTATION_NEEDED = (3, 4)
 
 
 def own_netns(*command):
-    subprocess.run(command, check=True, capture_output=True)
+    """Run it where the peer is; what it said."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def weft_netns(*command):
-    subprocess.run(("ip", "netns", "exec", "wa") + command, check=True, capture_output=True)
+    return own_netns("ip", "netns", "exec", "wa", *command)
 
 
 def set_mtu(mtu):
