@@ -89,11 +89,14 @@ class Link:
         self.f, self.peer, self.k = fixture, wire, k
         self.agent = fixture.agent
         self.posted = []            # receives, oldest first
+        self.requests = []          # all else that is to complete, oldest first
         self.slots = {}             # wr: (region, offset)
 
     def post(self, op, wr=None, **fields):
         wr = next(self.f.wr_ids) if wr is None else wr
         self.agent.cmd("post", k=self.k, op=op, wr=wr, **fields)
+        if op != "recv" and "n" not in fields.get("flags", "s"):
+            self.requests.append(wr)
         return wr
 
     def recv(self, count=1, size=1024, region=None, access="l"):
@@ -112,8 +115,9 @@ class Link:
         if wr is not None:
             match["wr"] = wr
         found = self.agent.wait("wc", timeout, k=self.k, **match)
-        if found["wr"] in self.posted:
-            self.posted.remove(found["wr"])
+        for queue in self.posted, self.requests:
+            if found["wr"] in queue:
+                queue.remove(found["wr"])
         if status is not None and found["status"] != status:
             raise AssertionError("completion %s, due status %d" % (found, status))
         return found

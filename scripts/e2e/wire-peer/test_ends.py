@@ -3,7 +3,7 @@
 
 import time
 
-from harness import FLUSH, STATE_ERR, AgentError, test
+from harness import FLUSH, OK, STATE_ERR, AgentError, test
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -30,7 +30,9 @@ def reach(f, state):
     if state == "awaiting the rtr":
         link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
         return link.peer, link
-    link = f.passive(accept=state != "undecided", rev=1)
+    # what is busy must have something left
+    wire = f.connect(rcvbuf=4096) if state in ("busy", "disconnecting") else None
+    link = f.passive(accept=state != "undecided", rev=1, wire=wire)
     if state == "half the first fpdu":
         link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
     elif state not in ("undecided", "accepted"):
@@ -49,7 +51,7 @@ def half_a_message(f, link):
 
 
 def busy(f, link):
-    source = f.mr(1 << 20)
+    source = f.mr(4 << 20)
     link.post("send", sge=source.sge())
 
 
@@ -104,30 +106,43 @@ DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy":
 QUIET = ("connected", "half a request", "undecided")
 
 
-def gone(f, link, state):
-    """The consumer learns of the end: all it posted completes, the QP is in error."""
+# in these states a request is under way, not answered or not sent to its end
+UNDER_WAY = ("busy", "reading", "half a response", "adding", "disconnecting")
+
+
+def gone(link, state, due=FLUSH):
+    """The consumer learns of the end: all it posted completes once, the QP is in error."""
+    assert len(link.requests) == (state in UNDER_WAY), link.requests
     if state != "awaiting the rtr":
         link.dead()
-        return
-    assert link.event("ESTABLISHED")["status"] < 0
-    for wr in list(link.posted):
-        link.wc(wr=wr, status=FLUSH)
-    assert link.state()["state"] == STATE_ERR
+    else:
+        assert link.event("ESTABLISHED")["status"] < 0
+        for wr in list(link.posted):
+            link.wc(wr=wr, status=FLUSH)
+        assert link.state()["state"] == STATE_ERR
+    for wr in list(link.requests):
+        link.wc(wr=wr, status=due)
+    assert not link.posted
+    link.no_wc()
 
 
 @test("MPA-064", "MPA-008", "MPA-063", "DDP-045", each=STATES)
 def a_fin_in_every_state(f, state):
     wire, link = reach(f, state)
     wire.fin()
+    sent = []
     try:
         while wire.rx:
-            wire.message()
+            sent.append(wire.message().opcode)
         wire.expect_end()
     except peer.Closed as end:
         assert end.reset or not end.rest, "an FPDU cut short: %s" % end.rest[:32].hex()
     wire.close()
+    # a consumer that disconnects has everything sent first; else a FIN cuts it off
+    whole = state == "disconnecting"
+    assert (rdmap.SEND in sent) == whole, sent
     if state not in QUIET:
-        gone(f, link, state)
+        gone(link, state, OK if whole else FLUSH)
     elif state == "undecided":
         try:
             f.agent.cmd("accept", k=link.k)
@@ -140,7 +155,7 @@ def a_reset_in_every_state(f, state):
     wire, link = reach(f, state)
     wire.rst()
     if state not in QUIET:
-        gone(f, link, state)
+        gone(link, state)
 
 
 @test("MPA-064", "CM-022", each=("fin", "rst"))
