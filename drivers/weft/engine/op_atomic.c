@@ -68,6 +68,30 @@ enum weft_fault weft_atomic_cswap_plan(struct weft_stream *st, struct weft_swr *
 	return request(st, swr, msgs, &req);
 }
 
+/* Its operand, pinned if there is no fault. */
+static enum weft_fault get_target(struct weft_stream *st, const struct weft_atomic_req *req,
+				  struct weft_mem_ref *ref)
+{
+	enum weft_fault fault;
+
+	fault = weft_mem_get(&st->mem, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, ref);
+	if (fault != WEFT_FAULT_NONE || weft_backing_aligned8(ref->mr->grant.backing, ref->offset))
+		return fault;
+	weft_mem_put(ref);
+	return WEFT_FAULT_RDMAP_CATASTROPHIC;
+}
+
+static enum weft_fault check_target(struct weft_stream *st, const struct weft_atomic_req *req)
+{
+	struct weft_mem_ref ref;
+	enum weft_fault fault = get_target(st, req, &ref);
+
+	if (fault == WEFT_FAULT_NONE)
+		weft_mem_put(&ref);
+	return fault;
+}
+
+/* As with a Read, one that cannot be done is told in its turn, and ends reception. */
 enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
@@ -81,12 +105,13 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	owed->atomic = true;
+	owed->fault = check_target(st, &owed->op);
 	owed->segment_len = seg->u->len;
 	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
 	memcpy(owed->headers, seg->u->head, owed->head_len);
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
-	return WEFT_FAULT_NONE;
+	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 
 /* Executed in request order, at the moment its response is planned. */
@@ -103,15 +128,12 @@ static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_
 	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
-	fault = weft_mem_get(&st->mem, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, &ref);
+	fault = get_target(st, req, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	if (weft_backing_aligned8(ref.mr->grant.backing, ref.offset))
-		*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
-	else
-		fault = WEFT_FAULT_RDMAP_CATASTROPHIC;
+	*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
 	weft_mem_put(&ref);
-	return fault;
+	return WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,

@@ -51,7 +51,25 @@ enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, str
 	return WEFT_FAULT_NONE;
 }
 
-/* Room for one request more than promised does not exist: the peer overran IRD. */
+static enum weft_fault check_source(struct weft_stream *st, const struct weft_read_req *req)
+{
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	if (!req->length)
+		return WEFT_FAULT_NONE;
+	fault = weft_mem_get(&st->mem, req->src_stag, req->src_to, req->length,
+			     WEFT_MEM_REMOTE_READ, &ref);
+	if (fault == WEFT_FAULT_NONE)
+		weft_mem_put(&ref);
+	return fault;
+}
+
+/*
+ * Room for one request more than promised does not exist: the peer overran IRD.
+ * One that cannot be served waits for its turn to be told, behind the answers to
+ * earlier ones, but nothing behind it is taken: it is the first error (RFC 5040, 7.1).
+ */
 enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
@@ -60,13 +78,14 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	owed->atomic = false;
 	weft_read_req_parse(seg->head, &owed->read);
+	owed->fault = check_source(st, &owed->read);
 	owed->segment_len = seg->u->len;
 	owed->head_len = sizeof(owed->headers);
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
 	st->rx.bulk |= owed->read.length > BULK;
-	return WEFT_FAULT_NONE;
+	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 
 /**
@@ -75,15 +94,14 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
  * @owed: the request
  * @msg: filled
  *
- * The source is checked segment by segment while it is copied, and here as a
- * whole, so that a request that cannot be served sends nothing (RFC 5040, 7).
+ * The source was checked when the request came, and is segment by segment while it is
+ * copied; here once more as a whole, since it may have been invalidated meanwhile: a
+ * request that cannot be served sends nothing (RFC 5040, 7).
  */
 enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
 				 struct weft_msg *msg)
 {
 	const struct weft_read_req *req = &owed->read;
-	struct weft_mem_ref ref;
-	enum weft_fault fault;
 
 	msg->opcode = WEFT_OP_READ_RESP;
 	msg->source = req->length ? WEFT_SRC_STAG : WEFT_SRC_NONE;
@@ -92,13 +110,7 @@ enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq
 	msg->to = req->sink_to;
 	msg->src_stag = req->src_stag;
 	msg->src_to = req->src_to;
-	if (!req->length)
-		return WEFT_FAULT_NONE;
-	fault = weft_mem_get(&st->mem, req->src_stag, req->src_to, req->length,
-			     WEFT_MEM_REMOTE_READ, &ref);
-	if (fault == WEFT_FAULT_NONE)
-		weft_mem_put(&ref);
-	return fault;
+	return check_source(st, req);
 }
 
 /* A response must answer the oldest request, and that must be a Read. */

@@ -115,6 +115,12 @@ static bool answers_yield(struct weft_stream *st)
 	return true;
 }
 
+static enum weft_fault answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+			      struct weft_msg *msg)
+{
+	return owed->atomic ? weft_atomic_answer(st, owed, msg) : weft_read_answer(st, owed, msg);
+}
+
 static bool pick_answer(struct weft_stream *st)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
@@ -125,7 +131,7 @@ static bool pick_answer(struct weft_stream *st)
 		return false;
 	msg = hold(&st->tx, 1);
 	msg->answer = true;
-	fault = owed->atomic ? weft_atomic_answer(st, owed, msg) : weft_read_answer(st, owed, msg);
+	fault = owed->fault ?: answer(st, owed, msg);
 	if (fault == WEFT_FAULT_NONE)
 		return true;
 	drop(&st->tx);

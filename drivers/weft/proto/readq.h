@@ -25,9 +25,14 @@ struct weft_readq_sent {
 	u32 received;
 };
 
-/* A request we owe an answer; produced by rx, consumed by tx. */
+/**
+ * struct weft_readq_owed - a request we owe an answer; produced by rx, consumed by tx
+ * @fault: what was wrong with it when it came; it is told in its turn, and rx has
+ *	stopped behind it
+ */
 struct weft_readq_owed {
 	bool atomic;
+	enum weft_fault fault;
 	struct weft_read_req read;
 	struct weft_atomic_req op;
 	u8 headers[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];	/* for a Terminate */
