@@ -544,8 +544,9 @@ static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
  * weft_tx_flush - complete everything posted, as a failed stream must
  * @st: stream in error, tx claim held
  *
- * Posts that come later kick, find the stream in error and are flushed the same
- * way. Context: process.
+ * Not before rx is quiet: it may still be placing what answers one of them, and its owner
+ * may free the memory. Posts that come later kick, find the stream in error and are
+ * flushed the same way. Context: process.
  */
 void weft_tx_flush(struct weft_stream *st)
 {
@@ -554,8 +555,7 @@ void weft_tx_flush(struct weft_stream *st)
 	drop(&st->tx);
 	while (weft_retire_flush_sends(st, &batch) && !weft_sendq_set_idle(st->cfg.sq))
 		;
-	if (READ_ONCE(st->quiet))
-		weft_retire_flush_receives(st, &batch);
+	weft_retire_flush_receives(st, &batch);
 	weft_cq_batch_fire(&batch);
 }
 
@@ -567,7 +567,8 @@ static bool turn(struct weft_stream *st)
 	bool more;
 
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
-		weft_tx_flush(st);
+		if (READ_ONCE(st->quiet))
+			weft_tx_flush(st);
 		return false;
 	}
 	if (!may_send(st))

@@ -9,6 +9,7 @@
  *	insmod kernel_verbs.ko address=10.77.0.1
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/delay.h>
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -26,6 +27,7 @@
 #define BYTES	(PAGES * PAGE_SIZE)
 #define RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
 #define FLUSHED	8
+#define READS	8
 
 static char *address = "";
 module_param(address, charp, 0444);
@@ -167,12 +169,12 @@ static int do_register(struct area *a)
 }
 
 /* All of one area to or from the other. */
-static int do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *remote)
+static int post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local,
+		     struct area *remote)
 {
 	struct ib_sge sge = { .addr = local->mr->iova, .length = BYTES, .lkey = local->mr->lkey };
-	struct op op;
 	struct ib_rdma_wr wr = {
-		.wr.wr_cqe = &op.cqe,
+		.wr.wr_cqe = &op->cqe,
 		.wr.opcode = opcode,
 		.wr.send_flags = IB_SEND_SIGNALED,
 		.wr.sg_list = &sge,
@@ -182,8 +184,15 @@ static int do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *re
 		.rkey = remote->mr->rkey,
 	};
 
-	init_op(&op);
-	return ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: wait_op(&op);
+	init_op(op);
+	return ib_post_send(w.to.client->qp, &wr.wr, NULL);
+}
+
+static int do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *remote)
+{
+	struct op op;
+
+	return post_rdma(&op, opcode, local, remote) ?: wait_op(&op);
 }
 
 static void fill(struct area *a, int seed)
@@ -192,6 +201,16 @@ static void fill(struct area *a, int seed)
 
 	for (i = 0; i < PAGES; i++)
 		memset(page_address(a->pages[i]), seed + i * 7, PAGE_SIZE);
+}
+
+static bool is_filled(struct area *a, int seed)
+{
+	int i;
+
+	for (i = 0; i < PAGES; i++)
+		if (memchr_inv(page_address(a->pages[i]), seed + i * 7, PAGE_SIZE))
+			return false;
+	return true;
 }
 
 static int compare(void)
@@ -260,9 +279,8 @@ static int case_longest_list(void)
 	ret = do_register(&w.a)				    ?:
 		      do_register(&w.b)			    ?:
 		      do_rdma(IB_WR_RDMA_WRITE, &w.a, &w.b) ?:
-		      /* Behind the Write on the same stream: its answer says it was placed. */
-		      do_rdma(IB_WR_RDMA_READ, &w.a, &w.b) ?:
-							     compare();
+		      case_send() ?: /* what is received behind the Write says it was placed */
+		      compare();
 	if (ret)
 		return ret;
 	fill(&w.b, 3);
@@ -347,10 +365,32 @@ static int case_bad_key_and_drain(void)
 	return 0;
 }
 
-static const struct {
+/* When the drain is over, nobody writes to the memory of what was under way. */
+static int case_drain_reads(void)
+{
+	static struct op reads[READS];
+	int i;
+
+	fill(&w.b, 5);
+	for (i = 0; i < READS; i++)
+		CHECK(!post_rdma(&reads[i], IB_WR_RDMA_READ, &w.a, &w.b));
+	ib_drain_sq(w.to.client->qp);
+	for (i = 0; i < READS; i++)
+		CHECK(completion_done(&reads[i].done));
+	CHECK(reads[READS - 1].status == IB_WC_WR_FLUSH_ERR);
+	fill(&w.a, 6);
+	msleep(50);
+	CHECK(is_filled(&w.a, 6));
+	ib_drain_qp(w.server->qp);
+	return 0;
+}
+
+struct named_case {
 	const char *name;
 	int (*run)(void);
-} cases[] = {
+};
+
+static const struct named_case cases[] = {
 	{ "send", case_send },
 	{ "answer from the callback", case_answer_from_callback },
 	{ "4096 pages", case_longest_list },
@@ -358,7 +398,12 @@ static const struct {
 	{ "local invalidate", case_local_inv },
 	{ "send with invalidate", case_send_with_inv },
 	{ "refused", case_refused },
+};
+
+/* They end the connection, so a round has one of them. */
+static const struct named_case ends[] = {
 	{ "bad key, drain", case_bad_key_and_drain },
+	{ "drain under reads", case_drain_reads },
 };
 
 /* --- connection ---------------------------------------------------------------- */
@@ -474,6 +519,16 @@ static void clean_up(void)
 	memset(&w, 0, sizeof(w));
 }
 
+static int run_case(const struct named_case *c)
+{
+	int ret = c->run();
+
+	if (ret)
+		pr_err("\"%s\" failed in context %d on vector %d: %d\n", c->name, w.context,
+		       w.vector, ret);
+	return ret;
+}
+
 static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
 {
 	size_t i;
@@ -485,12 +540,10 @@ static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
 	ret = w.small ? connect(sa) : -ENOMEM;
 	if (ret)
 		pr_err("no connection: %d\n", ret);
-	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++) {
-		ret = cases[i].run();
-		if (ret)
-			pr_err("\"%s\" failed in context %d on vector %d: %d\n", cases[i].name,
-			       context, vector, ret);
-	}
+	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++)
+		ret = run_case(&cases[i]);
+	if (!ret)
+		ret = run_case(&ends[vector % ARRAY_SIZE(ends)]);
 	clean_up();
 	return ret;
 }
@@ -516,7 +569,8 @@ static int __init kernel_verbs_init(void)
 			ret = run((struct sockaddr *)&sa, contexts[i], v);
 	}
 	if (!ret)
-		pr_info("%zu cases as expected, in %d rounds\n", ARRAY_SIZE(cases), rounds);
+		pr_info("%zu cases as expected, in %d rounds\n",
+			ARRAY_SIZE(cases) + ARRAY_SIZE(ends), rounds);
 	return ret;
 }
 
