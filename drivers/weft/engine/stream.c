@@ -217,6 +217,31 @@ static unsigned long goodbye(const struct weft_stream *st)
 	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
 }
 
+/*
+ * A long queue, or a Terminate behind full buffers, may take its time as long as the
+ * peer takes octets. Nothing is added any more, so this has an end.
+ */
+static bool progresses(struct weft_stream *st)
+{
+	bool moved = false;
+	u64 acked;
+
+	mutex_lock(&st->lifecycle);
+	if (st->sock) {
+		acked = weft_sock_acked(st->sock);
+		moved = acked != st->acked_seen && !weft_sock_all_acked(st->sock);
+		st->acked_seen = acked;
+	}
+	mutex_unlock(&st->lifecycle);
+	return moved;
+}
+
+static void set_deadline(struct weft_stream *st)
+{
+	progresses(st);	/* from now on */
+	mod_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
+}
+
 static void down_work(struct work_struct *work)
 {
 	struct weft_stream *st = container_of(work, struct weft_stream, down_work);
@@ -231,19 +256,9 @@ static void down_work(struct work_struct *work)
 	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
 		weft_sock_half_close(st->sock);
 	if (todo & WEFT_QPA_DEADLINE)
-		mod_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
+		set_deadline(st);
 	if (todo & WEFT_QPA_RELEASE)
 		release(st);
-}
-
-/* A long queue may take its time to drain, as long as the peer takes octets. */
-static bool progresses(struct weft_stream *st)
-{
-	u64 pushed = READ_ONCE(st->tx.sock.pushed);
-	bool moved = pushed != st->pushed_seen;
-
-	st->pushed_seen = pushed;
-	return moved && READ_ONCE(st->state) == WEFT_QP_CLOSING;
 }
 
 static void deadline_passed(struct work_struct *work)

@@ -125,7 +125,7 @@ struct weft_rx {
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @quiet: rx will not touch the receive queue again
- * @pushed_seen: what TCP had taken at the last deadline; owner: the deadline
+ * @acked_seen: what the peer had taken when the deadline was set; under @lifecycle
  */
 struct weft_stream {
 	struct kref ref;
@@ -173,7 +173,7 @@ struct weft_stream {
 	struct work_struct rx_work;
 	struct work_struct down_work;
 	struct delayed_work deadline;
-	u64 pushed_seen;
+	u64 acked_seen;
 	struct completion down;
 };
 

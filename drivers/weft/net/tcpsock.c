@@ -222,6 +222,30 @@ int weft_sock_error(const struct weft_sock *s)
 }
 
 /**
+ * weft_sock_acked - what the peer has taken
+ * @s: the socket
+ *
+ * Context: any. Return: octets of ours that it has acknowledged.
+ */
+u64 weft_sock_acked(const struct weft_sock *s)
+{
+	return READ_ONCE(tcp_sk(s->sock->sk)->bytes_acked);
+}
+
+/**
+ * weft_sock_all_acked - has the peer taken all that TCP has?
+ * @s: the socket
+ *
+ * Context: any. Return: a snapshot.
+ */
+bool weft_sock_all_acked(const struct weft_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
+
+	return READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
+}
+
+/**
  * weft_sock_state - how the connection stands
  * @s: the socket
  *
