@@ -3,6 +3,7 @@
 and Terminates about requests that are not complete."""
 
 import socket
+import sys
 
 from harness import (FLUSH, LOC_PROT, OK, REM_ACCESS, REM_INV, REM_OP, pattern, test)
 from wirepeer import ddp, rdmap
@@ -100,6 +101,73 @@ def a_terminate_comes_though_much_is_being_sent(f, case):
     link.dead(True, (FLUSH, 1, 7, 10))
     for region in (target.region, target.foreign, target.unreadable):
         assert region.peek() == bytes(64)
+
+
+# --- the first of several faults --------------------------------------------------------
+
+def good_request(link, target, kind):
+    """Its octets, held back. It changes nothing."""
+    if kind == "read":
+        return link.peer.read(target.rkey, target.iova, 8, hold=True)
+    return link.peer.atomic(ATOMICS[kind], target.rkey, target.iova, hold=True)
+
+
+def bad_request(link, kind):
+    """Its octets, held back, and its ULPDU: no region has that STag."""
+    if kind == "read":
+        data = link.peer.read(0xBAD00000, 0, 8, hold=True)
+    else:
+        data = link.peer.atomic(ATOMICS[kind], 0xBAD00000, 0, 1, hold=True)
+    return data, link.peer.last_ulpdu
+
+
+ATOMICS = {"fadd": rdmap.FETCH_ADD, "cas": rdmap.CMP_SWAP}
+REQUESTS = ("read", "fadd", "cas")
+
+
+def refused_request(link, kind, ulpdu):
+    """The Terminate names that request, and nothing behind it counts."""
+    link.refused(0, 1, 0, bits="MDR" if kind == "read" else "MD", ulpdu=ulpdu)
+    assert not link.posted
+    link.no_wc()
+
+
+@test("RDMAP-094", "DDP-003", "RDMAP-089", each=REQUESTS)
+def a_bad_request_comes_before_a_bad_write(f, kind):
+    link = f.running(rev=1)
+    data, ulpdu = bad_request(link, kind)
+    link.peer.raw(data + link.peer.write(0xDEAD0000, 0, b"bad too", hold=True) +
+                  link.peer.send(b"x", msn=99, hold=True))
+    refused_request(link, kind, ulpdu)
+
+
+@test("RDMAP-094", "DDP-003", "RDMAP-089", each=REQUESTS)
+def nothing_is_taken_behind_a_bad_request(f, kind):
+    target = f.mr(64)
+    link = f.running(rev=1)
+    data, ulpdu = bad_request(link, kind)
+    link.peer.raw(data + link.peer.write(target.rkey, target.iova, b"good", hold=True) +
+                  link.peer.send(b"good", hold=True))
+    refused_request(link, kind, ulpdu)
+    assert target.peek() == bytes(64)
+
+
+@test("RDMAP-094", "DDP-003", "RDMAP-089", each=REQUESTS)
+def a_good_request_before_a_bad_one_is_answered(f, kind):
+    target = f.mr(64)
+    target.poke(pattern(64))
+    link = f.running(rev=1)
+    good = good_request(link, target, kind)
+    data, ulpdu = bad_request(link, kind)
+    link.peer.raw(good + data + link.peer.write(0xDEAD0000, 0, b"bad too", hold=True))
+    if kind == "read":
+        assert link.peer.expect(rdmap.READ_RESP).payload == pattern(8)
+    else:
+        answer = link.peer.expect(rdmap.ATOMIC_RESP).payload
+        original = rdmap.AtomicResponse(answer).original
+        assert original == int.from_bytes(pattern(8), sys.byteorder), original
+    refused_request(link, kind, ulpdu)
+    assert target.peek() == pattern(64)
 
 
 # --- Terminates about requests that are not complete ---------------------------------
