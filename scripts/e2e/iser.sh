@@ -81,8 +81,7 @@ mixed_sizes() {
 
 silence_under_load() {
 	login
-	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
-		mkdir -p \$tmp; verified_io $sd 140 --size=24m --time_based --runtime=20"
+	start_load "$sd" 16
 	local load=$started
 	sleep 3
 	wire_down

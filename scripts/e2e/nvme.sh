@@ -55,14 +55,14 @@ file_system() {
 resets_under_load() {
 	local i
 	connect t1
-	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
-		mkdir -p \$tmp; verified_io $ns 140 --size=24m"
+	start_load "$ns" 16
 	local load=$started
 	for i in $(seq 3); do
 		sleep 1
 		limit 60 nvme reset "/dev/${ctrl##*/}"
 		until_true 20 live
 	done
+	kill -0 "$load" || fail "the load was over before the third reset"
 	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive $i resets"; }
 	disconnect t1
 }
@@ -83,8 +83,7 @@ two_connections() {
 # load_through FUNCTION: verified I/O that has to survive it.
 load_through() {
 	connect t1
-	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io); slow=$slow tmp=$tmp/l
-		mkdir -p \$tmp; verified_io $ns 140 --time_based --runtime=16"
+	start_load "$ns" 16
 	local load=$started
 	sleep 3
 	"$1"
@@ -94,11 +93,16 @@ load_through() {
 	disconnect t1
 }
 
+# Longer than the host waits for a keep-alive, so it gives the connection up.
 silent_wire() {
 	wire_down
 	sleep 10
 	wire_up
+	until_true 60 said 'Successfully reconnected'
 }
+
+# said TEXT: by the kernel, since the test began.
+said() { dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))" | grep -q "$1"; }
 
 link_down() {
 	ip link set wd0 down
@@ -167,8 +171,7 @@ deleted_under_mount() {
 	cp -r "$tmp/tree2/." "$tmp/mnt/"
 	sync -f "$tmp/mnt"
 	limit 30 rdma link delete "$dev"
-	limit 30 bash -c "dd if=/dev/zero of=$tmp/mnt/lost bs=64k count=16 conv=fsync" &&
-		fail "written to a device that is gone"
+	refused_io 30 dd if=/dev/zero of="$tmp/mnt/lost" bs=64k count=16 conv=fsync
 	limit 60 umount "$tmp/mnt"
 	rdma link add "$dev" type "$driver" netdev wd0
 	port_down

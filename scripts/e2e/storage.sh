@@ -59,14 +59,38 @@ until_true() {
 }
 
 # verified_io DISK SECONDS [OPTION]...: random writes of mixed sizes, each block
-# read back and compared.
+# read back and compared; other octets each time.
 verified_io() {
 	local target=$1 seconds=$2
 	shift 2
 	limit "$seconds" fio --name=v --filename="$target" --rw=randwrite --bsrange=512-128k \
-		--blocksize_unaligned=0 --bs_is_seq_rand=0 --size=12m --verify=crc32c \
+		--blocksize_unaligned=0 --bs_is_seq_rand=0 --randrepeat=0 --size=12m --verify=crc32c \
 		--verify_fatal=1 --verify_state_save=0 --iodepth=8 --ioengine=libaio --direct=1 \
 		--minimal "$@" >"$tmp/fio" 2>&1 || { cat "$tmp/fio"; return 1; }
+}
+
+# verified_load DISK SECONDS [OPTION]...: one pass after the other for as long. (fio's own
+# clock would end the writes and leave out the reading.)
+verified_load() {
+	local target=$1 end=$((SECONDS + $2))
+	shift 2
+	until [ "$SECONDS" -ge "$end" ]; do
+		verified_io "$target" 140 "$@" || return
+	done
+}
+
+# start_load DISK SECONDS [OPTION]...: the same in the background; it is $started.
+start_load() {
+	mkdir -p "$tmp/l"
+	start 150 "$tmp/load" bash -c "$(declare -f limit verified_io verified_load)
+		slow=$slow tmp=$tmp/l; verified_load $*"
+}
+
+# refused_io SECONDS COMMAND...: it fails, and by itself.
+refused_io() {
+	local rc=0
+	limit "$@" || rc=$?
+	[ "$rc" -eq 1 ] || fail "status $rc from a device that is gone"
 }
 
 # idle_but_for_pools: the core keeps the CQs it shares out as long as the device.
