@@ -33,9 +33,17 @@ static inline int connect_listen(struct rdma_cm_id *id, struct sockaddr *sa, int
 	return PTR_ERR_OR_ZERO(id) ?: rdma_bind_addr(id, sa) ?: rdma_listen(id, backlog);
 }
 
+static inline struct rdma_conn_param connect_depths(u8 depth)
+{
+	return (struct rdma_conn_param){
+		.responder_resources = depth,
+		.initiator_depth = depth,
+	};
+}
+
 static inline int connect_accept(struct rdma_cm_id *id, u8 depth)
 {
-	struct rdma_conn_param param = { .responder_resources = depth, .initiator_depth = depth };
+	struct rdma_conn_param param = connect_depths(depth);
 
 	return rdma_accept(id, &param);
 }
@@ -72,9 +80,22 @@ static inline int connect_resolve(struct connecting *c, struct rdma_cm_id *id, s
 
 static inline int connect_finish(struct connecting *c, u8 depth)
 {
-	struct rdma_conn_param param = { .responder_resources = depth, .initiator_depth = depth };
+	struct rdma_conn_param param = connect_depths(depth);
 
 	return connect_waited(c, rdma_connect(c->client, &param));
+}
+
+/* An end, connected or not, or a listener; when it returns, its completions are through. */
+static inline void connect_drop(struct rdma_cm_id *id)
+{
+	if (IS_ERR_OR_NULL(id))
+		return;
+	if (id->qp) {
+		rdma_disconnect(id);
+		ib_drain_qp(id->qp);
+		rdma_destroy_qp(id);
+	}
+	rdma_destroy_id(id);
 }
 
 #endif

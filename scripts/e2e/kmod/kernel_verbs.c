@@ -492,23 +492,11 @@ static void drop_area(struct area *a)
 	vfree(a->pages);
 }
 
-static void drop_id(struct rdma_cm_id *id)
-{
-	if (IS_ERR_OR_NULL(id))
-		return;
-	if (id->qp) {
-		ib_drain_qp(id->qp);
-		rdma_disconnect(id);
-		rdma_destroy_qp(id);
-	}
-	rdma_destroy_id(id);
-}
-
 static void clean_up(void)
 {
-	drop_id(w.to.client);
-	drop_id(w.server);
-	drop_id(w.listener);
+	connect_drop(w.to.client);
+	connect_drop(w.server);
+	connect_drop(w.listener);
 	drop_area(&w.a);
 	drop_area(&w.b);
 	if (!IS_ERR_OR_NULL(w.cq))

@@ -205,22 +205,11 @@ static int run(struct sockaddr *sa)
 	return ret;
 }
 
-static void drop_id(struct rdma_cm_id *id)
-{
-	if (IS_ERR_OR_NULL(id))
-		return;
-	if (id->qp) {
-		rdma_disconnect(id);
-		rdma_destroy_qp(id);
-	}
-	rdma_destroy_id(id);
-}
-
 static void clean_up(void)
 {
-	drop_id(w.to.client);
-	drop_id(w.server);
-	drop_id(w.listener);
+	connect_drop(w.to.client);
+	connect_drop(w.server);
+	connect_drop(w.listener);
 	if (!IS_ERR_OR_NULL(w.mr))
 		ib_dereg_mr(w.mr);
 	if (!IS_ERR_OR_NULL(w.cq))

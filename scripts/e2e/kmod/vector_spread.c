@@ -215,28 +215,16 @@ static int connect_all(struct sockaddr *sa)
 	return ret;
 }
 
-static void drop(struct rdma_cm_id *id)
-{
-	if (IS_ERR_OR_NULL(id))
-		return;
-	if (id->qp) {
-		rdma_disconnect(id);
-		ib_drain_qp(id->qp);
-		rdma_destroy_qp(id);
-	}
-	rdma_destroy_id(id);
-}
-
 static void drop_all(void)
 {
 	for (struct pair *p = w.pairs; p < w.pairs + PAIRS; p++) {
-		drop(p->client.id);
-		drop(p->target.id);
+		connect_drop(p->client.id);
+		connect_drop(p->target.id);
 		if (!IS_ERR_OR_NULL(p->cq))
 			ib_free_cq(p->cq);
 		free_page((unsigned long)p->page);
 	}
-	drop(w.listener);
+	connect_drop(w.listener);
 	if (!IS_ERR_OR_NULL(w.pd))
 		ib_dealloc_pd(w.pd);
 	kfree(w.block);
