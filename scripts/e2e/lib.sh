@@ -149,9 +149,12 @@ splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while 
 splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
 splat+='|unregister_netdevice: waiting|bad page state'
 
+# kernel_says: what it has said since the test began.
+kernel_says() { dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))"; }
+
 # new_splats: fails when the kernel complained since the test began.
 new_splats() {
-	dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))" >"$tmp/dmesg"
+	kernel_says >"$tmp/dmesg"
 	grep -E "$splat" "$tmp/dmesg" || return 0
 	echo "FAILED: the kernel complained:"
 	cat "$tmp/dmesg"

@@ -101,8 +101,7 @@ silent_wire() {
 	until_true 60 said 'Successfully reconnected'
 }
 
-# said TEXT: by the kernel, since the test began.
-said() { dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))" | grep -q "$1"; }
+said() { kernel_says | grep -q "$1"; }
 
 link_down() {
 	ip link set wd0 down
@@ -127,7 +126,7 @@ host_dies() {
 		"while dd if=/dev/zero of=$ns bs=64k count=400 oflag=direct; do :; done"
 	sleep 1
 	wire_down
-	until dmesg | tail -n "+$(cat "$tmp/dmesg.lines")" | grep -q 'keep-alive timer.*expired'; do
+	until said 'keep-alive timer.*expired'; do
 		[ "$SECONDS" -lt "$end" ] || fail "the target waits for a dead host"
 		sleep 1
 	done

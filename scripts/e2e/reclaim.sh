@@ -125,7 +125,7 @@ writeback() {
 
 # nobody_killed: all memory that was asked for could be freed.
 nobody_killed() {
-	dmesg | tail -n "+$(cat "$tmp/dmesg.lines")" >"$tmp/oom"
+	kernel_says >"$tmp/oom"
 	! grep -q 'invoked oom-killer' "$tmp/oom" || { cat "$tmp/oom"; fail "out of memory"; }
 }
 
