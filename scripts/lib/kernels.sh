@@ -37,7 +37,7 @@ _kernel_uml() {
 	kernel_dir=$(uml_tree "$@") || exit 1
 	kernel_release=$(cat "$kernel_dir/include/config/kernel.release")
 	kernel_image=$kernel_dir/linux
-	kernel_modules=$kernel_dir/root/lib/modules/$kernel_release
+	kernel_modules=$kernel_dir/$uml_installed/lib/modules/$kernel_release
 	kernel_arch=um
 }
 

@@ -6,6 +6,8 @@
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_fragments=$weft_top/scripts/kernel-config
+# Where below a UML kernel's directory its modules are installed.
+uml_installed=root
 
 # source_newest: "SUITE PACKAGE VERSION" of the newest linux-source there is.
 # The answer is kept for a week, so that a running project does not rebuild
@@ -105,7 +107,7 @@ _uml_build() {
 	# Module.symvers is complete only after both targets.
 	make -C "$src" O="$out" ARCH=um SUBARCH=x86_64 -j"$(nproc)" linux modules &&
 		make -C "$src" O="$out" ARCH=um SUBARCH=x86_64 \
-			INSTALL_MOD_PATH="$out/root" modules_install
+			INSTALL_MOD_PATH="$out/$uml_installed" modules_install
 }
 
 _uml_make() {
