@@ -342,26 +342,25 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg)
 {
 	struct weft_stream *st = kzalloc(sizeof(*st), GFP_KERNEL_ACCOUNT);
-	int err;
+	int err = -ENOMEM;
 
 	if (!st)
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(err);
 	st->rx.rwr.sge = kcalloc(cfg->rq->max_sge, sizeof(*st->rx.rwr.sge), GFP_KERNEL_ACCOUNT);
-	if (!st->rx.rwr.sge) {
-		kfree(st);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!st->rx.rwr.sge)
+		goto free;
 	init_stream(st, index, cfg);
 	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
 			      &index->next, GFP_KERNEL);
-	if (err < 0) {
-		kfree(st->rx.rwr.sge);
-		kfree(st);
-		return ERR_PTR(err);
-	}
+	if (err < 0)
+		goto free;
 	st->mem.qpn = st->qpn;
 	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
+free:
+	kfree(st->rx.rwr.sge);
+	kfree(st);
+	return ERR_PTR(err);
 }
 
 static void free_stream(struct kref *ref)

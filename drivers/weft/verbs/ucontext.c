@@ -44,7 +44,6 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	const struct weft_uresp_alloc_ctx resp = {
 		.max_inline = WEFT_MAX_INLINE,
 	};
-
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
 
 	weft_ring_space_init(&uctx->space, ib, asked_for(udata) & WEFT_CTX_OFFSETS);
