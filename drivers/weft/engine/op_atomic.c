@@ -5,6 +5,7 @@
  */
 #include "engine/op_atomic.h"
 
+#include "engine/op_read.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "mem/backing.h"
@@ -168,7 +169,7 @@ enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_
 
 	weft_atomic_resp_parse(seg->head, &resp);
 	if (!sent || !sent->atomic || sent->msn != resp.id)
-		return WEFT_FAULT_RDMAP_OPCODE;
+		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	weft_readq_sent_pop(&st->readq);
 	fault = weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,

@@ -113,12 +113,35 @@ enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq
 	return check_source(st, req);
 }
 
+/**
+ * weft_read_misanswered - a response is not what the oldest request asked for
+ * @st: stream
+ * @seg: the response
+ * @fault: what is wrong with it
+ *
+ * That request, if there is one, fails by name; what is behind it is flushed.
+ *
+ * Return: @fault.
+ */
+enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg *seg,
+				      enum weft_fault fault)
+{
+	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	if (sent && !sent->no_wr)
+		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index),
+				 WEFT_FAULT_BAD_RESPONSE, seg->batch);
+	return fault;
+}
+
 /* A response must answer the oldest request, and that must be a Read. */
 enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 
-	return sent && !sent->atomic ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPCODE;
+	if (sent && !sent->atomic)
+		return WEFT_FAULT_NONE;
+	return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 }
 
 static enum weft_fault fits(const struct weft_readq_sent *sent, const struct weft_rx_seg *seg)
@@ -140,8 +163,10 @@ enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_
 	enum weft_fault fault = fits(sent, seg);
 	struct weft_swr *swr;
 
-	if (fault != WEFT_FAULT_NONE || !seg->payload)
-		return fault;
+	if (fault != WEFT_FAULT_NONE)
+		return weft_read_misanswered(st, seg, fault);
+	if (!seg->payload)
+		return WEFT_FAULT_NONE;
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
 	if (fault != WEFT_FAULT_NONE)

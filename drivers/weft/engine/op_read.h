@@ -11,6 +11,8 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
 enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg *seg,
+				      enum weft_fault fault);
 
 enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
 				 struct weft_msg *msg);

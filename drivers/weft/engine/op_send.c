@@ -45,7 +45,10 @@ static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, st
 	weft_retire_receive(st, cqe, seg->batch);
 }
 
-/* The receive in hand pays for a fault of its own segment; others are flushed. */
+/*
+ * The receive in hand fails by name where its buffer or the invalidation is to blame.
+ * One whose message breaks off at a wrong offset or opcode is flushed like the others.
+ */
 static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, enum weft_fault fault)
 {
 	struct weft_cqe cqe = {

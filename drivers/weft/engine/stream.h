@@ -49,7 +49,7 @@ struct weft_stream_index {
 };
 
 enum weft_stream_event {
-	WEFT_STREAM_FATAL,	/* local catastrophic error */
+	WEFT_STREAM_FATAL,	/* an own error, lost framing, or the peer's Terminate */
 	WEFT_STREAM_REQ_ERR,	/* the peer broke the protocol */
 	WEFT_STREAM_ACCESS_ERR,	/* the peer asked for what it has no right to */
 	WEFT_STREAM_LAST_WQE,	/* in error, and no receive of the SRQ is held */

@@ -62,6 +62,7 @@ enum weft_fault {
 	WEFT_FAULT_REMOTE_ACCESS,	/* learnt from a received Terminate */
 	WEFT_FAULT_REMOTE_OPERATION,
 	WEFT_FAULT_REMOTE_INVALID,
+	WEFT_FAULT_BAD_RESPONSE,	/* to our request; what the peer is told says more */
 	WEFT_FAULT_FLUSHED,
 	WEFT_FAULT_STOPPED,		/* the stream takes no more segments */
 
