@@ -18,6 +18,7 @@ REM_INV, REM_ACCESS, REM_OP, FATAL = 9, 10, 11, 18
 WC_SEND, WC_WRITE, WC_READ, WC_CSWAP, WC_FADD, WC_BIND, WC_INV = range(7)
 WC_RECV, WC_RECV_IMM = 128, 129
 WITH_IMM, WITH_INV = 2, 8
+QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR = 1, 2, 3
 STATE_RTS, STATE_SQD, STATE_SQE, STATE_ERR = 3, 4, 5, 6
 
 TESTS = []
@@ -44,6 +45,15 @@ def test(*rows, each=(None,)):
 
 def pattern(length, seed=1):
     return bytes((n * 7 + (n >> 8) * 13 + seed) & 0xFF for n in range(length))
+
+
+def told(layer, etype, code):
+    """The event that a consumer gets whose peer is sent that Terminate."""
+    if layer == 2 or (layer, etype) == (0, 0):
+        return QP_FATAL
+    if (layer, etype) == (0, 1) or ((layer, etype) == (1, 1) and code < 4):
+        return QP_ACCESS_ERR
+    return QP_REQ_ERR
 
 
 class Region:
@@ -91,6 +101,7 @@ class Link:
         self.posted = []            # receives, oldest first
         self.requests = []          # all else that is to complete, oldest first
         self.slots = {}             # wr: (region, offset)
+        self.over = False           # all there was to be told has been told
 
     def post(self, op, wr=None, **fields):
         wr = next(self.f.wr_ids) if wr is None else wr
@@ -149,26 +160,31 @@ class Link:
         """The initiator's first FPDU, so that the responder may send."""
         self.peer.write(0, 0)
 
-    def dead(self, asynchronous=None, statuses=(FLUSH,), timeout=8):
-        """The stream is at its end: event, everything posted completed in error."""
+    def dead(self, event=None, oldest=FLUSH, timeout=8):
+        """The stream is at its end. The consumer is told by exactly that asynchronous
+        event, or None; the oldest receive has that status, all others are flushed."""
         self.event("DISCONNECTED", timeout)
-        for wr in list(self.posted):
-            found = self.wc(wr=wr, status=None)
-            if found["status"] not in statuses and found["status"] != FLUSH:
-                raise AssertionError("completion %s, due one of %s" % (found, statuses))
-        if asynchronous:
-            self.agent.wait("async", 3, k=self.k)
-        elif asynchronous is False:
-            self.agent.none("async", k=self.k)
+        for wr, status in zip(list(self.posted), itertools.chain([oldest], itertools.repeat(FLUSH))):
+            self.wc(wr=wr, status=status)
+        if event is not None:
+            found = self.agent.wait("async", 3, k=self.k)
+            if found["type"] != event:
+                raise AssertionError("%s, due %d" % (found, event))
         if self.state()["state"] not in (STATE_ERR, STATE_SQE):
             raise AssertionError("QP state %s" % self.state())
+        self.told_all()
+        self.over = True
 
-    def refused(self, layer, etype, code, bits="MD", ulpdu=None, statuses=(FLUSH,), **more):
+    def told_all(self):
+        """No asynchronous event but those that were taken."""
+        self.agent.none("async", k=self.k)
+
+    def refused(self, layer, etype, code, bits="MD", ulpdu=None, oldest=FLUSH, **more):
         """The segment sent last was answered with that Terminate, and all is over."""
         ulpdu = self.peer.last_ulpdu if ulpdu is None else ulpdu
         term = self.peer.expect_terminate(layer, etype, code, ulpdu, bits, **more)
         self.peer.close()
-        self.dead(True, statuses)
+        self.dead(told(layer, etype, code), oldest)
         return term
 
     def terminated(self, *what, **more):
@@ -345,7 +361,13 @@ class Fixture:
             wire.close()
         for listener in self.listeners:
             listener.close()
+        late = None
         for link in self.links:
+            try:
+                if link.over:
+                    link.told_all()
+            except NotSeen as error:
+                late = error
             try:
                 self.agent.cmd("destroy", k=link.k)
             except AgentError:
@@ -358,6 +380,8 @@ class Fixture:
         for region in list(self.regions):
             region.dereg()
         self.agent.forget()
+        if late:
+            raise late
 
 
 class World:

@@ -3,7 +3,7 @@
 
 import time
 
-from harness import FLUSH, OK, STATE_ERR, AgentError, test
+from harness import FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, AgentError, test
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -102,6 +102,8 @@ DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy":
          "reading": reading, "answering": answering, "half a response": half_a_response,
          "adding": adding, "condemned": condemned, "terminated": terminated,
          "disconnecting": disconnecting, "half closed": half_closed}
+# An end alone is no asynchronous event; a fault in front of it is.
+TOLD = {"condemned": QP_FATAL, "terminated": QP_ACCESS_ERR}
 # no consumer knows of them, or has a QP to lose
 QUIET = ("connected", "half a request", "undecided")
 
@@ -114,7 +116,7 @@ def gone(link, state, due=FLUSH):
     """The consumer learns of the end: all it posted completes once, the QP is in error."""
     assert len(link.requests) == (state in UNDER_WAY), link.requests
     if state != "awaiting the rtr":
-        link.dead()
+        link.dead(TOLD.get(state))
     else:
         assert link.event("ESTABLISHED")["status"] < 0
         for wr in list(link.posted):

@@ -5,8 +5,8 @@ import random
 import struct
 import time
 
-from harness import (FLUSH, OK, REM_OP, WC_CSWAP, WC_FADD, WC_RECV_IMM, WITH_IMM, AgentError,
-                     pattern, test)
+from harness import (BAD_RESP, FLUSH, QP_FATAL, QP_REQ_ERR, REM_OP, WC_CSWAP, WC_FADD, WC_RECV_IMM,
+                     WITH_IMM, AgentError, pattern, test)
 from wirepeer import rdmap
 from wirepeer.rdmap import CMP_SWAP, FETCH_ADD, ONES
 
@@ -239,6 +239,7 @@ def more_atomics_than_were_agreed_on(f):
                            for _ in range(3)))
     term = link.peer.expect_terminate(timeout=20)
     assert term.what == (1, 2, 2), term
+    link.dead(QP_REQ_ERR)
 
 
 @test("RDMAP-103", "EXT-001")
@@ -312,11 +313,17 @@ def a_misaligned_request_comes_back_as_an_error(f):
     link.peer.terminate(0, 2, 7, seglen=70, ddp_header=message.segments[0].header)
     link.peer.fin()
     link.peer.close()
-    assert link.wc(wr=wr, status=None)["status"] == REM_OP
+    link.wc(wr=wr, status=REM_OP)
+    link.dead(QP_FATAL)
 
 
-@test("EXT-031", "EXT-028", "RDMAP-048",
-      each=("unsolicited", "wrong id", "wrong msn", "wrong queue", "to a read", "twice"))
+# what is wrong with a response: (its Terminate, the status of the request it was for)
+MISFITS = {"unsolicited": ((0, 2, 6), None), "wrong id": ((0, 2, 6), BAD_RESP),
+           "wrong msn": ((1, 2, 3), FLUSH), "wrong queue": ((1, 2, 1), FLUSH),
+           "to a read": ((0, 2, 6), BAD_RESP), "twice": ((0, 2, 6), None)}
+
+
+@test("EXT-031", "EXT-028", "RDMAP-048", each=tuple(MISFITS))
 def an_atomic_response_that_does_not_fit(f, what):
     link = f.running(rev=1)
     sink = f.mr(8, access="l")
@@ -341,14 +348,15 @@ def an_atomic_response_that_does_not_fit(f, what):
             link.peer.atomic_response(req.req_id, 5)
             link.wc(wr=wr)
             link.peer.atomic_response(req.req_id, 6)
-    link.peer.expect_terminate(ulpdu=link.peer.last_ulpdu, bits="MD")
-    link.peer.close()
-    if wr and what != "twice":
-        assert link.wc(wr=wr, status=None)["status"] != OK
-        assert sink.peek() == b"\x22" * 8
-    elif what == "twice":
+    due, status = MISFITS[what]
+    link.refused(*due)
+    if status is not None:
+        link.wc(wr=wr, status=status)
+    link.no_wc()
+    if what == "twice":
         assert number(sink) == 5
-    link.dead(True)
+    else:
+        assert sink.peek() == b"\x22" * 8
 
 
 # --- Immediate Data ---------------------------------------------------------------------------
@@ -422,7 +430,7 @@ def only_a_solicited_message_wakes_a_solicited_consumer(f, what):
 def immediate_data_of_another_length(f, length):
     link = f.running(rev=1, recv=1)
     link.peer.imm(bytes(length))
-    link.refused(0, 2, 0xFF, statuses=(FLUSH, 7))
+    link.refused(0, 2, 0xFF)
 
 
 @test("EXT-052", "RDMAP-095", each=(rdmap.IMM, rdmap.IMM_SE, rdmap.ATOMIC_REQ, rdmap.ATOMIC_RESP))

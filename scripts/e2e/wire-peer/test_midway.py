@@ -5,7 +5,8 @@ and Terminates about requests that are not complete."""
 import socket
 import sys
 
-from harness import (FLUSH, LOC_PROT, OK, REM_ACCESS, REM_INV, REM_OP, pattern, test)
+from harness import (FLUSH, LOC_LEN, LOC_PROT, OK, QP_FATAL, REM_ACCESS, REM_INV, REM_OP, pattern,
+                     test, told)
 from wirepeer import ddp, rdmap
 
 MAX64 = 2 ** 64
@@ -59,6 +60,8 @@ FOUND = {
     "no header at all": (lambda t: t.peer.ulpdu(b"\x41"), (2, 0, 3), ""),
     "a local fault": (lambda t: t.link.post("send", sge="@0x1000:8:0x12345"), (0, 0, 0), ""),
 }
+# The oldest receive fails by name.
+PAYS = {"too long": LOC_LEN, "invalidation": REM_ACCESS}
 # These have their turn behind what is being sent; the others break in.
 BEHIND = ("read ", "misaligned", "a local")
 
@@ -98,7 +101,7 @@ def a_terminate_comes_though_much_is_being_sent(f, case):
     assert term.rdmap_header == (ulpdu[18:46] if "R" in bits else b""), term
     link.peer.expect_end(reset=False)
     link.peer.close()
-    link.dead(True, (FLUSH, 1, 7, 10))
+    link.dead(told(*what), PAYS.get(found, FLUSH))
     for region in (target.region, target.foreign, target.unreadable):
         assert region.peek() == bytes(64)
 
@@ -195,7 +198,7 @@ def a_terminate_names_what_is_half_sent(f, case):
     link.wc(wr=before)
     link.wc(wr=wr, status=status)
     link.wc(wr=after, status=FLUSH)
-    link.dead(True)
+    link.dead(QP_FATAL)
 
 
 def behind_a_read(f):
@@ -231,7 +234,7 @@ def a_terminate_names_one_of_many(f, case):
     due[name] = status
     for other, wr in wrs.items():
         assert link.wc(status=due[other])["wr"] == wr, other
-    link.dead(True)
+    link.dead(QP_FATAL)
 
 
 @test("VERBS-023", "RDMAP-019",
@@ -250,7 +253,7 @@ def a_terminate_names_nothing_of_ours(f, what):
     link.peer.close()
     for name, wr in wrs.items():
         link.wc(wr=wr, status=FLUSH if name == "read" else OK)
-    link.dead(True)
+    link.dead(QP_FATAL)
 
 
 @test("VERBS-023", each=("fadd", "cas"))
@@ -264,7 +267,7 @@ def a_terminate_names_an_atomic(f, op):
     link.peer.fin()
     link.peer.close()
     link.wc(wr=wr, status=REM_ACCESS)
-    link.dead(True)
+    link.dead(QP_FATAL)
     assert sink.peek() == pattern(8)
 
 
@@ -278,3 +281,4 @@ def our_own_fault_is_not_the_peers(f):
     link.peer.fin()
     link.wc(wr=wr, status=LOC_PROT)
     link.peer.close()
+    link.dead(QP_FATAL)

@@ -348,7 +348,7 @@ def a_graceful_disconnect_has_no_reset(f):
     f.agent.cmd("disconnect", k=link.k)
     link.peer.expect_end(reset=False)
     link.peer.fin()
-    link.dead(False)
+    link.dead()
 
 
 @test("MPA-008", "MPA-063", "DDP-045", "DDP-046")

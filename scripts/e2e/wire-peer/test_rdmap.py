@@ -4,7 +4,8 @@
 import random
 import time
 
-from harness import FLUSH, LOC_PROT, WITH_INV, AgentError, pattern, test
+from harness import (FLUSH, LOC_PROT, QP_ACCESS_ERR, QP_FATAL, QP_REQ_ERR, REM_ACCESS, WITH_INV,
+                     AgentError, pattern, test)
 from wirepeer import ddp, peer, rdmap
 
 MAX64 = 2 ** 64
@@ -83,7 +84,7 @@ def more_reads_than_were_agreed_on(f):
     term = link.peer.expect_terminate(timeout=20, closes=False)
     assert term.what == (1, 2, 2), term
     link.peer.close()
-    link.dead(True)
+    link.dead(QP_REQ_ERR)
 
 
 READ_FAULTS = {
@@ -167,7 +168,7 @@ def a_source_that_goes_away_while_it_is_read(f):
     assert left.src_to == source.iova + got and left.src_stag == source.rkey
     link.peer.expect_end()
     link.peer.close()
-    link.dead(True)
+    link.dead(QP_ACCESS_ERR)
 
 
 @test("RDMAP-069", "RDMAP-079", "EXT-040")
@@ -244,10 +245,7 @@ def what_cannot_be_invalidated(f, what):
             "other domain": target.rkey, "zero": 0}[what]
     link = f.running(rev=1, recv=1, size=64)
     link.peer.send(b"inval", opcode=rdmap.SEND_INV, inv=stag)
-    link.peer.expect_terminate(0, 1, 9, link.peer.last_ulpdu)
-    link.peer.close()
-    found = link.wc(wr=link.posted[0], status=None)
-    assert found["status"] != 0, found
+    link.refused(0, 1, 9, oldest=REM_ACCESS)
     if what == "plain region":
         again = f.running(rev=1)
         again.peer.write(target.rkey, target.iova, b"usable")
@@ -267,7 +265,7 @@ def a_window_of_another_stream(f):
     assert target.peek(0, 6) == bytes(6)
     third = f.running(rev=1)
     third.peer.send(b"", opcode=rdmap.SEND_INV, inv=rkey)
-    third.peer.expect_terminate(0, 1, 9, third.peer.last_ulpdu, "MD")
+    third.refused(0, 1, 9, oldest=REM_ACCESS)
     owner.peer.write(rkey, target.iova, b"mine")
     owner.peer.send(b"")
     owner.received(b"")
@@ -286,7 +284,7 @@ def a_terminate_ends_the_stream(f, what):
     link.peer.fin()
     link.peer.expect_end(reset=False)
     link.peer.close()
-    link.dead(True)
+    link.dead(QP_FATAL)
 
 
 @test("RDMAP-057", "RDMAP-058")
@@ -296,7 +294,7 @@ def a_terminate_needs_no_receive(f):
     link.peer.fin()
     link.peer.expect_end(reset=False)
     link.peer.close()
-    link.dead(True)
+    link.dead(QP_FATAL)
 
 
 @test("RDMAP-059", "RDMAP-056", each=("msn 2", "mo 4", "qn 1", "truncated", "empty", "two segments",
@@ -329,7 +327,7 @@ def an_invalid_terminate(f, what):
     except peer.Closed as end:
         assert not end.reset
     link.peer.close()
-    link.dead()
+    link.dead(QP_FATAL)
 
 
 @test("RDMAP-062", "RDMAP-087", "RDMAP-061", "VERBS-021")
@@ -345,7 +343,7 @@ def queued_sends_flush_when_a_terminate_comes(f):
     seen = [link.wc(wr=wr, status=None)["status"] for wr in wrs]
     assert seen[-1] == FLUSH and set(seen) <= {0, FLUSH}, seen
     assert seen == sorted(seen), "out of order: %s" % seen
-    link.dead()
+    link.dead(QP_FATAL)
 
 
 @test("VERBS-021", "RDMAP-087", "RDMAP-060", "RDMAP-090")
@@ -354,7 +352,7 @@ def everything_posted_completes_after_a_fault(f):
     link.peer.write(1, 2, b"bad")
     link.peer.expect_terminate(1, 1, 0)
     link.peer.close()
-    link.dead(True)
+    link.dead(QP_ACCESS_ERR)
     late = [link.post("recv", sge=None), link.post("send", sge=None)]
     for wr in late:
         link.wc(wr=wr, status=FLUSH)
@@ -371,7 +369,7 @@ def a_work_request_with_a_bad_local_key(f, op):
     assert (term.layer, term.etype, term.bits) == (0, 0, 0), term
     link.peer.close()
     link.wc(wr=wr, status=LOC_PROT)
-    link.dead()
+    link.dead(QP_FATAL)
 
 
 @test("RDMAP-091", "VERBS-001")
@@ -394,6 +392,7 @@ def a_receive_whose_buffer_is_not_ours(f):
     link.peer.expect_terminate(0, 0, 0, b"", "")
     link.peer.close()
     link.wc(wr=wr, status=LOC_PROT)
+    link.dead(QP_FATAL)
     assert foreign.peek() == bytes(64)
 
 
@@ -456,4 +455,5 @@ def a_terminate_in_answer_to_a_terminate(f):
     link.peer.raw(data)
     link.peer.fin()
     link.peer.expect_terminate(1, 1, 0)
+    link.dead(QP_ACCESS_ERR)
 

@@ -3,7 +3,8 @@
 
 import time
 
-from harness import FLUSH, LOC_PROT, MW_BIND, OK, AgentError, pattern, test, unfit
+from harness import (FLUSH, LOC_PROT, MW_BIND, OK, QP_ACCESS_ERR, AgentError, pattern, test,
+                     unfit)
 from wirepeer import mpa, rdmap
 
 
@@ -147,7 +148,7 @@ def every_posted_request_completes_once(f):
     link.peer.expect_terminate(1, 1, 0)
     link.peer.close()
     posted = sends + list(link.posted)
-    link.dead(True)
+    link.dead(QP_ACCESS_ERR)
     for wr in sends:
         assert link.wc(wr=wr, status=None)["status"] == FLUSH
     link.no_wc()

@@ -121,6 +121,31 @@ static void cmd_dev(const struct args *a)
 	   attr.max_sge, attr.max_qp_wr);
 }
 
+static bool async_event(void)
+{
+	struct ibv_async_event event;
+	struct conn *c = NULL;
+
+	if (!device || ibv_get_async_event(device, &event))
+		return false;
+	switch (event.event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		c = conn_of_qp(event.element.qp->qp_num);
+		break;
+	default:
+		break;
+	}
+	line("async type=%d k=%d name=%s", event.event_type, c ? c->k : 0,
+	     ibv_event_type_str(event.event_type));
+	ibv_ack_async_event(&event);
+	return true;
+}
+
 /* sync: everything there is to report by now is reported before the answer. */
 static void cmd_sync(const struct args *a)
 {
@@ -128,6 +153,8 @@ static void cmd_sync(const struct args *a)
 	poll_queues();
 	conn_event();
 	poll_queues();
+	while (async_event())
+		;
 	ok("sync");
 }
 
@@ -202,30 +229,6 @@ static bool read_commands(void)
 }
 
 /* --- events ----------------------------------------------------------------- */
-
-static void async_event(void)
-{
-	struct ibv_async_event event;
-	struct conn *c = NULL;
-
-	if (!device || ibv_get_async_event(device, &event))
-		return;
-	switch (event.event_type) {
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		c = conn_of_qp(event.element.qp->qp_num);
-		break;
-	default:
-		break;
-	}
-	line("async type=%d k=%d name=%s", event.event_type, c ? c->k : 0,
-	     ibv_event_type_str(event.event_type));
-	ibv_ack_async_event(&event);
-}
 
 static int gather(struct pollfd *fds, struct queue **owners)
 {
