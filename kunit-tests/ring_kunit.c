@@ -638,6 +638,28 @@ static void post_armed(struct weft_cq *cq, u32 count, u8 status)
 	}
 }
 
+/* A QP goes with an event held back: it is told at once, and none comes later. */
+static void weft_cq_tell_held_is_the_last_event(struct kunit *test)
+{
+	struct cq_seen seen = {};
+	struct weft_cq *cq = make_cq(test, &seen);
+	struct weft_cqe cqe = {};
+
+	weft_cq_moderate(cq, 3, U16_MAX);
+	weft_cq_tell_held(cq);
+	KUNIT_EXPECT_EQ(test, seen.completions, 0U);
+	weft_cq_arm(cq, WEFT_ARM_NEXT);
+	weft_cq_post(cq, &cqe, NULL);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&cq->moderation.timer));
+	weft_cq_tell_held(cq);
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&cq->moderation.timer));
+	weft_cq_arm(cq, WEFT_ARM_NEXT);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	weft_cq_free(cq);
+}
+
 static void weft_cq_moderate_holds_back(struct kunit *test)
 {
 	struct cq_seen seen = {};
@@ -714,6 +736,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(weft_cq_purge_keeps_others),
 	KUNIT_CASE(weft_cq_resize_moves_entries),
 	KUNIT_CASE(weft_cq_moderate_holds_back),
+	KUNIT_CASE(weft_cq_tell_held_is_the_last_event),
 	{}
 };
 

@@ -14,7 +14,7 @@ all_cases() {
 	insmod "$KVERBS" address="$saddr4" || { dmesg | grep kernel_verbs; fail "see above"; }
 	dmesg | tail -n 40 >"$tmp/log"
 	rmmod kernel_verbs
-	expect 'kernel_verbs: 9 cases as expected, in 6 rounds' "$tmp/log" 1
+	expect 'kernel_verbs: 11 cases as expected, in 8 rounds' "$tmp/log" 1
 }
 
 topology_dummy

@@ -309,11 +309,28 @@ void weft_cq_purge(struct weft_cq *cq, u32 qp_num)
 void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us)
 {
 	unsigned long flags;
-	bool event;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
 	cq->moderation.count = count > 1 && period_us ? count : 0;
 	cq->moderation.period = ns_to_ktime((u64)period_us * NSEC_PER_USEC);
+	weft_ring_unlock(&cq->lock, cq->user, flags);
+	weft_cq_tell_held(cq);
+}
+
+/**
+ * weft_cq_tell_held - raise now the event that moderation holds back, if any
+ * @cq: the queue
+ *
+ * When nobody posts any more, no event comes by itself afterwards.
+ * Context: process.
+ */
+void weft_cq_tell_held(struct weft_cq *cq)
+{
+	unsigned long flags;
+	bool event;
+
+	hrtimer_cancel(&cq->moderation.timer);
+	flags = weft_ring_lock(&cq->lock, cq->user);
 	event = release_held(cq);
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)

@@ -87,6 +87,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 void weft_cq_free(struct weft_cq *cq);
 
 void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us);
+void weft_cq_tell_held(struct weft_cq *cq);
 int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring);
 
 int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);

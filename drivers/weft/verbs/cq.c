@@ -182,6 +182,7 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	struct weft_ibcq *cq = to_weft_cq(ib);
 
 	cancel_work_sync(&cq->overflow_work);
+	weft_vector_sync(&cq->vector);
 	weft_cq_free(&cq->cq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_cq);
 	return 0;
@@ -300,7 +301,9 @@ int weft_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
  * @qpn: its number; nothing posts for it any more
  *
  * A kernel consumer that polls later must not meet a QP that is gone, nor hear
- * of it once it frees its queue. Context: may sleep.
+ * of it once it frees its queue: ib_core ends the consumer's work before it
+ * destroys the queue, so what is held back is told while there is a QP.
+ * Context: may sleep.
  */
 void weft_forget_qp(struct ib_cq *ib, u32 qpn)
 {
@@ -308,6 +311,7 @@ void weft_forget_qp(struct ib_cq *ib, u32 qpn)
 
 	if (cq->cq.user)
 		return;
+	weft_cq_tell_held(&cq->cq);
 	weft_vector_sync(&cq->vector);
 	weft_cq_purge(&cq->cq, qpn);
 }

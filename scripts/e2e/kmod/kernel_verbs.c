@@ -11,6 +11,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/delay.h>
 #include <linux/inet.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/scatterlist.h>
@@ -28,6 +29,10 @@
 #define RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
 #define FLUSHED	8
 #define READS	8
+
+/* Microseconds for which an event may be held back; as many as there can be. */
+#define HOLD	20000
+#define LONG	65535
 
 static char *address = "";
 module_param(address, charp, 0444);
@@ -96,9 +101,25 @@ static void init_op(struct op *op)
 	init_completion(&op->done);
 }
 
+/* Nobody calls back a consumer that polls by itself. */
+static bool comes(struct op *op)
+{
+	unsigned long end = jiffies + WAIT;
+
+	if (w.context != IB_POLL_DIRECT)
+		return wait_for_completion_timeout(&op->done, WAIT);
+	while (!try_wait_for_completion(&op->done)) {
+		if (time_after(jiffies, end))
+			return false;
+		if (!ib_process_cq_direct(w.cq, -1))
+			usleep_range(20, 100);
+	}
+	return true;
+}
+
 static int wait_op(struct op *op)
 {
-	if (!wait_for_completion_timeout(&op->done, WAIT)) {
+	if (!comes(op)) {
 		pr_err("no completion\n");
 		return -ETIMEDOUT;
 	}
@@ -235,6 +256,12 @@ static int nth_cpu(int n)
 	return -1;
 }
 
+/* Is it on the vector's CPU that this kind of consumer hears? */
+static bool has_cpu(enum ib_poll_context context)
+{
+	return context != IB_POLL_UNBOUND_WORKQUEUE && context != IB_POLL_DIRECT;
+}
+
 static int case_send(void)
 {
 	struct op recv;
@@ -246,7 +273,7 @@ static int case_send(void)
 	if (ret)
 		return ret;
 	CHECK(!memcmp(w.small, w.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
-	if (w.context != IB_POLL_UNBOUND_WORKQUEUE && recv.cpu != nth_cpu(w.vector)) {
+	if (has_cpu(w.context) && recv.cpu != nth_cpu(w.vector)) {
 		pr_err("vector %d was heard on CPU %d\n", w.vector, recv.cpu);
 		return -EINVAL;
 	}
@@ -314,6 +341,24 @@ static int case_send_with_inv(void)
 	return do_register(&w.b);
 }
 
+/* One event for all, when the first of them has waited long enough. */
+static int case_moderated(void)
+{
+	ktime_t began;
+	int ret;
+
+	if (w.context == IB_POLL_DIRECT)
+		return 0; /* there are no events */
+	msleep(20); /* until the queue is armed again */
+	CHECK(!rdma_set_cq_moderation(w.cq, 100, HOLD));
+	began = ktime_get();
+	ret = case_send();
+	if (ret)
+		return ret;
+	CHECK(ktime_us_delta(ktime_get(), began) >= HOLD);
+	return rdma_set_cq_moderation(w.cq, 0, 0);
+}
+
 /* Refused where it is posted; the connection does not notice. */
 static int case_refused(void)
 {
@@ -354,7 +399,7 @@ static int case_bad_key_and_drain(void)
 		CHECK(!post_recv(i % 2 ? w.to.client->qp : w.server->qp, &recv[i]));
 	}
 	CHECK(!ib_post_send(w.to.client->qp, &wr, NULL));
-	CHECK(wait_for_completion_timeout(&bad.done, WAIT));
+	CHECK(comes(&bad));
 	CHECK(bad.status == IB_WC_LOC_PROT_ERR);
 	ib_drain_qp(w.to.client->qp);
 	ib_drain_qp(w.server->qp);
@@ -385,6 +430,22 @@ static int case_drain_reads(void)
 	return 0;
 }
 
+/* Both ends and then the queue go, with an event held back and nothing drained. */
+static int case_goes_with_event_held(void)
+{
+	static struct op send, recv;
+
+	CHECK(!rdma_set_cq_moderation(w.cq, 100, LONG));
+	init_op(&send);
+	init_op(&recv);
+	CHECK(!post_recv(w.server->qp, &recv));
+	CHECK(!post_send(w.to.client->qp, &send, IB_WR_SEND, 0));
+	msleep(5);
+	rdma_destroy_qp(w.to.client);
+	rdma_destroy_qp(w.server);
+	return 0;
+}
+
 struct named_case {
 	const char *name;
 	int (*run)(void);
@@ -397,6 +458,7 @@ static const struct named_case cases[] = {
 	{ "read with invalidate", case_read_with_inv },
 	{ "local invalidate", case_local_inv },
 	{ "send with invalidate", case_send_with_inv },
+	{ "moderated events", case_moderated },
 	{ "refused", case_refused },
 };
 
@@ -404,6 +466,7 @@ static const struct named_case cases[] = {
 static const struct named_case ends[] = {
 	{ "bad key, drain", case_bad_key_and_drain },
 	{ "drain under reads", case_drain_reads },
+	{ "an event is held back", case_goes_with_event_held },
 };
 
 /* --- connection ---------------------------------------------------------------- */
@@ -517,7 +580,8 @@ static int run_case(const struct named_case *c)
 	return ret;
 }
 
-static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
+static int run(struct sockaddr *sa, enum ib_poll_context context, int vector,
+	       const struct named_case *end)
 {
 	size_t i;
 	int ret;
@@ -531,7 +595,7 @@ static int run(struct sockaddr *sa, enum ib_poll_context context, int vector)
 	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++)
 		ret = run_case(&cases[i]);
 	if (!ret)
-		ret = run_case(&ends[vector % ARRAY_SIZE(ends)]);
+		ret = run_case(end);
 	clean_up();
 	return ret;
 }
@@ -540,6 +604,7 @@ static const enum ib_poll_context contexts[] = {
 	IB_POLL_SOFTIRQ,
 	IB_POLL_WORKQUEUE,
 	IB_POLL_UNBOUND_WORKQUEUE,
+	IB_POLL_DIRECT,
 };
 
 static int __init kernel_verbs_init(void)
@@ -554,7 +619,8 @@ static int __init kernel_verbs_init(void)
 		return -EINVAL;
 	for (i = 0; !ret && i < ARRAY_SIZE(contexts); i++) {
 		for (v = 0; !ret && v < min_t(int, num_online_cpus(), 2); v++, rounds++)
-			ret = run((struct sockaddr *)&sa, contexts[i], v);
+			ret = run((struct sockaddr *)&sa, contexts[i], v,
+				  &ends[rounds % ARRAY_SIZE(ends)]);
 	}
 	if (!ret)
 		pr_info("%zu cases as expected, in %d rounds\n",
