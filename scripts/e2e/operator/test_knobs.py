@@ -257,3 +257,32 @@ def goodbye_ms_ends_a_peer_that_does_not_close(w):
     with Clock(w, "goodbye_ms"):
         w.agent.cmd("disconnect", k=k)
         w.agent.wait("wc", 10, k=k, wr=2, status=FLUSH)
+
+
+# --- doorbells ---------------------------------------------------------------------
+
+def stream(w, posts=40):
+    """Writes of somebody who never polls; they arrive all the same."""
+    pair = w.pair(cq="quiet")
+    before = w.counters()
+    for _ in range(posts):
+        pair.post(pair.a, "write", sge="mr:0:100", **pair.remote(8192))
+    w.eventually(lambda: w.since(before).get("rx_writes") == posts, "the Writes have arrived")
+    return w.since(before)
+
+
+@test
+def watch_us_spares_kicks_and_0_spares_none(w):
+    w.agent.cmd("cq", name="quiet", depth=256, manual=1)
+    w.undo.append(lambda: w.agent.cmd("dropcq", name="quiet"))
+    w.turn("busy_poll_us", 0)
+    moved = {}
+    for period in (10000, 0):
+        w.turn("watch_us", period)
+        moved[period] = stream(w)
+    kicks = {period: sum(m.get("kicks_" + kind, 0) for kind in ("inline", "queued", "merged"))
+             for period, m in moved.items()}
+    at_least(moved[10000].get("kicks_watch", 0), 1, "kicks_watch")
+    same(moved[0].get("kicks_watch"), None, "kicks_watch at 0")
+    at_least(kicks[0], 40, "a kick for each post")
+    at_least(kicks[0] - 8, kicks[10000], "kicks spared")

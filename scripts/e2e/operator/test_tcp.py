@@ -140,14 +140,27 @@ def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
     syn, data, _ = traffic_class(w, ETH_P_IP, w.addr, 0xB8)
     same((syn, data), ({0xB8}, {0xB8}), "the consumer's")
     # A listener has the value of the time it was opened.
-    k = w.agent.cmd("listen", addr=w.addr, port=w.port + 1000)["k"]
-    w.own.append(k)
-    w.port += 1000
+    same(responder(w, ETH_P_IP, w.addr), {0x48}, "of the responder")
+
+
+def responder(w, ethertype, addr, **fields):
+    """Octets of the packets of what a listener accepts that is made with these fields."""
+    was, w.port = w.port, w.port + 1000
     try:
-        _, _, back = traffic_class(w, ETH_P_IP, w.addr, None)
+        w.own.append(w.agent.cmd("listen", addr=addr, port=w.port, **fields)["k"])
+        return traffic_class(w, ethertype, addr, None)[2]
     finally:
-        w.port -= 1000
-    same(back, {0x48}, "of the responder")
+        w.port = was
+
+
+@test
+def rdma_set_option_of_a_listener_reaches_what_it_accepts(w):
+    for ethertype, addr in ((ETH_P_IP, w.addr), (ETH_P_IPV6, w.addr6)):
+        same(responder(w, ethertype, addr, tos=0xB8), {0xB8}, addr)
+    w.turn("tos", 0x48)
+    w.port += 1
+    same(responder(w, ETH_P_IP, w.addr, tos=0x28), {0x28}, "rather than the operator's")
+    w.port -= 1
 
 
 def cut(w):
@@ -173,6 +186,30 @@ def user_timeout_ends_a_connection_that_hears_nothing(w):
     same(moved.get("connections_lost"), 1, "connections_lost")
     at_least(moved.get("tcp_retransmits", 0), 1, "tcp_retransmits")
     at_least(moved.get("tcp_retransmit_bytes", 0), 100, "tcp_retransmit_bytes")
+
+
+@test
+def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
+    patient = w.pair()
+    w.turn("keepalive_idle_s", 1)
+    w.turn("keepalive_interval_s", 1)
+    w.turn("keepalive_probes", 2)
+    pair = w.pair()
+    for each in (patient, pair):
+        each.send()
+    before = w.counters()
+    cut(w)
+    began = time.monotonic()
+    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
+    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.p)
+    took = time.monotonic() - began
+    at_least(took, 1.8, "seconds")
+    same(took < 8 * w.slow, True, "%.1f s" % took)
+    same(w.since(before).get("connections_lost"), 2, "both ends, and no other")
+    for step in reversed(w.undo):
+        step()
+    w.undo = []
+    patient.send()
 
 
 @test

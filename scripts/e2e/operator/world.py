@@ -163,11 +163,11 @@ class World:
 
     # --- connections -----------------------------------------------------------
 
-    def active(self, addr=None, port=None, qp=True):
+    def active(self, addr=None, port=None, qp=True, cq="cq"):
         """An end that may connect."""
         k = self.agent.cmd("resolve", addr=addr or self.addr, port=port or self.port)["k"]
         self.own.append(k)
-        qpn = self.agent.cmd("qp", k=k, pd="pd", cq="cq")["qpn"] if qp else None
+        qpn = self.agent.cmd("qp", k=k, pd="pd", cq=cq)["qpn"] if qp else None
         return k, qpn
 
     def asked(self):
@@ -182,8 +182,8 @@ class World:
         self.agent.cmd("accept", k=k, **fields)
         return k, qpn
 
-    def pair(self, addr=None, tos=None, **fields):
-        a, a_qpn = self.active(addr)
+    def pair(self, addr=None, tos=None, cq="cq", **fields):
+        a, a_qpn = self.active(addr, cq=cq)
         if tos is not None:
             self.agent.cmd("tos", k=a, tos=tos)
         self.agent.cmd("connect", k=a, **fields)

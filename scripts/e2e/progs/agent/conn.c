@@ -59,7 +59,17 @@ static int address(const struct args *a, const char *key, struct sockaddr_storag
 	return 0;
 }
 
-/* listen addr= port= [backlog=] */
+/* As the line says, if it does. */
+static int set_tos(const struct args *a, struct rdma_cm_id *id)
+{
+	uint8_t tos = (uint8_t)arg_num(a, "tos", 0);
+
+	if (!arg_str(a, "tos", NULL))
+		return 0;
+	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+}
+
+/* listen addr= port= [backlog=] [tos=] */
 void cmd_listen(const struct args *a)
 {
 	struct sockaddr_storage addr = { 0 };
@@ -73,7 +83,7 @@ void cmd_listen(const struct args *a)
 		err(errno, "rdma_create_id");
 		return;
 	}
-	if (rdma_bind_addr(id, (struct sockaddr *)&addr) ||
+	if (rdma_bind_addr(id, (struct sockaddr *)&addr) || set_tos(a, id) ||
 	    rdma_listen(id, (int)arg_num(a, "backlog", 16))) {
 		err(errno, "rdma_listen");
 		rdma_destroy_id(id);
@@ -291,12 +301,9 @@ void cmd_modify(const struct args *a)
 void cmd_tos(const struct args *a)
 {
 	struct conn *c = find_conn(arg_num(a, "k", 0));
-	uint8_t tos = (uint8_t)arg_num(a, "tos", 0);
 
 	if (c)
-		answer(rdma_set_option(c->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos,
-				       sizeof(tos)),
-		       "tos");
+		answer(set_tos(a, c->id), "tos");
 	else
 		err(ENOENT, "conn");
 }
