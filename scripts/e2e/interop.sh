@@ -158,9 +158,7 @@ run_rstream() {
 
 # run_bw PROGRAM SIZE COUNT
 run_bw() {
-	serve 18515 60 "$1" -R -d "$sdev" -F -s "$2" -n "$3"
-	client 60 "$1" -R -d "$cdev" -F -s "$2" -n "$3" "$saddr4"
-	served
+	perftest 60 "$1" "$sdev" "$cdev" -s "$2" -n "$3"
 	expect "^ *$2 +$3 +[0-9.inf]+ +[0-9.inf]+" "$tmp/client.log" 1
 }
 

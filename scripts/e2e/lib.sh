@@ -318,6 +318,31 @@ client() {
 	return "$rc"
 }
 
+# perftest SECONDS PROGRAM SERVER-DEVICE CLIENT-DEVICE OPTION...: run a pair, the table is in
+# client.log. The words in $tracer are put before the server's.
+#
+# perftest's server does not listen between the connection that carries the options and
+# the one that is measured; its client does not wait for that, and crashes when it is
+# refused. Such an attempt came to nothing before there was anything to judge.
+tracer=()
+perftest() {
+	local seconds=$1 program=$2 sdev=$3 cdev=$4 try
+	shift 4
+	for try in 1 2 3 4 5; do
+		serve 18515 "$seconds" "${tracer[@]}" "$program" -R -d "$sdev" -F "$@"
+		if client "$seconds" "$program" -R -d "$cdev" -F "$@" "$saddr4"; then
+			served
+			return
+		fi
+		grep -q 'RDMA_CM_EVENT_REJECTED; error: -111' "$tmp/client.log" ||
+			fail "see the client"
+		echo "attempt $try: between the server's two times of listening"
+		stop_server
+		pkill -KILL -x 'ib_[a-z_]*' || true	# a tracer that ends only lets go of it
+	done
+	fail "no attempt came through"
+}
+
 # expect PATTERN FILE [COUNT]: lines that match; without COUNT at least one.
 expect() {
 	local n

@@ -5,10 +5,6 @@
 # programs of scripts/newer-perftest are: they know --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
-# On a busy, emulated CPU a program may start before its server listens.
-# shellcheck disable=SC2034  # for lib.sh
-attempts=2
-
 suite perftest <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
@@ -17,9 +13,7 @@ TOPOLOGY
 both() {
 	local program=$1
 	shift
-	serve 18515 120 "$program" -R -d "$dev" -F "$@"
-	client 120 "$program" -R -d "$dev" -F "$@" "$saddr4"
-	served
+	perftest 120 "$program" "$dev" "$dev" "$@"
 	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
 }
 

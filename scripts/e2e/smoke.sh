@@ -21,9 +21,7 @@ rping_runs() {
 }
 
 send_bw_runs() {
-	serve 18515 90 ib_send_bw -R -d "$dev" -n 200 -s 4096 -F
-	client 90 ib_send_bw -R -d "$dev" -n 200 -s 4096 -F "$saddr4"
-	served
+	perftest 90 ib_send_bw "$dev" "$dev" -n 200 -s 4096
 	expect '^ *4096 +200 +[0-9.]+ +[0-9.]+' "$tmp/client.log" 1
 }
 

@@ -71,23 +71,9 @@ calls() { awk '$NF == "ioctl" || $NF == "write" || $NF == "read" { n += $4 } END
 
 # A perftest server posts a receive, polls and arms nothing for each message:
 # its system calls must not grow with their number.
-#
-# perftest's server listens twice, its client does not wait for the second time and
-# crashes when it is refused: a server slowed down by strace may well be too late.
 server_calls() {
-	local try
-	for try in 1 2 3 4 5; do
-		serve 18515 90 strace -f -c -o "$tmp/calls.$1" \
-			ib_send_bw -R -d "$dev" -F -s 64 -n "$1"
-		if client 90 ib_send_bw -R -d "$dev" -F -s 64 -n "$1" "$saddr4"; then
-			served
-			return
-		fi
-		echo "attempt $try failed"
-		pkill -KILL -x ib_send_bw || true	# strace only lets go of it
-		wait "$server" || true
-	done
-	fail "no attempt came through"
+	tracer=(strace -f -c -o "$tmp/calls.$1")
+	perftest 90 ib_send_bw "$dev" "$dev" -s 64 -n "$1"
 }
 
 no_system_calls() {

@@ -37,11 +37,7 @@ rounds() {
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 5
 }
 
-bw() {
-	serve 18515 90 "$1" -R -d "${driver}a" -F -s "$2" -n "$3" "${@:4}"
-	client 90 "$1" -R -d "${driver}b" -F -s "$2" -n "$3" "${@:4}" "$saddr4"
-	served
-}
+bw() { perftest 90 "$1" "${driver}a" "${driver}b" -s "$2" -n "$3" "${@:4}"; }
 
 nothing_lost() {
 	end_record
