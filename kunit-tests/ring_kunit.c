@@ -455,17 +455,24 @@ static void weft_cq_post_hostile_cons(struct kunit *test)
 	struct cq_seen seen = {};
 	struct weft_cq *cq = make_cq(test, &seen);
 	struct weft_cqe cqe = {};
+	u32 i;
 
 	cq->user = true;
 	cq->stamped = true;
-	cq->ctl->cons = 1;	/* ahead of prod */
+	cq->ctl->cons = 1;	/* ahead of prod: not looked at while there is room */
+	for (i = 0; i < ENTRIES; i++)
+		KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), 0);
+	cq->ctl->cons = ENTRIES + 1;
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
 	cq->ctl->cons = 0x80000000;
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
 	cq->ctl->cons = 0;
+	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
+	cq->ctl->cons = 1;
 	cq->ctl->prod = 17;	/* the kernel does not read it back */
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), 0);
-	KUNIT_EXPECT_EQ(test, cq->ctl->prod, 1U);
+	KUNIT_EXPECT_EQ(test, cq->ctl->prod, ENTRIES + 1U);
+	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
 	KUNIT_EXPECT_NE(test, ((struct weft_cqe *)weft_ring_entry(&cq->ring, 0))->timestamp, 0ULL);
 	weft_cq_free(cq);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Inside of a stream, for the engine's own files. Grouped by owner: what tx
- * touches, what rx touches, and what both reach under a lock.
+ * touches, what rx touches, and what both reach under a lock. On a host that talks
+ * to itself the two directions run on different CPUs.
  */
 #ifndef WEFT_ENGINE_STREAM_STATE_H
 #define WEFT_ENGINE_STREAM_STATE_H
 
+#include <linux/cache.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
@@ -116,6 +118,7 @@ struct weft_rx {
 
 /**
  * struct weft_stream - see engine/stream.h
+ * @sock: stands among what nobody writes: both directions look at it each time
  * @lock: @state, @todo, @fault, @close_error
  * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
  * @lifecycle: start against release: who attaches and detaches the socket
@@ -132,6 +135,7 @@ struct weft_stream {
 	struct rcu_head rcu;
 	u32 qpn;
 	struct weft_stream_index *index;
+	struct weft_sock *sock;
 	struct weft_stream_config cfg;
 	struct weft_counters counters;
 	struct weft_mem_user mem;
@@ -148,7 +152,6 @@ struct weft_stream {
 	spinlock_t retire_lock; /* states of work requests, retired index */
 
 	struct mutex lifecycle; /* attaching and detaching the socket */
-	struct weft_sock *sock;
 	struct weft_mpa_result mpa;
 	bool initiator;
 	struct weft_tcp_facts harvested;
@@ -163,7 +166,7 @@ struct weft_stream {
 	bool told_closing;
 
 	struct weft_tx tx;
-	struct weft_rx rx;
+	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct weft_away away;
 
 	struct weft_watch watch;

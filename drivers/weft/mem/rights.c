@@ -177,7 +177,7 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 
 static void close_bound(struct weft_mem_region *mr, u32 qpn)
 {
-	if (mr->kind != WEFT_STAG_WINDOW2 || !refcount_inc_not_zero(&mr->pins))
+	if (mr->kind != WEFT_STAG_WINDOW2 || !weft_stag_hold(mr))
 		return;
 	/* Pinned, so its grant is stable; pairs with weft_stag_enable(). */
 	smp_mb__after_atomic();

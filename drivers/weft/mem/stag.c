@@ -148,7 +148,7 @@ int weft_stag_enable(struct weft_mem_region *mr, const struct weft_stag_grant *g
 		WRITE_ONCE(mr->state, WEFT_STAG_VALID);
 		/* Pairs with smp_mb__after_atomic() in weft_stag_pin(). */
 		smp_wmb();
-		refcount_set(&mr->pins, 1);
+		atomic_set(&mr->pins, WEFT_STAG_UNUSED);
 	}
 	spin_unlock_irqrestore(&mr->lock, flags);
 	return ret;
@@ -217,7 +217,7 @@ struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 
 	rcu_read_lock();
 	mr = look_up(t, index_of(stag));
-	if (mr && !refcount_inc_not_zero(&mr->pins))
+	if (mr && !weft_stag_hold(mr))
 		mr = NULL;
 	rcu_read_unlock();
 	if (!mr)
@@ -243,7 +243,7 @@ struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
  */
 void weft_stag_unpin(struct weft_mem_region *mr)
 {
-	if (refcount_dec_and_test(&mr->pins))
+	if (atomic_dec_and_test(&mr->pins))
 		drained(mr);
 }
 

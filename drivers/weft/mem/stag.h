@@ -5,9 +5,9 @@
 #ifndef WEFT_MEM_STAG_H
 #define WEFT_MEM_STAG_H
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/rcupdate.h>
-#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
@@ -15,6 +15,9 @@
 struct weft_backing;
 
 #define WEFT_STAG_RECENT 256
+
+/* Pins of a valid STag that nobody accesses. */
+#define WEFT_STAG_UNUSED 1
 
 /**
  * struct weft_stag_table - all STags of a device
@@ -89,7 +92,7 @@ struct weft_stag_mapping {
  * @index: in the table, never changes
  * @grant: stable while the STag is pinned; @grant.stag also while it is not valid
  * @next: of a fast-register region
- * @pins: 1 while valid, plus one per access under way
+ * @pins: %WEFT_STAG_UNUSED while valid, plus one per access under way
  * @lock: @state, @dead, @windows, @pd and the writing of @grant
  * @state: enum weft_stag_state
  * @dead: will never be valid again
@@ -105,7 +108,7 @@ struct weft_mem_region {
 	u32 index;
 	struct weft_stag_grant grant;
 	struct weft_stag_mapping next;
-	refcount_t pins;
+	atomic_t pins;
 	spinlock_t lock; /* irqsave */
 	u8 state;
 	bool dead;
@@ -127,6 +130,22 @@ void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
 /* An access. */
 struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag);
 void weft_stag_unpin(struct weft_mem_region *mr);
+
+/**
+ * weft_stag_hold - one pin more, unless the STag is invalid and quiet
+ * @mr: a region that cannot go away just now
+ *
+ * As a rule another CPU had the line last and nobody accesses the STag: it is fetched
+ * for writing at once, not first to look at it. Fewer copies run at a time than would
+ * let the count overflow. Context: any. Return: true if there is a pin to be dropped.
+ */
+static inline bool weft_stag_hold(struct weft_mem_region *mr)
+{
+	int pins = WEFT_STAG_UNUSED;
+
+	return atomic_try_cmpxchg(&mr->pins, &pins, WEFT_STAG_UNUSED + 1) ||
+	       (pins && atomic_inc_not_zero(&mr->pins));
+}
 
 /* A change of rights. */
 struct weft_mem_region *weft_stag_find(struct weft_stag_table *t, u32 stag);

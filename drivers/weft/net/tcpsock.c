@@ -54,9 +54,12 @@ static void hold_netns(struct sock *sk)
  * Sends happen on the way to a disk at times: no allocation may wait for I/O.
  * The task's page fragment may be in use by whoever faulted or reclaims.
  */
-static void set_options(struct sock *sk)
+static void set_options(struct weft_sock *s)
 {
-	sk->sk_allocation = GFP_NOIO;
+	struct sock *sk = s->sock->sk;
+
+	s->allocation = GFP_NOIO;
+	sk->sk_allocation = s->allocation;
 	sk->sk_use_task_frag = false;
 	tcp_sock_set_nodelay(sk);
 }
@@ -83,7 +86,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 		return ret;
 	}
 	hold_netns(s->sock->sk);
-	set_options(s->sock->sk);
+	set_options(s);
 	*out = s;
 	return 0;
 }
@@ -103,6 +106,7 @@ void weft_sock_use_reserves(struct weft_sock *s)
 	lock_sock(sk);
 	if (!sock_flag(sk, SOCK_MEMALLOC))
 		sk_set_memalloc(sk);
+	WRITE_ONCE(s->allocation, sk->sk_allocation);
 	release_sock(sk);
 }
 
@@ -123,7 +127,7 @@ static void leave_reserves(struct sock *sk)
  */
 gfp_t weft_sock_allocation(const struct weft_sock *s)
 {
-	return s->sock->sk->sk_allocation;
+	return READ_ONCE(s->allocation);
 }
 
 /**
@@ -190,7 +194,7 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 		return ret;
 	}
 	disinherit(listener, s->sock->sk);
-	set_options(s->sock->sk);
+	set_options(s);
 	*out = s;
 	return 0;
 }

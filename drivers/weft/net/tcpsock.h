@@ -34,6 +34,8 @@ struct weft_sock_events {
  * @sock: the kernel's object; holds its network namespace until it is destructed
  * @events, @owner: whom the callbacks tell; NULL: nobody
  * @listening: connections come out of it, not octets
+ * @allocation: as TCP allocates; a copy, since TCP's own shares a line with what each
+ *	acknowledgement changes
  *
  * One owner at a time: the connection until it hands the socket to the stream,
  * then the stream. Released by the owner in process context. @events and @owner
@@ -44,6 +46,7 @@ struct weft_sock {
 	const struct weft_sock_events *events;
 	void *owner;
 	bool listening;
+	gfp_t allocation;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);

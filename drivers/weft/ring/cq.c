@@ -98,12 +98,22 @@ static u32 used(const struct weft_cq *cq)
 	return cq->prod - (cq->user ? smp_load_acquire(&cq->ctl->cons) : cq->cons);
 }
 
+/* A process's word is looked at only when the copy says that there is no room. */
+static bool is_full(struct weft_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	if (cq->prod - cq->cons < cq->ring.entries)
+		return false;
+	cq->cons = cq->prod - used(cq);
+	return cq->prod - cq->cons >= cq->ring.entries;
+}
+
 static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 {
 	struct weft_cqe *slot;
 
 	lockdep_assert_held(&cq->lock);
-	if (used(cq) >= cq->ring.entries)
+	if (is_full(cq))
 		return -ENOSPC;
 
 	slot = weft_ring_entry(&cq->ring, cq->prod);

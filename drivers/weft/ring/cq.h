@@ -46,7 +46,7 @@ struct weft_cq_moderation {
  * @lock: producers, kernel pollers and resizing: @prod, @cons, @overflowed, @ring,
  *	@ctl, @moderation
  * @prod: next entry to write
- * @cons: kernel pollers' position; a user's is read from the control block
+ * @cons: kernel pollers' position; a user's as last read from the control block
  * @stamped: completions carry the time; set by the owner before anything posts
  * @overflowed: an entry was lost
  * @moderation: of events

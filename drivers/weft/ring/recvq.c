@@ -80,9 +80,23 @@ static u32 available(const struct weft_recvq *rq)
 	return smp_load_acquire(&rq->ctl->prod) - rq->cons;
 }
 
+/* The producer's word is looked at only when the copy says that there is nothing. */
+static u32 ready(struct weft_recvq *rq)
+{
+	u32 avail = rq->seen - rq->cons;
+
+	lockdep_assert_held(&rq->lock);
+	if (avail)
+		return avail;
+	avail = available(rq);
+	if (avail <= rq->ring.entries)
+		rq->seen = rq->cons + avail;
+	return avail;
+}
+
 static int fetch_locked(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	u32 avail = available(rq);
+	u32 avail = ready(rq);
 	int ret;
 
 	lockdep_assert_held(&rq->lock);

@@ -32,8 +32,9 @@ struct weft_rwr {
  * @ctl: control block, in @ring
  * @user: a process posts to it
  * @max_sge: elements an entry has room for
- * @lock: @cons, @limit, @ring, @ctl and, for kernel producers, @prod
+ * @lock: @cons, @seen, @limit, @ring, @ctl and, for kernel producers, @prod
  * @cons: next entry to hand out
+ * @seen: the producer index as last read from the control block
  * @prod: kernel producers' private producer index
  * @limit: raise @limit_event once fewer entries than this remain, 0: disarmed
  * @limit_event: called without @lock, any context; may be NULL
@@ -46,6 +47,7 @@ struct weft_recvq {
 	u16 max_sge;
 	spinlock_t lock; /* ring/lock.h */
 	u32 cons;
+	u32 seen;
 	u32 prod;
 	u32 limit;
 	void (*limit_event)(void *owner);

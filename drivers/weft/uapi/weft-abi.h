@@ -15,7 +15,7 @@
 
 /* Unassigned by the kernel's enum rdma_driver_id on purpose; fixed for ever. */
 #define WEFT_DRIVER_ID		0x57656674
-#define WEFT_ABI_VERSION	1
+#define WEFT_ABI_VERSION	2
 
 /* Room in front of the entries of every queue: struct weft_*_ctl. */
 #define WEFT_CTL_BYTES		128
@@ -169,7 +169,8 @@ struct weft_sq_ctl {
 };
 
 /*
- * Receive queue control, @cons written by the kernel as it takes entries. A
+ * Receive queue control, @cons written by the kernel as it takes entries. Who posts
+ * looks at @state each time, so it stands where the kernel does not write as a rule. A
  * failed QP has nobody who looks at @prod: its @state turns to FLUSHING, and
  * from then on the application kicks after publishing, with the same fences as
  * on the send queue, so that late receives are flushed too.
@@ -181,14 +182,16 @@ enum weft_rq_state {
 
 struct weft_rq_ctl {
 	__u32 prod;
-	__u32 user_pad[15];
-	__u32 cons;
 	__u32 state;
-	__u32 kernel_pad[14];
+	__u32 user_pad[14];
+	__u32 cons;
+	__u32 kernel_pad[15];
 };
 
 /*
- * Completion queue control. To arm: store to @arm, full fence, poll once more.
+ * Completion queue control. To arm: store to @arm, full fence, poll once more. It
+ * stands beside @prod, which both look at anyway: the kernel does not touch the line
+ * that polling writes to until the queue seems full.
  * The kernel publishes @prod with release, fences, and takes @arm back to
  * WEFT_ARM_NONE with one exchange when it raises the event.
  */
@@ -200,10 +203,10 @@ enum weft_arm {
 
 struct weft_cq_ctl {
 	__u32 cons;
-	__u32 arm;
-	__u32 user_pad[14];
+	__u32 user_pad[15];
 	__u32 prod;
-	__u32 kernel_pad[15];
+	__u32 arm;
+	__u32 kernel_pad[14];
 };
 
 /**

@@ -5,6 +5,7 @@
 #ifndef WEFT_VERBS_QP_H
 #define WEFT_VERBS_QP_H
 
+#include <linux/cache.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
@@ -15,7 +16,7 @@ struct weft_stream;
 
 /**
  * struct weft_qp - a queue pair
- * @rq: its own receive queue, unused with an SRQ
+ * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
@@ -23,8 +24,8 @@ struct weft_stream;
  */
 struct weft_qp {
 	struct ib_qp ib;
-	struct weft_sendq sq;
 	struct weft_recvq rq;
+	struct weft_sendq sq ____cacheline_aligned_in_smp;
 	struct weft_stream *stream;
 	int access;
 	bool signal_all;

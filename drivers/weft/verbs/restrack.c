@@ -273,7 +273,7 @@ int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 	put_str(&t, "state", stag_states[READ_ONCE(region->state)]);
 	put_access(&t, READ_ONCE(region->grant.access));
 	put64(&t, "bytes", READ_ONCE(region->grant.length));
-	put(&t, "users", refcount_read(&region->pins));
+	put(&t, "users", atomic_read(&region->pins));
 	put(&t, "windows", READ_ONCE(region->windows));
 	rcu_read_unlock();
 	return end(&t);
