@@ -119,9 +119,16 @@ netdev_moves() {
 }
 
 # gone NAME: neither devices nor namespace are left behind by something hidden.
-gone() { ! rdma link | grep -qE "^link ${driver}[ab]/"; }
+# (In exclusive mode the one of wb can be seen only there.)
+gone() {
+	local links
+	links=$(rdma link; ip netns exec wb rdma link 2>/dev/null) || true
+	! grep -qE "^link ${driver}[ab]/" <<<"$links"
+}
 
+# deleted_under_load MODE
 deleted_under_load() {
+	fresh "$1"
 	serve 7174 60 rping -s -a "$saddr4" -C 1000000
 	start 60 "$tmp/client.log" "${cli[@]}" rping -c -a "$saddr4" -C 1000000
 	local client=$started
@@ -139,7 +146,9 @@ deleted_under_load() {
 	done
 }
 
+# deleted_while_sockets_linger MODE
 deleted_while_sockets_linger() {
+	fresh "$1"
 	serve 7174 60 rping -s -a "$saddr4" -C 1000000
 	start 60 "$tmp/client.log" "${cli[@]}" rping -c -a "$saddr4" -C 1000000
 	sleep 1
@@ -164,8 +173,11 @@ t "exclusive mode: each namespace has its own, and they talk" exclusive
 t "rdma dev set netns, there and back" device_moves
 t "rdma dev set netns takes a device away from its users" moved_in_use
 t "the netdev moves: its link ends" netdev_moves
-t "a namespace is deleted under load" deleted_under_load
-t "a namespace is deleted while its connections are cut" deleted_while_sockets_linger
+for netns in shared exclusive; do
+	t "$netns mode: a namespace is deleted under load" deleted_under_load "$netns"
+	t "$netns mode: a namespace is deleted while its connections are cut" \
+		deleted_while_sockets_linger "$netns"
+done
 cleanup
 mode shared
 finish
