@@ -223,6 +223,7 @@ static int init_tools(struct weft_device *dev)
 	weft_stag_table_init(&dev->stags);
 	weft_stream_index_init(&dev->streams);
 	ida_init(&dev->pds);
+	INIT_WORK(&dev->leaving, weft_netdev_leave);
 	ret = weft_cm_init(&dev->cm, &dev->streams, dev->netdev, &dev->counters);
 	if (ret)
 		weft_counters_free(&dev->counters);

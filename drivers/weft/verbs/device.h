@@ -11,6 +11,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "base/counters.h"
@@ -34,6 +35,7 @@
  * @cm: listeners and connections
  * @pds: numbers of protection domains, from 1
  * @num_qp, @num_cq, @num_srq: objects charged against base/limits.h
+ * @leaving: the netdev goes, see netdev.c
  */
 struct weft_device {
 	struct ib_device ib;
@@ -51,6 +53,7 @@ struct weft_device {
 	atomic_t num_qp;
 	atomic_t num_cq;
 	atomic_t num_srq;
+	struct work_struct leaving;
 };
 
 static inline struct weft_device *to_weft_dev(struct ib_device *ib)

@@ -10,8 +10,10 @@
  */
 #include "verbs/netdev.h"
 
+#include <linux/delay.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/jiffies.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -20,6 +22,9 @@
 #include "base/compat.h"
 #include "uapi/weft-abi.h"
 #include "verbs/device.h"
+
+/* How long consumers may take to let go of connections that have ended. */
+#define LEAVE_TIME HZ
 
 /**
  * weft_netdev_suitable - can TCP over this network device carry a weft?
@@ -126,14 +131,38 @@ static void on_name(struct weft_device *dev)
 	strscpy(dev->ib.iw_ifname, dev->netdev->name, sizeof(dev->ib.iw_ifname));
 }
 
+/**
+ * weft_netdev_leave - the network device goes, so does this one
+ * @work: of a device that is kept registered by a reference
+ *
+ * First the consumers get some time to hear that their connections have ended, and to
+ * let go of their QPs. Some that hear of the device at once would say goodbye to
+ * their peers, and wait a minute for answers over a wire that is no more.
+ *
+ * Context: process.
+ */
+void weft_netdev_leave(struct work_struct *work)
+{
+	struct weft_device *dev = container_of(work, struct weft_device, leaving);
+	unsigned long end = jiffies + LEAVE_TIME;
+
+	while (atomic_read(&dev->num_qp) && time_before(jiffies, end))
+		msleep(20);
+	ib_unregister_device_queued(&dev->ib);
+	ib_device_put(&dev->ib);
+}
+
 /*
- * Goes on in the core's own worker: here RTNL is held. Handshakes are cut short,
- * or the worker would sit their deadlines out.
+ * Goes on in a worker: here RTNL is held. Handshakes are cut short, or it would sit
+ * their deadlines out.
  */
 static void on_unregister(struct weft_device *dev)
 {
 	weft_cm_abort(&dev->cm);
-	ib_unregister_device_queued(&dev->ib);
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	if (!queue_work(dev->cm.wq, &dev->leaving))
+		ib_device_put(&dev->ib);
 }
 
 /* clang-format off */

@@ -8,6 +8,7 @@
 #include <rdma/ib_verbs.h>
 
 struct net_device;
+struct work_struct;
 
 bool weft_netdev_suitable(const struct net_device *netdev);
 bool weft_netdev_tag(struct net_device *netdev);
@@ -15,6 +16,7 @@ void weft_netdev_untag(struct net_device *netdev);
 bool weft_netdev_alive(struct net_device *netdev);
 enum ib_port_state weft_netdev_port_state(const struct net_device *netdev);
 
+void weft_netdev_leave(struct work_struct *work);
 int weft_netdev_watch(void);
 void weft_netdev_unwatch(void);
 
