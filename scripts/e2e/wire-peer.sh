@@ -26,7 +26,7 @@ agent=$tmp/agent
 cc -O1 -Wall -Werror -o "$agent" "$here"/progs/agent/*.c -lrdmacm -libverbs ||
 	{ echo "Bail out! cannot compile the agent"; exit 1; }
 
-args=(--dev "$dev" --weft "$addr4" --own "$peer4" --slow "$slow")
+args=(--dev "$dev" --weft "$addr4" --own "$peer4" --weft6 "$addr6" --slow "$slow")
 for group in ${WIRE_GROUPS:-}; do args+=(--group "$group"); done
 for only in ${WIRE_ONLY:-}; do args+=(--only "$only"); done
 [ "${WIRE_CASES:-all}" = all ] || args+=(--first-cases)

@@ -11,7 +11,7 @@ import itertools
 import os
 
 from agent import Agent, AgentError, NotSeen  # noqa: F401, for the tests
-from wirepeer import mpa, peer, rdmap
+from wirepeer import ddp, mpa, peer, rdmap
 
 OK, LOC_LEN, LOC_QP_OP, LOC_PROT, FLUSH, MW_BIND, BAD_RESP = 0, 1, 2, 4, 5, 6, 7
 REM_INV, REM_ACCESS, REM_OP, FATAL = 9, 10, 11, 18
@@ -184,8 +184,12 @@ class Link:
         ulpdu = self.peer.last_ulpdu if ulpdu is None else ulpdu
         term = self.peer.expect_terminate(layer, etype, code, ulpdu, bits, **more)
         self.peer.close()
-        self.dead(told(layer, etype, code), oldest)
+        self.over_by(layer, etype, code, oldest)
         return term
+
+    def over_by(self, layer, etype, code, oldest=FLUSH):
+        """dead(), after that Terminate of weft."""
+        self.dead(told(layer, etype, code), oldest)
 
     def terminated(self, *what, **more):
         """As refused(), for errors that carry no headers."""
@@ -203,13 +207,29 @@ def send_out(f, link, data, **more):
     return message
 
 
+def filling(framer, header, octets):
+    """Payload octets behind a header, so that the FPDU behind starts @octets before a marker."""
+    for size in range(0, 1000, 4):
+        end = mpa.Framer(True, True, framer.pos)
+        end.frame(bytes(header + size))
+        if (end.pos + octets) % mpa.MARKER_EVERY == 0:
+            return size
+    raise AssertionError("no size leads there")
+
+
+def up_to_a_marker(link, target, octets):
+    """The peer's next FPDU will start that many octets before a marker."""
+    size = filling(link.peer.tx, ddp.TAGGED_LEN, octets)
+    link.peer.write(target.rkey, target.iova, pattern(size))
+
+
 class Fixture:
     """What one test made, so that it can be taken away again."""
 
     def __init__(self, world):
         self.world = world
         self.agent = world.agent
-        self.links, self.regions, self.windows = [], [], []
+        self.links, self.regions, self.windows, self.domains = [], [], [], []
         self.peers, self.listeners = [], []
         self.domain_of = {}
         self.wr_ids = itertools.count(1)
@@ -228,6 +248,7 @@ class Fixture:
         """Another protection domain."""
         name = "pd%d" % next(self.world.names)
         self.agent.cmd("pd", name=name)
+        self.domains.append(name)
         return name
 
     def window(self, kind=2, domain="pd"):
@@ -256,21 +277,28 @@ class Fixture:
     # --- connections -----------------------------------------------------------------
 
     def connect(self, **more):
-        wire = peer.Peer.connect(self.world.weft, self.world.port, self.world.timeout, **more)
+        more = dict(address=self.world.weft, port=self.world.port, timeout=self.world.timeout) | more
+        wire = peer.Peer.connect(**more)
         self.peers.append(wire)
         return wire
 
-    def asked(self, timeout=5):
+    def asked(self, timeout=5, listener=None):
         """The agent's connection request event, its link number in k."""
         return self.agent.wait("event", timeout, type="CONNECT_REQUEST",
-                               listener=self.world.listener)
+                               listener=listener or self.world.listener)
+
+    def listen6(self, port):
+        """The agent listens on its IPv6 address, too: the listener."""
+        k = self.agent.cmd("listen", addr=self.world.weft6, port=port)["k"]
+        self.undo.append(lambda: self.agent.cmd("destroy", k=k))
+        return k
 
     def passive(self, recv=4, size=1024, qp=None, domain="pd", ird=4, ord=4, pdata=b"", wire=None,
-                piece=None, accept=True, before_accept=None, **request):
+                piece=None, accept=True, before_accept=None, listener=None, **request):
         """We connect, the agent accepts: full operation, nothing sent yet."""
         wire = wire or self.connect()
         wire.send_request(piece=piece, **request)
-        asked = self.asked()
+        asked = self.asked(listener=listener)
         link = Link(self, wire, asked["k"])
         link.asked = asked
         self.links.append(link)
@@ -379,6 +407,8 @@ class Fixture:
                 pass
         for region in list(self.regions):
             region.dereg()
+        for name in self.domains:
+            self.agent.cmd("droppd", name=name)
         self.agent.forget()
         if late:
             raise late
@@ -387,8 +417,9 @@ class Fixture:
 class World:
     """What lasts for all tests: the agent, its listener, the addresses."""
 
-    def __init__(self, dev, weft, own, agent_argv, slow):
+    def __init__(self, dev, weft, own, weft6, agent_argv, slow):
         self.dev, self.weft, self.own, self.slow = dev, weft, own, slow
+        self.weft6 = weft6
         self.argv = agent_argv
         self.port = 7471
         self.timeout = 5.0 * slow

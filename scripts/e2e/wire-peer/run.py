@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Runs the tests of the wire peer; prints TAP.
 
-Usage: run.py --dev weft0 --weft ADDR --own ADDR [--only PATTERN] [--group NAME]...
+Usage: run.py --dev weft0 --weft ADDR --own ADDR --weft6 ADDR [--only PATTERN] [--group NAME]...
               [--first-cases] [--list] -- AGENT...
 With --first-cases a test that has a table of cases is run with the first only.
 """
@@ -22,7 +22,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 import harness  # noqa: E402
 
 GROUPS = ("start", "initiator", "ends", "terms", "mpa", "sizes", "ddp", "rdmap", "requester",
-          "midway", "ext", "verbs")
+          "midway", "faults", "ext", "verbs")
 SPLAT = re.compile(
     r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
     r"|blocked for more|stall"
@@ -103,6 +103,7 @@ def main():
     options.add_argument("--dev", default="weft0")
     options.add_argument("--weft")
     options.add_argument("--own")
+    options.add_argument("--weft6")
     options.add_argument("--only", action="append")
     options.add_argument("--group", action="append")
     options.add_argument("--first-cases", action="store_true")
@@ -122,7 +123,7 @@ def main():
         for rows, function, _ in chosen:
             print("%s\t%s" % (function.__name__, " ".join(rows)))
         return 0
-    world = harness.World(args.dev, args.weft, args.own, args.agent, args.slow)
+    world = harness.World(args.dev, args.weft, args.own, args.weft6, args.agent, args.slow)
     log = KernelLog()
     failed, in_a_row, summary = 0, 0, {}
     for number, (rows, function, case) in enumerate(chosen, 1):

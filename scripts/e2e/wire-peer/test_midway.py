@@ -5,63 +5,13 @@ and Terminates about requests that are not complete."""
 import socket
 import sys
 
-from harness import (FLUSH, LOC_LEN, LOC_PROT, OK, QP_FATAL, REM_ACCESS, REM_INV, REM_OP, pattern,
-                     test, told)
+from faults import FOUND, PAYS, Target
+from harness import FLUSH, LOC_PROT, OK, QP_FATAL, REM_ACCESS, REM_INV, REM_OP, pattern, test
 from wirepeer import ddp, rdmap
 
-MAX64 = 2 ** 64
 LONG = 2 << 20
 
 
-class Target:
-    """What the faults below are aimed at: regions, and a link to commit them on."""
-
-    def __init__(self, f, link):
-        self.f, self.link, self.peer = f, link, link.peer
-        self.region = f.mr(64)
-        self.foreign = f.mr(64, domain=f.domain())
-        self.unreadable = f.mr(64, access="lw")
-
-    def write(self, region=None, off=0, **more):
-        region = region or self.region
-        self.peer.write(region.rkey, region.iova + off, b"x", **more)
-
-    def read(self, region=None, off=0, **more):
-        region = region or self.region
-        self.peer.read(region.rkey, region.iova + off, 8, **more)
-
-
-# what is found: (what is done, its Terminate, the headers in it)
-FOUND = {
-    "no such stag": (lambda t: t.peer.write(0xBAD00000, 0, b"x"), (1, 1, 0), "MD"),
-    "write out of bounds": (lambda t: t.write(off=64), (1, 1, 1), "MD"),
-    "write to another domain": (lambda t: t.write(t.foreign), (1, 1, 2), "MD"),
-    "write that wraps": (lambda t: t.peer.write(t.region.rkey, MAX64 - 1, b"xy"), (1, 1, 3), "MD"),
-    "tagged version": (lambda t: t.write(dv=2), (1, 1, 4), "MD"),
-    "queue": (lambda t: t.peer.untagged(rdmap.SEND, b"x", qn=4, msn=1), (1, 2, 1), "MD"),
-    "no receive": (lambda t: t.peer.send(b"x"), (1, 2, 2), "MD"),
-    "msn": (lambda t: t.peer.send(b"x", msn=9), (1, 2, 3), "MD"),
-    "mo": (lambda t: (t.link.recv(1, 64), t.peer.send(b"x", mo=4)), (1, 2, 4), "MD"),
-    "too long": (lambda t: (t.link.recv(1, 64), t.peer.send(bytes(65))), (1, 2, 5), "MD"),
-    "untagged version": (lambda t: t.peer.send(b"x", dv=2), (1, 2, 6), "MD"),
-    "read of no stag": (lambda t: t.peer.read(0xBAD00000, 0, 8), (0, 1, 0), "MDR"),
-    "read out of bounds": (lambda t: t.read(off=60), (0, 1, 1), "MDR"),
-    "read without the right": (lambda t: t.read(t.unreadable), (0, 1, 2), "MDR"),
-    "read of another domain": (lambda t: t.read(t.foreign), (0, 1, 3), "MDR"),
-    "read that wraps": (lambda t: t.peer.read(t.region.rkey, MAX64 - 4, 8), (0, 1, 4), "MDR"),
-    "invalidation": (lambda t: (t.link.recv(1, 64), t.peer.send(
-        b"", opcode=rdmap.SEND_INV, inv=t.region.rkey)), (0, 1, 9), "MD"),
-    "rdmap version": (lambda t: t.peer.send(b"x", rv=2), (0, 2, 5), "MD"),
-    "opcode": (lambda t: t.peer.untagged(12, b"", qn=0), (0, 2, 6), "MD"),
-    "misaligned atomic": (lambda t: t.peer.atomic(0, t.region.rkey, t.region.iova + 4, 1),
-                          (0, 2, 7), "MD"),
-    "header too short": (lambda t: t.peer.untagged(rdmap.IMM, bytes(7)), (0, 2, 0xFF), "MD"),
-    "crc": (lambda t: t.write(fpdu=dict(crc_xor=1)), (2, 0, 2), ""),
-    "no header at all": (lambda t: t.peer.ulpdu(b"\x41"), (2, 0, 3), ""),
-    "a local fault": (lambda t: t.link.post("send", sge="@0x1000:8:0x12345"), (0, 0, 0), ""),
-}
-# The oldest receive fails by name.
-PAYS = {"too long": LOC_LEN, "invalidation": REM_ACCESS}
 # These have their turn behind what is being sent; the others break in.
 BEHIND = ("read ", "misaligned", "a local")
 
@@ -79,7 +29,7 @@ def a_terminate_comes_though_much_is_being_sent(f, case):
     busy, found = case
     act, what, bits = FOUND[found]
     link = narrow(f)
-    target = Target(f, link)
+    target = Target(f).on(link)
     source = f.mr(LONG)
     if busy == "sending":
         link.post("send", sge=source.sge())
@@ -101,9 +51,8 @@ def a_terminate_comes_though_much_is_being_sent(f, case):
     assert term.rdmap_header == (ulpdu[18:46] if "R" in bits else b""), term
     link.peer.expect_end(reset=False)
     link.peer.close()
-    link.dead(told(*what), PAYS.get(found, FLUSH))
-    for region in (target.region, target.foreign, target.unreadable):
-        assert region.peek() == bytes(64)
+    link.over_by(*what, oldest=PAYS.get(found, FLUSH))
+    target.untouched()
 
 
 # --- the first of several faults --------------------------------------------------------

@@ -8,7 +8,7 @@ import subprocess
 import time
 from functools import partial
 
-from harness import FLUSH, Skip, pattern, send_out, test
+from harness import FLUSH, Skip, pattern, send_out, test, up_to_a_marker
 from netdev import own_netns, weft_netns
 from wirepeer import ddp, mpa, peer, rdmap
 
@@ -282,17 +282,6 @@ def random_cuts(f, case):
         link.received(pattern(size, n))
     for n in range(60):
         assert target.peek(n * 1000, 1000) == pattern(1000 - n % 7, n) + bytes(n % 7)
-
-
-def up_to_a_marker(link, target, octets):
-    """Fill the stream so that the next FPDU starts that many octets before a marker."""
-    for size in range(0, 1000, 4):
-        end = mpa.Framer(True, True, link.peer.tx.pos)
-        end.frame(bytes(ddp.TAGGED_LEN + size))
-        if (end.pos + octets) % mpa.MARKER_EVERY == 0:
-            link.peer.write(target.rkey, target.iova, pattern(size))
-            return
-    raise AssertionError("no size leads there")
 
 
 @test("MPA-056", "MPA-060", "MPA-057", "MPA-028", each=itertools.product((24, 25), MARKED))

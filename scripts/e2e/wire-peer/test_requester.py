@@ -5,7 +5,7 @@ import random
 import time
 
 from harness import (BAD_RESP, FLUSH, LOC_LEN, LOC_PROT, LOC_QP_OP, QP_ACCESS_ERR, QP_FATAL,
-                     REM_ACCESS, REM_INV, REM_OP, WC_READ, AgentError, pattern, test, told)
+                     REM_ACCESS, REM_INV, REM_OP, WC_READ, AgentError, pattern, test)
 from wirepeer import mpa, rdmap
 
 
@@ -347,7 +347,7 @@ def a_read_response_that_does_not_fit(f, what):
     link.peer.close()
     if wrs and what != "twice":
         link.wc(wr=wrs[0], status=BAD_RESP)
-    link.dead(told(*WRONG[what]))
+    link.over_by(*WRONG[what])
     assert victim.peek() == bytes(256)
     assert 9 not in sink.peek()
 

@@ -72,6 +72,7 @@ int parse_access(const char *letters);
 
 /* Commands: memory.c */
 void cmd_pd(const struct args *a);
+void cmd_droppd(const struct args *a);
 void cmd_mr(const struct args *a);
 void cmd_rereg(const struct args *a);
 void cmd_dereg(const struct args *a);

@@ -162,22 +162,17 @@ static const struct {
 	const char *name;
 	void (*run)(const struct args *a);
 } commands[] = {
-	{ "dev", cmd_dev },		{ "sync", cmd_sync },
-	{ "pd", cmd_pd },		{ "mr", cmd_mr },
-	{ "rereg", cmd_rereg },		{ "dereg", cmd_dereg },
-	{ "mw", cmd_mw },		{ "dealloc", cmd_dealloc },
-	{ "fill", cmd_fill },		{ "poke", cmd_poke },
-	{ "peek", cmd_peek },		{ "hash", cmd_hash },
-	{ "guard", cmd_guard },		{ "listen", cmd_listen },
-	{ "resolve", cmd_resolve },	{ "qp", cmd_qp },
-	{ "connect", cmd_connect },	{ "accept", cmd_accept },
-	{ "reject", cmd_reject },	{ "disconnect", cmd_disconnect },
-	{ "destroy", cmd_destroy },	{ "query", cmd_query },
-	{ "modify", cmd_modify },	{ "cq", cmd_cq },
-	{ "poll", cmd_poll },		{ "arm", cmd_arm },
-	{ "dropcq", cmd_dropcq },	{ "post", cmd_post },
-	{ "srq", cmd_srq },		{ "dropsrq", cmd_dropsrq },
-	{ "postsrq", cmd_postsrq },	{ "tos", cmd_tos },
+	{ "dev", cmd_dev },	    { "sync", cmd_sync },	{ "pd", cmd_pd },
+	{ "droppd", cmd_droppd },   { "mr", cmd_mr },		{ "rereg", cmd_rereg },
+	{ "dereg", cmd_dereg },	    { "mw", cmd_mw },		{ "dealloc", cmd_dealloc },
+	{ "fill", cmd_fill },	    { "poke", cmd_poke },	{ "peek", cmd_peek },
+	{ "hash", cmd_hash },	    { "guard", cmd_guard },	{ "listen", cmd_listen },
+	{ "resolve", cmd_resolve }, { "qp", cmd_qp },		{ "connect", cmd_connect },
+	{ "accept", cmd_accept },   { "reject", cmd_reject },	{ "disconnect", cmd_disconnect },
+	{ "destroy", cmd_destroy }, { "query", cmd_query },	{ "modify", cmd_modify },
+	{ "cq", cmd_cq },	    { "poll", cmd_poll },	{ "arm", cmd_arm },
+	{ "dropcq", cmd_dropcq },   { "post", cmd_post },	{ "srq", cmd_srq },
+	{ "dropsrq", cmd_dropsrq }, { "postsrq", cmd_postsrq }, { "tos", cmd_tos },
 };
 
 static void run_line(char *text)

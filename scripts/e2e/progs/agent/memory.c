@@ -96,6 +96,26 @@ void cmd_pd(const struct args *a)
 	err(errno, "pd");
 }
 
+/* droppd name= */
+void cmd_droppd(const struct args *a)
+{
+	const char *name = arg_str(a, "name", "pd");
+	int ret = ENOENT;
+
+	for (int i = 0; i < MAX_OBJECTS; i++) {
+		if (!pds[i].pd || strcmp(pds[i].name, name))
+			continue;
+		ret = ibv_dealloc_pd(pds[i].pd);
+		if (!ret)
+			pds[i].pd = NULL;
+		break;
+	}
+	if (ret)
+		err(ret, "ibv_dealloc_pd");
+	else
+		ok("droppd");
+}
+
 static int map_region(struct region *r, size_t len, size_t shift)
 {
 	r->map_len = 2 * GUARD + ((len + shift + 4095) & ~(size_t)4095);
