@@ -6,6 +6,7 @@ import struct
 import subprocess
 
 FRAGMENTATION_NEEDED = (3, 4)
+PACKET_TOO_BIG = (2, 0)
 
 
 def own_netns(*command):
@@ -21,6 +22,17 @@ def set_mtu(mtu):
     """Of both ends of the cable."""
     own_netns("ip", "link", "set", "vb", "mtu", str(mtu))
     weft_netns("ip", "link", "set", "va", "mtu", str(mtu))
+
+
+def tcp_of(frame):
+    """Where TCP's header begins, 0 if nowhere, and the octets from there on."""
+    if frame[12:14] == b"\x08\x00" and frame[23] == socket.IPPROTO_TCP:
+        at = 14 + (frame[14] & 15) * 4
+        total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
+        return at, total - (at - 14)
+    if frame[12:14] == b"\x86\xdd" and frame[20] == socket.IPPROTO_TCP:
+        return 54, struct.unpack(">H", frame[18:20])[0] or len(frame) - 54
+    return 0, 0
 
 
 class Tap:
@@ -41,14 +53,13 @@ class Tap:
                 frame = self.sock.recv(1 << 17)
             except socket.timeout:
                 return found
-            if frame[12:14] != b"\x08\x00" or frame[23] != 6:
+            at, octets = tcp_of(frame)
+            if not at:
                 continue
-            ip = 14 + (frame[14] & 15) * 4
-            source = struct.unpack(">H", frame[ip:ip + 2])[0]
-            total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
-            length = total - (ip - 14) - (frame[ip + 12] >> 4) * 4
+            source, _, seq = struct.unpack(">HHI", frame[at:at + 8])
+            length = octets - (frame[at + 12] >> 4) * 4
             if source == self.port and length > 0:
-                found.append((struct.unpack(">I", frame[ip + 4:ip + 8])[0], length))
+                found.append((seq, length))
 
 
 def checksum(data):
@@ -67,4 +78,16 @@ def frag_needed(wire, seq, mtu):
     report = struct.pack(">BBHHH", *FRAGMENTATION_NEEDED, 0, 0, mtu) + packet
     report = report[:2] + struct.pack(">H", checksum(report)) + report[4:]
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
+        icmp.sendto(report, (weft, 0))
+
+
+def packet_too_big(wire, seq, mtu):
+    """The same of IPv6; the kernel adds the checksum."""
+    (own, own_port), (weft, weft_port) = wire.sock.getsockname()[:2], wire.sock.getpeername()[:2]
+    segment = struct.pack(">HHIIBBHHH", weft_port, own_port, seq, 0, 0x50, 0x10, 0, 0, 0)
+    packet = struct.pack(">IHBB16s16s", 6 << 28, len(segment), socket.IPPROTO_TCP, 63,
+                         socket.inet_pton(socket.AF_INET6, weft),
+                         socket.inet_pton(socket.AF_INET6, own)) + segment
+    report = struct.pack(">BBHI", *PACKET_TOO_BIG, 0, mtu) + packet
+    with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as icmp:
         icmp.sendto(report, (weft, 0))
