@@ -17,7 +17,8 @@ driver=${DRIVER:-weft}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tmp=$(mktemp -d)
 dev=${driver}0
-tests=0 failures=0
+tests=0 failures=0 again=0
+unclean=99
 srv=() cli=()
 # Emulated CPUs are slow: one knob stretches every deadline.
 slow=${E2E_SLOW:-1}
@@ -43,6 +44,7 @@ suite_exit() {
 
 finish() {
 	echo "1..$tests"
+	[ "$again" -eq 0 ] || echo "# $suite_name: $again of them at the second attempt"
 	[ "$failures" -eq 0 ]
 	exit
 }
@@ -84,6 +86,10 @@ told() {
 }
 
 # t NAME FUNCTION [ARG]...: run one test. E2E_ONLY is a regular expression for names.
+#
+# Suites of unmodified programs set attempts=2: what they race for among themselves
+# comes out wrong once in hundreds of runs on busy, emulated CPUs. Objects left behind and
+# complaints of the kernel are never given another. Programs of our own have one attempt.
 t() {
 	local name=$1 rc=1 began=$SECONDS attempt
 	[[ $name =~ ${E2E_ONLY:-} ]] || return 0
@@ -93,7 +99,9 @@ t() {
 		# Not "|| rc=$?": that would switch set -e off in all of the test.
 		_attempt "$@"
 		rc=$?
+		[ "$rc" -ne 77 ] && [ "$rc" -ne "$unclean" ] || break
 	done
+	[ "$rc" -ne 0 ] || [ "$attempt" -le 2 ] || again=$((again + 1))
 	_verdict "$rc" "$name" $((SECONDS - began))
 }
 
@@ -114,7 +122,7 @@ _attempt() {
 	) >"$tmp/test.log" 2>&1 </dev/null
 	rc=$?
 	if [ "$rc" -eq 0 ]; then
-		after_test >>"$tmp/test.log" 2>&1 || rc=99
+		after_test >>"$tmp/test.log" 2>&1 || rc=$unclean
 	fi
 	return "$rc"
 }

@@ -5,6 +5,9 @@
 # programs of scripts/newer-perftest are: they know --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2034  # for lib.sh
+attempts=2
+
 suite perftest <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY

@@ -4,7 +4,6 @@
 # passive side that sends first.
 . "$(dirname "$0")/lib.sh"
 
-# On a busy, emulated CPU a program may start before its server listens.
 # shellcheck disable=SC2034  # for lib.sh
 attempts=2
 

@@ -3,6 +3,9 @@
 # rping: Sends both ways, a Read and a Write per round, data compared (-V).
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2034  # for lib.sh
+attempts=2
+
 suite rping <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY

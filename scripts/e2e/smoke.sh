@@ -3,6 +3,9 @@
 # The shortest proof of life: rping and ib_send_bw on one device.
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2034  # for lib.sh
+attempts=2
+
 suite smoke <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY

@@ -3,6 +3,9 @@
 # What goes over the wire, judged by an independent decoder: tshark.
 . "$(dirname "$0")/lib.sh"
 
+# shellcheck disable=SC2034  # for lib.sh
+attempts=2
+
 suite wire <<'TOPOLOGY'
   namespace wa                      namespace wb
   server, 10.77.0.1, fd77::1        client, 10.77.0.2, fd77::2
