@@ -64,7 +64,7 @@ nvme_between() {
 	expect '^link weft0/.*state RTS' "$tmp/qps"
 	expect '^link siw1/' "$tmp/qps"
 	verified_io "$ns" 120
-	cmp "$ns" "$disk"
+	same_disks "$ns" "$disk"
 	limit 60 nvme disconnect -n t1
 	rm "$port/subsystems/t1"
 	rmdir "$port" "$dir/namespaces/1" "$dir"

@@ -16,9 +16,16 @@ tpg=$lio/iscsi/$iqn/tpgt_1
 # port, and a software RNIC has no second set of ports. It opens the TCP socket
 # in the namespace of whoever asks, and that of iSER in the first one.
 portal_up() {
-	ip netns add wa
 	nsenter --net=/run/netns/wa mkdir "$tpg/np/$addr4:3260"
 	echo 1 >"$tpg/np/$addr4:3260/iser"
+}
+
+portal_down() { rmdir "$tpg/np/$addr4:3260"; }
+
+# LIO forgets the listener of a device that is gone.
+target_back() {
+	portal_down
+	portal_up
 }
 
 target_up() {
@@ -33,13 +40,14 @@ target_up() {
 	echo 1 >"$tpg/attrib/generate_node_acls"
 	echo 1 >"$tpg/attrib/cache_dynamic_acls"
 	echo 0 >"$tpg/attrib/demo_mode_write_protect"
+	ip netns add wa
 	portal_up
 	echo 1 >"$tpg/enable"
 }
 
 target_down() {
 	echo 0 >"$tpg/enable"
-	rmdir "$tpg/np/$addr4:3260"
+	portal_down
 	rm "$tpg/lun/lun_0/weft"
 	rmdir "$tpg/lun/lun_0" "$tpg" "$lio/iscsi/$iqn" "$lio/core/iblock_0/weft"
 	memory_disks_gone
@@ -75,7 +83,7 @@ mixed_sizes() {
 	iscsiadm -m session | tee "$tmp/session"
 	expect "^iser: .*$iqn" "$tmp/session" 1
 	verified_io "$sd" 120
-	cmp "$sd" "$backing"
+	same_disks "$sd" "$backing"
 	logout
 }
 
@@ -92,6 +100,35 @@ silence_under_load() {
 	logout
 }
 
+# The session waits for its target, and goes on when that is back.
+link_replaced() {
+	login
+	start_load "$sd" 16
+	local load=$started
+	sleep 3
+	link_goes
+	sleep 3
+	link_back
+	target_back
+	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
+	same_disks "$sd" "$backing"
+	logout
+}
+
+# waits SECONDS: so long a session does, and then its disk gets errors.
+waits() {
+	iscsiadm -m node -T "$iqn" -p "$addr4:3260" -o update \
+		-n node.session.timeo.replacement_timeout -v "$1"
+}
+
+host_gives_up() { limit 60 iscsiadm -m node -u; }
+
+link_gone_under_mount() {
+	waits 5
+	gone_under_mount link
+	waits 60
+}
+
 nothing_left() {
 	pkill -x iscsid
 	target_down
@@ -106,5 +143,7 @@ initiator_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
 t "ext4: a tree survives unmounting and a new session" tree_survives
 long "ten seconds of silence on the wire under load" silence_under_load
+long "the device is deleted and comes back under load" link_replaced
+long "the device is deleted under a mounted file system" link_gone_under_mount
 t "nothing is left of target and initiator" nothing_left
 finish

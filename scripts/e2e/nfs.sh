@@ -69,17 +69,31 @@ verified() {
 		--ioengine=psync --verify=crc32c --verify_fatal=1 --verify_state_save=0 \
 		--fsync=16 --minimal
 	cmp "$mnt/file" "$export_dir/file"
+	same_over_the_wire cached
 	umount_nfs
 }
 
-# load_through VERSION FUNCTION: verified I/O that has to survive it.
+rx_bytes() { rdma -j statistic show link "$dev/1" | grep -o '"rx_bytes":[0-9]*' | cut -d: -f2; }
+
+# same_over_the_wire FILE: not as the client remembers it.
+same_over_the_wire() {
+	local before
+	sync -f "$mnt"
+	echo 3 >/proc/sys/vm/drop_caches
+	before=$(rx_bytes)
+	cmp "$mnt/$1" "$export_dir/$1"
+	[ $(($(rx_bytes) - before)) -ge "$(stat -c %s "$export_dir/$1")" ] ||
+		fail "it was not read again"
+}
+
+# load_through VERSION FUNCTION [ARG]: verified I/O that has to survive it.
 load_through() {
 	local load
 	mount_nfs "$1"
 	start_load "$mnt/file" 16
 	load=$started
 	sleep 3
-	"$2"
+	"$2" "${3:-}"
 	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
 	verified_io "$mnt/file" 60 --size=2m
 	cmp "$mnt/file" "$export_dir/file"
@@ -100,20 +114,20 @@ server_restarts() {
 
 # The operator's mistake, and his repentance. The server listens on whatever
 # device there is, so it need not be told.
-link_replaced() {
-	limit 30 rdma link delete "$dev"
+replaced() {
+	"$1_goes"
 	sleep 2
-	rdma link add "$dev" type "$driver" netdev wd0
+	"$1_back"
 }
 
 # A mount that need not wait for ever gets an error from a device that is gone.
-deleted_for_good() {
+gone_for_good() {
 	mount_nfs 4.1 soft,timeo=20,retrans=1
 	echo before >"$mnt/file"
-	limit 30 rdma link delete "$dev"
+	"$1_goes"
 	refused_io 60 dd if=/dev/zero of="$mnt/file" bs=4k count=1 conv=fsync
 	limit 60 umount -f "$mnt"
-	rdma link add "$dev" type "$driver" netdev wd0
+	"$1_back"
 	mount_nfs 4.1
 	expect '^before$' "$mnt/file" 1
 	umount_nfs
@@ -135,7 +149,10 @@ long "version 3: blocks of mixed sizes are written and verified" verified 3
 long "pages by the megabyte: rsize and wsize of 1 MiB" verified 4.1 rsize=1048576,wsize=1048576
 t "ten seconds of silence on the wire under load" load_through 4.1 silent_wire
 long "the server is restarted under load" load_through 4.1 server_restarts
-t "the device is deleted and comes back under load" load_through 3 link_replaced
-t "the device is deleted for good: a soft mount gets errors" deleted_for_good
+t "the device is deleted and comes back under load" load_through 3 replaced link
+long "the netdev is deleted and comes back under load" load_through 4.1 replaced netdev
+long "the module is unloaded and comes back under load" load_through 4.1 replaced module
+t "the device is deleted for good: a soft mount gets errors" gone_for_good link
+long "the netdev is deleted for good: a soft mount gets errors" gone_for_good netdev
 t "nothing is left of client and server" nothing_left
 finish

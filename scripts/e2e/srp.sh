@@ -25,6 +25,10 @@ target_up() {
 	echo 1 >"$lio/core/iblock_1/weft/enable"
 	mkdir -p "$lio/srpt"
 	echo "$port" >"$lio/srpt/discovery_auth/rdma_cm_port"
+	port_up
+}
+
+port_up() {
 	tpg=$lio/srpt/$(gid)/$(gid)
 	mkdir -p "$tpg/lun/lun_0"
 	ln -s "$lio/core/iblock_1/weft" "$tpg/lun/lun_0/weft"
@@ -33,12 +37,16 @@ target_up() {
 	echo 1 >"$tpg/enable"
 }
 
-target_down() {
+port_down() {
 	echo 0 >"$tpg/enable"
 	rm "$tpg/acls/$initiator/lun_0/weft" "$tpg/lun/lun_0/weft"
 	rmdir "$tpg/acls/$initiator/lun_0" "$tpg/acls/$initiator"
-	rmdir "$tpg/lun/lun_0" "$tpg" "$lio/srpt/$(gid)" "$lio/core/iblock_1/weft"
-	rmdir "$lio/srpt"
+	rmdir "$tpg/lun/lun_0" "$tpg" "${tpg%/*}"
+}
+
+target_down() {
+	port_down
+	rmdir "$lio/core/iblock_1/weft" "$lio/srpt"
 	memory_disks_gone
 }
 
@@ -75,8 +83,16 @@ before_test() {
 mixed_sizes() {
 	login
 	verified_io "$sd" 120
-	cmp "$sd" "$backing"
+	same_disks "$sd" "$backing"
 	logout
+}
+
+# A host goes with its device. What the target's port was made of is still that of
+# the device that is gone.
+host_gives_up() { until_true 20 has_no_port; }
+target_back() {
+	port_down
+	port_up
 }
 
 nothing_left() {
@@ -92,5 +108,6 @@ topology_dummy
 target_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
 t "ext4: a tree survives unmounting and a new login" tree_survives
+long "the device is deleted under a mounted file system" gone_under_mount link
 t "nothing is left of target and initiator" nothing_left
 finish

@@ -24,6 +24,10 @@ needs() {
 modprobe -q configfs
 mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
 
+# said WORDS: has the kernel, since the test began? (All is read: who writes to a grep
+# that has ended, fails.)
+said() { kernel_says | grep "$1" >/dev/null; }
+
 # memory_disk NAME MEGABYTES: a null_blk disk that keeps what is written; its
 # device in $disk.
 memory_disk() {
@@ -86,6 +90,14 @@ start_load() {
 		slow=$slow tmp=$tmp/l; verified_load $*"
 }
 
+# same_disks DISK DISK: not as this host remembers either; a target writes past its
+# memory of its own disk.
+same_disks() {
+	blockdev --flushbufs "$1"
+	blockdev --flushbufs "$2"
+	cmp "$1" "$2"
+}
+
 # refused_io SECONDS COMMAND...: it fails, and by itself.
 refused_io() {
 	local rc=0
@@ -139,5 +151,39 @@ tree_survives() {
 	diff -r "$tmp/tree/sub" "$tmp/mnt/sub"
 	limit 60 umount "$tmp/mnt"
 	e2fsck -fn "$sd"
+	logout
+}
+
+# What an operator takes away by mistake, and how it comes back.
+link_goes() { limit 30 rdma link delete "$dev"; }
+link_back() { rdma link add "$dev" type "$driver" netdev wd0; }
+netdev_goes() { limit 30 ip link delete wd0; }
+netdev_back() { topology_dummy; }
+module_goes() { limit 30 rmmod "$driver"; }
+module_back() { modprobe "$driver" && link_back; }
+
+# gone_under_mount THING [SECONDS]: it goes under a mounted file system, which gets
+# errors, not a hang; what was synced is there when THING and target are back. The suite
+# has login, which sets $sd, logout, host_gives_up and target_back.
+gone_under_mount() {
+	login
+	mkfs.ext4 -q "$sd"
+	mkdir -p "$tmp/mnt" "$tmp/tree2"
+	tree "$tmp/tree2"
+	mount "$sd" "$tmp/mnt"
+	cp -r "$tmp/tree2/." "$tmp/mnt/"
+	sync -f "$tmp/mnt"
+	"$1_goes"
+	refused_io "${2:-30}" dd if=/dev/zero of="$tmp/mnt/lost" bs=64k count=16 conv=fsync
+	limit 60 umount "$tmp/mnt"
+	host_gives_up
+	"$1_back"
+	target_back
+	login
+	e2fsck -fp "$sd" || [ $? -eq 1 ]
+	e2fsck -fn "$sd"
+	mount "$sd" "$tmp/mnt"
+	diff -r "$tmp/tree2/sub" "$tmp/mnt/sub"
+	limit 60 umount "$tmp/mnt"
 	logout
 }
