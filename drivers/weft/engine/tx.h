@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The tx loop: choose the next message, segment, stage, push. Whoever holds the
- * claim runs it.
+ * The tx loop: pick the next message (pick.h), stage its segments (segment.h), push.
+ * Whoever holds the claim runs it.
  */
 #ifndef WEFT_ENGINE_TX_H
 #define WEFT_ENGINE_TX_H

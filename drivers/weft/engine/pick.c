@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What is sent next. Order of choice: Terminate, the message in hand, the
+ * ready-to-receive message, answers we owe, the send queue.
+ */
+#include "engine/pick.h"
+
+#include <linux/err.h>
+
+#include "engine/op_atomic.h"
+#include "engine/op_read.h"
+#include "engine/op_term.h"
+#include "engine/ops.h"
+#include "engine/retire.h"
+#include "engine/stream_state.h"
+#include "proto/mpa_start.h"
+#include "ring/sendq.h"
+
+/* Answers in a row before the send queue has its turn. */
+#define ANSWER_BURST	8
+
+/**
+ * weft_msg_untagged - start a message on an untagged queue
+ * @st: stream, tx claim held
+ * @msg: zeroed; gets opcode and MSN
+ * @opcode: RDMAP opcode
+ */
+void weft_msg_untagged(struct weft_stream *st, struct weft_msg *msg, u8 opcode)
+{
+	msg->opcode = opcode;
+	msg->msn = weft_ddp_tx_msn(&st->tx.ddp, weft_rdmap_info(opcode)->qn);
+}
+
+static enum weft_fault touch_nothing(void *arg, u32 done, struct iov_iter *iter)
+{
+	return WEFT_FAULT_NONE;
+}
+
+/* May the response be placed where the request wants it? */
+enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr)
+{
+	return weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, 0, swr->length,
+			     WEFT_MEM_LOCAL_WRITE, touch_nothing, NULL);
+}
+
+static struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
+{
+	u8 i;
+
+	for (i = 0; i < msgs; i++)
+		memset(&tx->msg[i], 0, offsetof(struct weft_msg, hdr));
+	tx->msgs = msgs;
+	tx->cur = 0;
+	return tx->msg;
+}
+
+/**
+ * weft_pick_drop - no message is in hand any more
+ * @tx: the direction, claim held
+ *
+ * Context: process.
+ */
+void weft_pick_drop(struct weft_tx *tx)
+{
+	tx->msgs = 0;
+	tx->cur = 0;
+}
+
+static bool pick_terminate(struct weft_stream *st)
+{
+	if (st->tx.term_staged)
+		return false;
+	weft_term_message(st, hold(&st->tx, 1));
+	return true;
+}
+
+/* RFC 6581, 5: exactly one zero-length message of the agreed kind comes first. */
+static bool pick_rtr(struct weft_stream *st)
+{
+	static const u8 opcode[] = {
+		[WEFT_RTR_SEND] = WEFT_OP_SEND,
+		[WEFT_RTR_WRITE] = WEFT_OP_WRITE,
+		[WEFT_RTR_READ] = WEFT_OP_READ_REQ,
+	};
+	const struct weft_read_req nothing = {};
+	struct weft_msg *msg = hold(&st->tx, 1);
+
+	msg->opcode = opcode[st->tx.rtr];
+	if (st->tx.rtr != WEFT_RTR_WRITE)
+		weft_msg_untagged(st, msg, msg->opcode);
+	if (st->tx.rtr == WEFT_RTR_READ) {
+		msg->hdr_len = WEFT_READ_REQ_LEN;
+		weft_read_req_build(&nothing, msg->hdr);
+		*weft_readq_sent_slot(&st->readq) = (struct weft_readq_sent){
+			.no_wr = true,
+			.msn = msg->msn,
+		};
+		weft_readq_sent_push(&st->readq);
+	}
+	st->tx.rtr = 0;
+	return true;
+}
+
+/* After many answers in a row the send queue goes first. */
+static bool answers_yield(struct weft_stream *st)
+{
+	if (st->tx.burst < ANSWER_BURST || !weft_sendq_pending(st->cfg.sq))
+		return false;
+	st->tx.burst = 0;
+	return true;
+}
+
+static enum weft_fault answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+			      struct weft_msg *msg)
+{
+	return owed->atomic ? weft_atomic_answer(st, owed, msg) : weft_read_answer(st, owed, msg);
+}
+
+static bool pick_answer(struct weft_stream *st)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
+	struct weft_msg *msg;
+	enum weft_fault fault;
+
+	if (!owed)
+		return false;
+	msg = hold(&st->tx, 1);
+	msg->answer = true;
+	fault = owed->fault ?: answer(st, owed, msg);
+	if (fault == WEFT_FAULT_NONE)
+		return true;
+	weft_pick_drop(&st->tx);
+	weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
+	return false;
+}
+
+/* What no waiting can cure; a depth of 0 was agreed, or chosen by the consumer. */
+static enum weft_fault check_request(const struct weft_stream *st, const struct weft_swr *swr,
+				     const struct weft_tx_op *op)
+{
+	if (swr->status)
+		return swr->vendor_err;
+	if (swr->wqe.flags & WEFT_WRF_INLINE && !(op->flags & WEFT_TXF_INLINE))
+		return WEFT_FAULT_LOCAL_QP_OP;
+	if (op->flags & WEFT_TXF_CREDIT && !st->readq.ord)
+		return WEFT_FAULT_LOCAL_QP_OP;
+	return WEFT_FAULT_NONE;
+}
+
+/* Credits and fences: true while the request must wait for a response. */
+static bool must_wait(struct weft_stream *st, const struct weft_swr *swr,
+		      const struct weft_tx_op *op)
+{
+	if (swr->wqe.flags & WEFT_WRF_FENCE && !weft_readq_idle(&st->readq))
+		return true;
+	return op->flags & WEFT_TXF_CREDIT && !weft_readq_credit(&st->readq);
+}
+
+/* The mark goes up before the second look: rx pops, then looks at the mark. */
+static bool waits(struct weft_stream *st, const struct weft_swr *swr, const struct weft_tx_op *op)
+{
+	if (!must_wait(st, swr, op))
+		return false;
+	set_bit(WEFT_TX_WAITS, &st->tx.claim);
+	smp_mb__after_atomic();	/* pairs with weft_tx_response_in() */
+	return must_wait(st, swr, op);
+}
+
+static enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
+			    const struct weft_tx_op *op)
+{
+	struct weft_msg *msg = hold(&st->tx, op->messages);
+	enum weft_fault fault;
+	u8 i;
+
+	fault = op->plan(st, swr, msg);
+	for (i = 0; i < op->messages; i++)
+		msg[i].swr = swr;
+	return fault;
+}
+
+/**
+ * weft_pick_fail - a request fails, and with it the stream
+ * @st: stream, tx claim held
+ * @swr: the request, in hand or half sent
+ * @fault: what it completes with
+ *
+ * RFC 5040, 7: local errors. Context: process.
+ */
+void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault)
+{
+	weft_pick_drop(&st->tx);
+	st->tx.swr = NULL;
+	swr->tx_end = st->tx.sock.pos;
+	weft_retire_done(st, swr, fault, NULL);
+	weft_stream_fault(st, fault, NULL, 0, 0);
+}
+
+static struct weft_swr *next_request(struct weft_stream *st)
+{
+	struct weft_swr *swr = st->tx.swr;
+
+	if (swr)
+		return swr;
+	if (!weft_sendq_pending(st->cfg.sq))
+		return NULL;
+	swr = weft_sendq_fetch(st->cfg.sq);
+	if (IS_ERR(swr)) {
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_QP_OP, NULL, 0, 0);
+		return NULL;
+	}
+	if (swr)
+		swr->tx_end = U64_MAX;
+	st->tx.swr = swr;
+	return swr;
+}
+
+enum request_outcome { REQUEST_NONE, REQUEST_HELD, REQUEST_AGAIN };
+
+static enum request_outcome take_request(struct weft_stream *st)
+{
+	struct weft_swr *swr = next_request(st);
+	const struct weft_tx_op *op;
+	enum weft_fault fault;
+
+	if (!swr)
+		return REQUEST_NONE;
+	op = weft_tx_op(swr->wqe.opcode);
+	fault = check_request(st, swr, op);
+	if (fault == WEFT_FAULT_NONE && waits(st, swr, op))
+		return REQUEST_NONE;
+	if (fault == WEFT_FAULT_NONE)
+		fault = plan(st, swr, op);
+	if (fault != WEFT_FAULT_NONE) {
+		weft_pick_fail(st, swr, fault);
+		return REQUEST_NONE;
+	}
+	st->tx.swr = NULL;
+	if (!(op->flags & WEFT_TXF_LOCAL))
+		return REQUEST_HELD;
+	swr->tx_end = st->tx.sock.pos;
+	return REQUEST_AGAIN;
+}
+
+static bool pick_request(struct weft_stream *st)
+{
+	enum request_outcome got;
+
+	do {
+		got = take_request(st);
+	} while (got == REQUEST_AGAIN);
+	return got == REQUEST_HELD;
+}
+
+/**
+ * weft_pick - make sure a message is in hand
+ * @st: stream, tx claim held
+ *
+ * Context: process, may sleep. Return: false if nothing may be sent now.
+ */
+bool weft_pick(struct weft_stream *st)
+{
+	struct weft_tx *tx = &st->tx;
+	bool yielded;
+
+	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+		return tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE ? true :
+									    pick_terminate(st);
+	if (tx->msgs)
+		return true;
+	if (tx->rtr)
+		return pick_rtr(st);
+	yielded = answers_yield(st);
+	if (!yielded && pick_answer(st))
+		return true;
+	if (!tx->drained && pick_request(st))
+		return true;
+	return yielded && pick_answer(st); /* a request that waits holds up no answer */
+}

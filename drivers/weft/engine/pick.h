@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The next message to send. By the holder of the tx claim only.
+ */
+#ifndef WEFT_ENGINE_PICK_H
+#define WEFT_ENGINE_PICK_H
+
+#include <linux/types.h>
+
+#include "proto/fault.h"
+
+struct weft_stream;
+struct weft_swr;
+struct weft_tx;
+
+bool weft_pick(struct weft_stream *st);
+void weft_pick_drop(struct weft_tx *tx);
+void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
+
+#endif

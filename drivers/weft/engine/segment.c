@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages become segments: cut by MULPDU, with their headers, staged one behind the
+ * other (RFC 5041, 4 and 5).
+ */
+#include "engine/segment.h"
+
+#include <linux/string.h>
+
+#include "base/counters.h"
+#include "base/trace.h"
+#include "engine/pick.h"
+#include "engine/stream_state.h"
+#include "engine/tally.h"
+#include "ring/sendq.h"
+
+static u32 header_len(const struct weft_msg *msg)
+{
+	bool tagged = weft_rdmap_info(msg->opcode)->tagged;
+
+	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
+}
+
+static void build_header(const struct weft_msg *msg, bool last, u8 *out)
+{
+	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
+	struct weft_ddp_hdr hdr;
+	u32 len;
+
+	hdr.tagged = info->tagged;
+	hdr.last = last;
+	hdr.ulp = weft_rdmap_ulp(msg->opcode);
+	hdr.stag = msg->stag;
+	hdr.to = msg->to + msg->done;
+	hdr.qn = info->qn;
+	hdr.msn = msg->msn;
+	hdr.mo = msg->done;
+	len = weft_ddp_build(&hdr, out);
+	if (msg->hdr_len)
+		memcpy(out + len, msg->hdr, msg->hdr_len);
+}
+
+static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
+{
+	struct weft_stream *st = arg;
+
+	return weft_txsock_copy(&st->tx.sock, iter, iov_iter_count(iter)) ?
+		       WEFT_FAULT_LOCAL_CATASTROPHIC :
+		       WEFT_FAULT_NONE;
+}
+
+static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg *msg, u32 len)
+{
+	struct weft_mem_ref ref;
+	struct iov_iter from;
+	enum weft_fault fault;
+
+	fault = weft_mem_get(&st->mem, msg->src_stag, msg->src_to + msg->done, len,
+			     WEFT_MEM_REMOTE_READ, &ref);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_mem_iter(&ref, ITER_SOURCE, &from);
+	fault = stage_piece(st, 0, &from);
+	weft_mem_put(&ref);
+	return fault;
+}
+
+static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_msg *msg, u32 len)
+{
+	const struct weft_swr *swr = msg->swr;
+
+	if (!len)
+		return WEFT_FAULT_NONE;
+	if (msg->source == WEFT_SRC_STAG)
+		return stage_stag(st, msg, len);
+	if (msg->source == WEFT_SRC_SGE)
+		return weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, msg->done, len,
+				     WEFT_MEM_LOCAL_READ, stage_piece, st);
+	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)swr->sge + msg->done, len))
+		return WEFT_FAULT_LOCAL_CATASTROPHIC;
+	return WEFT_FAULT_NONE;
+}
+
+static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg, bool *last)
+{
+	struct weft_txsock *sock = &st->tx.sock;
+	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX];
+	enum weft_fault fault;
+	u32 payload, len;
+
+	len = header_len(msg);
+	payload = weft_ddp_cut(msg->length - msg->done, sock->mulpdu, len, last);
+	build_header(msg, *last, start + WEFT_MPA_LEN_OCTETS);
+	if (weft_txsock_begin(sock, start, len, payload))
+		return WEFT_FAULT_LOCAL_CATASTROPHIC;
+	fault = stage_payload(st, msg, payload);
+	if (fault == WEFT_FAULT_NONE && weft_txsock_end(sock))
+		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
+	if (fault != WEFT_FAULT_NONE) {
+		weft_txsock_cancel(sock);
+		return fault;
+	}
+	msg->done += payload;
+	weft_count(st->cfg.counters, WEFT_CTR_TX_SEGS);
+	weft_count_add(st->cfg.counters, WEFT_CTR_TX_BYTES, payload);
+	return WEFT_FAULT_NONE;
+}
+
+/* The last segment of the message in hand is staged. */
+static void finish_message(struct weft_stream *st, struct weft_msg *msg)
+{
+	struct weft_tx *tx = &st->tx;
+
+	weft_tally_sent(st, msg->opcode);
+	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
+	if (msg->answer) {
+		weft_readq_owed_pop(&st->readq);
+		tx->burst++;
+	} else {
+		tx->burst = 0;
+	}
+	if (msg->opcode == WEFT_OP_TERMINATE) {
+		tx->term_staged = true;
+		weft_tally_term_sent(st, st->fault.fault);
+	}
+	if (++tx->cur < tx->msgs)
+		return;
+	if (msg->swr)
+		msg->swr->tx_end = tx->sock.pos;
+	weft_pick_drop(tx);
+}
+
+/* RFC 5040, 4.8: the Read Request in a Terminate shows how far we got. */
+static void answer_failed(struct weft_stream *st, const struct weft_msg *msg, enum weft_fault fault)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
+	struct weft_read_req req = owed->read;
+
+	if (!owed->atomic) {
+		req.sink_to += msg->done;
+		req.src_to += msg->done;
+		req.length -= msg->done;
+		weft_read_req_build(&req, owed->headers + WEFT_DDP_UNTAGGED_LEN);
+	}
+	weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
+}
+
+static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enum weft_fault fault)
+{
+	if (msg->swr)
+		weft_pick_fail(st, msg->swr, fault);
+	else if (msg->answer)
+		answer_failed(st, msg, fault);
+	else
+		weft_stream_fault(st, fault, NULL, 0, 0);
+	weft_pick_drop(&st->tx);
+}
+
+/**
+ * weft_segment_next - stage one segment of the next message
+ * @st: stream, tx claim held, with room in its train
+ *
+ * A segment that cannot be made fails its request, or the stream. Context: process,
+ * may sleep. Return: false if nothing was staged.
+ */
+bool weft_segment_next(struct weft_stream *st)
+{
+	struct weft_msg *msg;
+	enum weft_fault fault;
+	bool last;
+
+	if (!weft_pick(st))
+		return false;
+	msg = &st->tx.msg[st->tx.cur];
+	fault = stage_segment(st, msg, &last);
+	if (fault != WEFT_FAULT_NONE)
+		stage_failed(st, msg, fault);
+	else if (last)
+		finish_message(st, msg);
+	return fault == WEFT_FAULT_NONE;
+}
