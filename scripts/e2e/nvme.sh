@@ -269,5 +269,6 @@ t "the device is deleted under a mounted file system" gone_under_mount link
 # The host tries to reach its target for 60 s more: that is its ctrl-loss-tmo.
 long "the netdev is deleted under a mounted file system" gone_under_mount netdev 90
 long "the netdev is deleted and comes back under load" load_through netdev_replaced
+long "the module is unloaded under a mounted file system" gone_under_mount module
 t "nothing is left of host and target" nothing_left
 finish

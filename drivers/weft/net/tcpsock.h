@@ -34,8 +34,8 @@ struct weft_sock_events {
  * @sock: the kernel's object; holds its network namespace until it is destructed
  * @events, @owner: whom the callbacks tell; NULL: nobody
  * @listening: connections come out of it, not octets
- * @allocation: as TCP allocates; a copy, since TCP's own shares a line with what each
- *	acknowledgement changes
+ * @allocation: as TCP allocates; a copy, since its own shares a line with what each ACK
+ *	changes
  *
  * One owner at a time: the connection until it hands the socket to the stream,
  * then the stream. Released by the owner in process context. @events and @owner

@@ -37,8 +37,9 @@ exit_workqueue:
 void weft_verbs_exit(void)
 {
 	weft_link_unregister();
-	weft_netdev_unwatch();
 	/* Waits for those, too, that are already on their way out. */
 	ib_unregister_driver((enum rdma_driver_id)WEFT_DRIVER_ID);
+	/* This tells us that all netdevs go, which would cut living connections. */
+	weft_netdev_unwatch();
 	weft_stream_workqueue_exit();
 }
