@@ -99,7 +99,7 @@ t() {
 		# Not "|| rc=$?": that would switch set -e off in all of the test.
 		_attempt "$@"
 		rc=$?
-		[ "$rc" -ne 77 ] && [ "$rc" -ne "$unclean" ] || break
+		if [ "$rc" -eq 77 ] || [ "$rc" -eq "$unclean" ]; then break; fi
 	done
 	[ "$rc" -ne 0 ] || [ "$attempt" -le 2 ] || again=$((again + 1))
 	_verdict "$rc" "$name" $((SECONDS - began))
