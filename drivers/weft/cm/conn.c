@@ -22,6 +22,7 @@
 #include "cm/iwcm.h"
 #include "cm/listen.h"
 #include "engine/stream.h"
+#include "net/sockevents.h"
 #include "net/tcpsock.h"
 
 /* When iw_cm has no room for another request. */

@@ -15,6 +15,7 @@
 #include "cm/farewell.h"
 #include "engine/stream.h"
 #include "net/addr.h"
+#include "net/sockevents.h"
 #include "net/tcpsock.h"
 
 static void look_later(void *owner)

@@ -21,6 +21,7 @@
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
 #include "net/addr.h"
+#include "net/sockevents.h"
 #include "net/tcpsock.h"
 
 /* Beyond this the one that has waited longest for its request is dropped. */

@@ -17,6 +17,7 @@
 #include "engine/tally.h"
 #include "mem/rights.h"
 #include "net/inbox.h"
+#include "net/sockevents.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"

@@ -22,6 +22,7 @@
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "mem/rights.h"
+#include "net/sockevents.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Kernel TCP sockets. Everything here that takes the socket lock runs in process
- * context; the callbacks at the end run under it.
+ * context.
  *
  * Lock classes: sock_create_kern() and the children of its listeners already
  * have classes apart from user space's, where pages are faulted in under the
@@ -23,11 +23,7 @@
 
 #include "base/compat.h"
 #include "net/addr.h"
-
-static void on_data_ready(struct sock *sk);
-static void on_listen_ready(struct sock *sk);
-static void on_write_space(struct sock *sk);
-static void on_state_change(struct sock *sk);
+#include "net/sockevents.h"
 
 /*
  * A kernel socket does not hold its network namespace, but its timers need it
@@ -161,18 +157,6 @@ int weft_sock_listen(struct weft_sock *s, int backlog)
 	return kernel_listen(s->sock, backlog);
 }
 
-/* A child starts with the callbacks of its listener. */
-static void disinherit(struct weft_sock *listener, struct sock *child)
-{
-	lock_sock(child);
-	write_lock_bh(&child->sk_callback_lock);
-	child->sk_user_data = NULL;
-	if (child->sk_data_ready == on_listen_ready)
-		child->sk_data_ready = listener->saved_data_ready;
-	write_unlock_bh(&child->sk_callback_lock);
-	release_sock(child);
-}
-
 /**
  * weft_sock_accept - take one connection off a listener
  * @listener: where
@@ -193,7 +177,7 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 		kfree(s);
 		return ret;
 	}
-	disinherit(listener, s->sock->sk);
+	weft_sock_disinherit(listener, s->sock->sk);
 	set_options(s);
 	*out = s;
 	return 0;
@@ -371,74 +355,6 @@ void weft_sock_unlock(struct weft_sock *s)
 	release_sock(s->sock->sk);
 }
 
-static void install(struct weft_sock *s, struct sock *sk)
-{
-	s->saved_data_ready = sk->sk_data_ready;
-	s->saved_write_space = sk->sk_write_space;
-	s->saved_state_change = sk->sk_state_change;
-	sk->sk_user_data = s;
-	if (s->listening) {
-		sk->sk_data_ready = on_listen_ready;
-		return;
-	}
-	sk->sk_data_ready = on_data_ready;
-	sk->sk_write_space = on_write_space;
-	sk->sk_state_change = on_state_change;
-}
-
-static void restore(struct weft_sock *s, struct sock *sk)
-{
-	sk->sk_user_data = NULL;
-	sk->sk_data_ready = s->saved_data_ready;
-	sk->sk_write_space = s->saved_write_space;
-	sk->sk_state_change = s->saved_state_change;
-}
-
-/**
- * weft_sock_attach - tell @owner from now on, and nobody else
- * @s: the socket
- * @events: whom to call
- * @owner: handed to @events
- *
- * Context: process; replaces an earlier attachment without a gap. What happened
- * before is not told again: look at the state and read once after attaching.
- */
-void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner)
-{
-	struct sock *sk = s->sock->sk;
-
-	lock_sock(sk);
-	write_lock_bh(&sk->sk_callback_lock);
-	s->events = events;
-	s->owner = owner;
-	if (!sk->sk_user_data)
-		install(s, sk);
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-}
-
-/**
- * weft_sock_detach - tell nobody any more
- * @s: the socket, attached or not
- *
- * Context: process, not from a callback. No callback runs once it returns:
- * those of a connection run under the socket lock, those of a listener under
- * the callback lock.
- */
-void weft_sock_detach(struct weft_sock *s)
-{
-	struct sock *sk = s->sock->sk;
-
-	lock_sock(sk);
-	write_lock_bh(&sk->sk_callback_lock);
-	if (sk->sk_user_data)
-		restore(s, sk);
-	s->events = NULL;
-	s->owner = NULL;
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-}
-
 /**
  * weft_sock_recv - read what is there
  * @s: the socket
@@ -525,48 +441,4 @@ void weft_sock_release(struct weft_sock *s)
 	leave_reserves(s->sock->sk);
 	sock_release(s->sock);
 	kfree(s);
-}
-
-static void on_data_ready(struct sock *sk)
-{
-	struct weft_sock *s = sk->sk_user_data;
-
-	sock_owned_by_me(sk);
-	if (s)
-		s->events->readable(s->owner);
-}
-
-/*
- * Without the socket lock, and also called for a child that was not accepted
- * yet, whose callback lock does not protect the listener's owner.
- */
-static void on_listen_ready(struct sock *sk)
-{
-	struct weft_sock *s;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	s = sk->sk_user_data;
-	if (s && sk->sk_state == TCP_LISTEN)
-		s->events->readable(s->owner);
-	read_unlock_bh(&sk->sk_callback_lock);
-}
-
-static void on_write_space(struct sock *sk)
-{
-	struct weft_sock *s = sk->sk_user_data;
-
-	sock_owned_by_me(sk);
-	if (!s || !sk_stream_is_writeable(sk))
-		return;
-	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	s->events->writable(s->owner);
-}
-
-static void on_state_change(struct sock *sk)
-{
-	struct weft_sock *s = sk->sk_user_data;
-
-	sock_owned_by_me(sk);
-	if (s)
-		s->events->changed(s->owner);
 }

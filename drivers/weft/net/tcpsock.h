@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A kernel TCP socket with one owner: creation, options, callbacks. Not called
+ * A kernel TCP socket with one owner: creation, options, the end. Not called
  * sock.h, which is a header of the kernel in a directory of the same name.
  */
 #ifndef WEFT_NET_TCPSOCK_H
@@ -12,22 +12,7 @@
 struct net;
 struct sock;
 struct socket;
-
-/**
- * struct weft_sock_events - what a socket tells its owner
- * @readable: octets or a FIN arrived; of a listener: somebody wants in
- * @writable: a full socket has room again
- * @changed: connected, closed by the peer, reset
- *
- * Called with the socket lock held (softirq, or a process that processes its
- * backlog), so they must not sleep and must not take the socket lock. The one
- * exception: @readable of a listener runs under its callback lock only.
- */
-struct weft_sock_events {
-	void (*readable)(void *owner);
-	void (*writable)(void *owner);
-	void (*changed)(void *owner);
-};
+struct weft_sock_events;
 
 /**
  * struct weft_sock - a socket and who listens to it
@@ -79,9 +64,6 @@ gfp_t weft_sock_allocation(const struct weft_sock *s);
 
 void weft_sock_lock(struct weft_sock *s);
 void weft_sock_unlock(struct weft_sock *s);
-
-void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);
-void weft_sock_detach(struct weft_sock *s);
 
 int weft_sock_recv(struct weft_sock *s, void *buf, size_t len);
 int weft_sock_send(struct weft_sock *s, const void *buf, size_t len);
