@@ -14,23 +14,16 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "base/counters.h"
 #include "base/trace.h"
+#include "cm/action.h"
 #include "cm/cm.h"
-#include "cm/farewell.h"
 #include "cm/handshake.h"
-#include "cm/iwcm.h"
-#include "cm/listen.h"
 #include "engine/stream.h"
-#include "net/sockevents.h"
-#include "net/tcpsock.h"
 
 /* When iw_cm has no room for another request. */
 #define TRY_AGAIN	(HZ / 50)
 /* For a decision, once the listener is closed. */
 #define ORPHAN_DEADLINE	(10 * HZ)
-/* How long an eager responder still waits: its reply shall be read by itself. */
-#define EAGER_PATIENCE	(HZ / 10)
 
 /* --- references and events --- */
 
@@ -174,7 +167,14 @@ static unsigned long allowance(const struct weft_conn *conn)
 	}
 }
 
-static void start_timer(struct weft_conn *conn, unsigned long delay)
+/**
+ * weft_conn_wake_after - have the worker look at the clock
+ * @conn: the connection
+ * @delay: jiffies from now; replaces an earlier one
+ *
+ * Context: its worker.
+ */
+void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay)
 {
 	weft_conn_get(conn);
 	if (mod_delayed_work(conn->cm->wq, &conn->timer, delay))
@@ -193,10 +193,16 @@ void weft_conn_arm(struct weft_conn *conn)
 
 	conn->deadline = jiffies + delay;
 	conn->timing = true;
-	start_timer(conn, conn->untold ? TRY_AGAIN : delay);
+	weft_conn_wake_after(conn, conn->untold ? TRY_AGAIN : delay);
 }
 
-static void disarm(struct weft_conn *conn)
+/**
+ * weft_conn_disarm - stop the clock
+ * @conn: the connection
+ *
+ * Context: its worker.
+ */
+void weft_conn_disarm(struct weft_conn *conn)
 {
 	conn->timing = false;
 	conn->untold = false;
@@ -208,190 +214,6 @@ static void disarm(struct weft_conn *conn)
 static bool overdue(const struct weft_conn *conn)
 {
 	return conn->timing && !time_before(jiffies, conn->deadline);
-}
-
-/* --- what the stream tells --- */
-
-static void stream_ready(void *owner)
-{
-	weft_conn_post(owner, WEFT_CONN_READY);
-}
-
-static void stream_closing(void *owner, int error)
-{
-	struct weft_conn *conn = owner;
-
-	WRITE_ONCE(conn->close_error, error);
-	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSING);
-}
-
-static void stream_closed(void *owner)
-{
-	weft_conn_post(owner, WEFT_CONN_STREAM_CLOSED);
-	weft_conn_put(owner);
-}
-
-static const struct weft_stream_cm_events stream_events = {
-	.ready = stream_ready,
-	.closing = stream_closing,
-	.closed = stream_closed,
-};
-
-/* --- actions, all in the worker --- */
-
-/* A new socket has room for a frame; if it has not, memory is out. */
-static void send_frame(struct weft_conn *conn)
-{
-	int ret = weft_handshake_send(conn);
-
-	weft_listener_leave(conn);
-	if (ret)
-		conn->status = ret == -EAGAIN ? -ENOBUFS : ret;
-}
-
-/* Look at once: the answer, or the end, may be there already. */
-static void send_request(struct weft_conn *conn)
-{
-	weft_conn_post(conn, WEFT_CONN_LOOK);
-}
-
-/*
- * The stream takes the socket. If it cannot, as when its QP has failed
- * meanwhile, the consumer hears of a connection that broke at once.
- */
-static void start_stream(struct weft_conn *conn)
-{
-	int ret = conn->status;
-
-	disarm(conn);
-	weft_sock_detach(conn->sock);
-	weft_conn_get(conn);
-	if (!ret)
-		ret = weft_stream_start(conn->stream, conn->sock, &conn->result, conn->initiator,
-					&stream_events, conn);
-	if (!ret) {
-		conn->sock = NULL;
-		return;
-	}
-	weft_conn_put(conn);
-	conn->status = ret;
-	if (conn->initiator && conn->result.enhanced)
-		weft_farewell_send(conn->sock, &conn->result, WEFT_FAULT_MPA_LOCAL);
-	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSING);
-	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
-}
-
-/*
- * iw_cm holds as many requests as the consumer's backlog says; this one stands
- * in line meanwhile, as in TCP's own backlog.
- */
-static bool stands_in_line(struct weft_conn *conn, int told)
-{
-	conn->untold = told == -ENOMEM;
-	return conn->untold;
-}
-
-static void offer_request(struct weft_conn *conn)
-{
-	int ret = weft_iwcm_tell_request(conn);
-
-	if (ret && !stands_in_line(conn, ret))
-		weft_conn_post(conn, WEFT_CONN_ABANDONED);
-}
-
-/* The clock for the decision runs once this step is done, and only then. */
-static void tell_request(struct weft_conn *conn)
-{
-	if (weft_listener_ready(conn))
-		offer_request(conn);
-	else
-		weft_conn_post(conn, WEFT_CONN_ABANDONED);
-}
-
-static void tell_reply(struct weft_conn *conn)
-{
-	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
-		conn->status = -ECONNABORTED;
-	conn->connected = !conn->status;
-	weft_count(conn->cm->counters,
-		   conn->connected ? WEFT_CTR_CONN_ACTIVE : WEFT_CTR_CONN_REFUSED);
-	weft_iwcm_tell_reply(conn);
-}
-
-/* Once accepted, it has to be told even if the initiator never got ready. */
-static void tell_established(struct weft_conn *conn)
-{
-	bool ready = READ_ONCE(conn->state) == WEFT_CONN_RUNNING;
-
-	if (!ready && !conn->status)
-		conn->status = READ_ONCE(conn->close_error) ?: -ECONNRESET;
-	conn->connected = true;
-	weft_count(conn->cm->counters,
-		   conn->status ? WEFT_CTR_CONN_REFUSED : WEFT_CTR_CONN_PASSIVE);
-	weft_iwcm_tell_established(conn);
-}
-
-static void tell_disconnect(struct weft_conn *conn)
-{
-	if (conn->connected)
-		weft_iwcm_tell_disconnect(conn);
-}
-
-static void tell_close(struct weft_conn *conn)
-{
-	if (conn->connected)
-		weft_iwcm_tell_close(conn);
-}
-
-static void abort_stream(struct weft_conn *conn)
-{
-	weft_stream_abort(conn->stream);
-}
-
-/* The last of its actions: nothing but references keeps it now. */
-static void release(struct weft_conn *conn)
-{
-	disarm(conn);
-	weft_handshake_close(conn);
-	weft_handshake_free(conn);
-	weft_listener_leave(conn);
-	weft_iwcm_forget(conn);
-	if (conn->stream)
-		weft_stream_put(conn->stream);
-	conn->stream = NULL;
-	if (conn->handle)
-		xa_erase(&conn->cm->conns, conn->handle);
-	weft_conn_put(conn);
-}
-
-/* In the order of the bits, which is the order they are meant in. */
-static void (*const handlers[])(struct weft_conn *conn) = {
-	[const_ilog2(WEFT_CONNA_SEND_REQUEST)] = send_request,
-	[const_ilog2(WEFT_CONNA_SEND_REPLY)] = send_frame,
-	[const_ilog2(WEFT_CONNA_SEND_REJECT)] = send_frame,
-	[const_ilog2(WEFT_CONNA_START_STREAM)] = start_stream,
-	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = tell_request,
-	[const_ilog2(WEFT_CONNA_TELL_REPLY)] = tell_reply,
-	[const_ilog2(WEFT_CONNA_TELL_ESTABLISHED)] = tell_established,
-	[const_ilog2(WEFT_CONNA_TELL_DISCONNECT)] = tell_disconnect,
-	[const_ilog2(WEFT_CONNA_TELL_CLOSE)] = tell_close,
-	[const_ilog2(WEFT_CONNA_ARM_TIMER)] = weft_conn_arm,
-	[const_ilog2(WEFT_CONNA_CANCEL_TIMER)] = disarm,
-	[const_ilog2(WEFT_CONNA_ABORT_STREAM)] = abort_stream,
-	[const_ilog2(WEFT_CONNA_RELEASE)] = release,
-};
-
-static void act(struct weft_conn *conn, unsigned long actions)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(handlers); i++)
-		if (actions & BIT(i))
-			handlers[i](conn);
-	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
-		weft_handshake_free(conn);
-	if (actions & WEFT_CONNA_TELL_ESTABLISHED && conn->result.eager)
-		start_timer(conn, EAGER_PATIENCE);
 }
 
 /* --- the worker --- */
@@ -426,8 +248,8 @@ static bool retold(struct weft_conn *conn)
 {
 	if (!conn->untold || time_after(jiffies, conn->deadline))
 		return false;
-	tell_request(conn);
-	start_timer(conn, conn->untold ? TRY_AGAIN : allowance(conn));
+	weft_action_tell_request(conn);
+	weft_conn_wake_after(conn, conn->untold ? TRY_AGAIN : allowance(conn));
 	return true;
 }
 
@@ -451,7 +273,7 @@ static void hurry(struct weft_conn *conn)
 		return;
 	conn->deadline = jiffies + ORPHAN_DEADLINE;
 	conn->timing = true;
-	start_timer(conn, ORPHAN_DEADLINE);
+	weft_conn_wake_after(conn, ORPHAN_DEADLINE);
 }
 
 /* The socket first: what arrived in time must not lose to the clock. */
@@ -487,7 +309,7 @@ static void conn_work(struct work_struct *work)
 	for (;;) {
 		todo = take_todo(conn);
 		if (todo)
-			act(conn, todo);
+			weft_action_run(conn, todo);
 		else if (next_event(conn, &event))
 			advance(conn, event);
 		else

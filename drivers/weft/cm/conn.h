@@ -96,6 +96,9 @@ void weft_conn_put(struct weft_conn *conn);
 void weft_conn_post(struct weft_conn *conn, unsigned int event);
 int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event);
 void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event);
+
 void weft_conn_arm(struct weft_conn *conn);
+void weft_conn_disarm(struct weft_conn *conn);
+void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay);
 
 #endif
