@@ -24,6 +24,12 @@ def set_mtu(mtu):
     weft_netns("ip", "link", "set", "va", "mtu", str(mtu))
 
 
+def widen(mtu, address6):
+    """Weft's end, which lost its IPv6 addresses if it was narrower than IPv6 may be."""
+    weft_netns("ip", "link", "set", "va", "mtu", str(mtu))
+    weft_netns("ip", "addr", "replace", address6 + "/64", "dev", "va", "nodad")
+
+
 def tcp_of(frame):
     """Where TCP's header begins, 0 if nowhere, and the octets from there on."""
     if frame[12:14] == b"\x08\x00" and frame[23] == socket.IPPROTO_TCP:

@@ -4,7 +4,7 @@
 import socket
 
 from harness import pattern, send_out, test
-from netdev import Tap, frag_needed, own_netns, set_mtu, weft_netns
+from netdev import Tap, frag_needed, own_netns, set_mtu, weft_netns, widen
 from wirepeer import ddp, mpa, rdmap
 
 
@@ -88,7 +88,7 @@ def a_smaller_mtu_means_smaller_fpdus(f, markers):
         longest_of(link, out)       # some of it may be planned already
         assert longest_of(link, out) <= mpa.mulpdu(900 - 40, markers)
     finally:
-        weft_netns("ip", "link", "set", "va", "mtu", "1500")
+        widen(1500, f.world.weft6)
     longest_of(link, out)
     assert longest_of(link, out) == before
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What storage consumers do, and what they must not: the cases of a round.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include "cases.h"
+
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "op.h"
+#include "world.h"
+
+#define FLUSHED	8
+#define READS	8
+
+/* Microseconds for which an event may be held back; as many as there can be. */
+#define HOLD	20000
+#define LONG	65535
+
+struct named_case {
+	const char *name;
+	int (*run)(void);
+};
+
+/* The n-th CPU, as a consumer counts them. */
+static int nth_cpu(int n)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!n--)
+			return cpu;
+	return -1;
+}
+
+/* Is it on the vector's CPU that this kind of consumer hears? */
+static bool has_cpu(enum ib_poll_context context)
+{
+	return context != IB_POLL_UNBOUND_WORKQUEUE && context != IB_POLL_DIRECT;
+}
+
+static int case_send(void)
+{
+	struct op recv;
+	int ret;
+
+	op_init(&recv);
+	get_random_bytes(world.small, PAGE_SIZE);
+	ret = op_post_recv(world.self.server->qp, &recv) ?:
+		      op_do_send(IB_WR_SEND, 0)		 ?:
+							   op_wait(&recv);
+	if (ret)
+		return ret;
+	CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	if (has_cpu(world.context) && recv.cpu != nth_cpu(world.vector)) {
+		pr_err("vector %d was heard on CPU %d\n", world.vector, recv.cpu);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int case_answer_from_callback(void)
+{
+	struct op there, answer, back;
+	int ret;
+
+	op_init(&there);
+	op_init(&back);
+	op_init(&answer);
+	there.answer = world.self.server->qp;
+	there.with = &answer;
+	ret = op_post_recv(world.self.server->qp, &there) ?:
+		      op_post_recv(world.self.to.client->qp, &back);
+	return ret			      ?:
+		       op_do_send(IB_WR_SEND, 0) ?:
+		       op_wait(&there)	      ?:
+		       op_wait(&answer)     ?:
+						   op_wait(&back);
+}
+
+static int case_longest_list(void)
+{
+	int ret;
+
+	area_fill(&world.a, 1);
+	area_fill(&world.b, 2);
+	ret = area_register(&world.a)				    ?:
+		      area_register(&world.b)			    ?:
+		      area_do_rdma(IB_WR_RDMA_WRITE, &world.a, &world.b) ?:
+		      case_send() ?: /* what is received behind the Write says it was placed */
+		      area_compare(&world.a, &world.b);
+	if (ret)
+		return ret;
+	area_fill(&world.b, 3);
+	return area_do_rdma(IB_WR_RDMA_READ, &world.a, &world.b) ?:
+								   area_compare(&world.a, &world.b);
+}
+
+/* The region can be registered anew only if the response has invalidated it. */
+static int case_read_with_inv(void)
+{
+	area_fill(&world.b, 4);
+	return area_do_rdma(IB_WR_RDMA_READ_WITH_INV, &world.a, &world.b) ?:
+		       area_compare(&world.a, &world.b)			  ?:
+									    area_register(&world.a);
+}
+
+static int case_local_inv(void)
+{
+	return op_do_send(IB_WR_LOCAL_INV, world.a.mr->rkey) ?: area_register(&world.a);
+}
+
+static int case_send_with_inv(void)
+{
+	u32 key = world.b.mr->rkey;
+	struct op recv;
+	int ret;
+
+	op_init(&recv);
+	ret = op_post_recv(world.self.server->qp, &recv)   ?:
+		      op_do_send(IB_WR_SEND_WITH_INV, key) ?:
+							     op_wait(&recv);
+	if (ret)
+		return ret;
+	CHECK(recv.wc_flags & IB_WC_WITH_INVALIDATE);
+	CHECK(recv.inv == key);
+	return area_register(&world.b);
+}
+
+/* One event for all, when the first of them has waited long enough. */
+static int case_moderated(void)
+{
+	ktime_t began;
+	int ret;
+
+	if (world.context == IB_POLL_DIRECT)
+		return 0; /* there are no events */
+	msleep(20); /* until the queue is armed again */
+	CHECK(!rdma_set_cq_moderation(world.cq, 100, HOLD));
+	began = ktime_get();
+	ret = case_send();
+	if (ret)
+		return ret;
+	CHECK(ktime_us_delta(ktime_get(), began) >= HOLD);
+	return rdma_set_cq_moderation(world.cq, 0, 0);
+}
+
+/* Refused where it is posted; the connection does not notice. */
+static int case_refused(void)
+{
+	const struct ib_send_wr *bad = NULL;
+	struct ib_sge sge = op_half(0);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1000 };
+	const struct ib_recv_wr *bad_recv = NULL;
+	const struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1000 };
+
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL && bad == &wr);
+	wr.num_sge = -1;
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL);
+	wr.num_sge = 1;
+	wr.opcode = 0x77;
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EOPNOTSUPP);
+	CHECK(ib_post_recv(world.self.to.client->qp, &recv, &bad_recv) == -EINVAL &&
+	      bad_recv == &recv);
+	CHECK(IS_ERR(ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, 1 << 20)));
+	return case_send();
+}
+
+/* What nobody can post away: a key that does not exist ends the connection. */
+static int case_bad_key_and_drain(void)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)world.small, .length = 8, .lkey = 0xdead00 };
+	struct op recv[FLUSHED], bad;
+	const struct ib_send_wr wr = {
+		.wr_cqe = &bad.cqe,
+		.opcode = IB_WR_SEND,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	int i;
+
+	op_init(&bad);
+	for (i = 0; i < FLUSHED; i++) {
+		op_init(&recv[i]);
+		CHECK(!op_post_recv(i % 2 ? world.self.to.client->qp : world.self.server->qp,
+				    &recv[i]));
+	}
+	CHECK(!ib_post_send(world.self.to.client->qp, &wr, NULL));
+	CHECK(op_comes(&bad));
+	CHECK(bad.status == IB_WC_LOC_PROT_ERR);
+	ib_drain_qp(world.self.to.client->qp);
+	ib_drain_qp(world.self.server->qp);
+	for (i = 0; i < FLUSHED; i++) {
+		CHECK(completion_done(&recv[i].done));
+		CHECK(recv[i].status == IB_WC_WR_FLUSH_ERR);
+	}
+	return 0;
+}
+
+/* When the drain is over, nobody writes to the memory of what was under way. */
+static int case_drain_reads(void)
+{
+	static struct op reads[READS];
+	int i;
+
+	area_fill(&world.b, 5);
+	for (i = 0; i < READS; i++)
+		CHECK(!area_post_rdma(&reads[i], IB_WR_RDMA_READ, &world.a, &world.b));
+	ib_drain_sq(world.self.to.client->qp);
+	for (i = 0; i < READS; i++)
+		CHECK(completion_done(&reads[i].done));
+	CHECK(reads[READS - 1].status == IB_WC_WR_FLUSH_ERR);
+	area_fill(&world.a, 6);
+	msleep(50);
+	CHECK(area_is_filled(&world.a, 6));
+	ib_drain_qp(world.self.server->qp);
+	return 0;
+}
+
+/* Both ends and then the queue go, with an event held back and nothing drained. */
+static int case_goes_with_event_held(void)
+{
+	static struct op send, recv;
+
+	CHECK(!rdma_set_cq_moderation(world.cq, 100, LONG));
+	op_init(&send);
+	op_init(&recv);
+	CHECK(!op_post_recv(world.self.server->qp, &recv));
+	CHECK(!op_post_send(world.self.to.client->qp, &send, IB_WR_SEND, 0));
+	msleep(5);
+	rdma_destroy_qp(world.self.to.client);
+	rdma_destroy_qp(world.self.server);
+	return 0;
+}
+
+static const struct named_case cases[] = {
+	{ "send", case_send },
+	{ "answer from the callback", case_answer_from_callback },
+	{ "4096 pages", case_longest_list },
+	{ "read with invalidate", case_read_with_inv },
+	{ "local invalidate", case_local_inv },
+	{ "send with invalidate", case_send_with_inv },
+	{ "moderated events", case_moderated },
+	{ "refused", case_refused },
+};
+
+/* They end the connection, so a round has one of them. */
+static const struct named_case ends[] = {
+	{ "bad key, drain", case_bad_key_and_drain },
+	{ "drain under reads", case_drain_reads },
+	{ "an event is held back", case_goes_with_event_held },
+};
+
+static int run_case(const struct named_case *c)
+{
+	int ret = c->run();
+
+	if (ret)
+		pr_err("\"%s\" failed in context %d on vector %d: %d\n", c->name, world.context,
+		       world.vector, ret);
+	return ret;
+}
+
+/* All of them, and one that ends the connection. */
+int cases_run(int round)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < ARRAY_SIZE(cases); i++)
+		ret = run_case(&cases[i]);
+	return ret ?: run_case(&ends[round % ARRAY_SIZE(ends)]);
+}
+
+size_t cases_count(void)
+{
+	return ARRAY_SIZE(cases) + ARRAY_SIZE(ends);
+}
