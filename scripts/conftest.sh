@@ -15,7 +15,8 @@ set -euo pipefail
 kernel=$(cd "$1" && pwd -P)
 header=$2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+memo=
+trap 'rm -rf "$work" ${memo:+"$memo.$$"}' EXIT
 
 declare -A about
 names=()
@@ -216,15 +217,28 @@ answers() {
 }
 
 fail() {
-	echo "conftest: $kernel cannot build modules; the end of the log:" >&2
-	tail -n 20 "$work/log" >&2
+	echo "conftest: $1; the end of the log:" >&2
+	grep -v 'not remade because of errors' "$work/log" | tail -n 20 >&2
 	exit 1
+}
+
+# No is an answer only if the compiler said what it does not like: one that was killed, or
+# found the disk full, has said nothing of the kernel.
+check_answers() {
+	local name
+	[ -e "$work/probe_sanity.o" ] || fail "$kernel cannot build modules"
+	! grep -qE 'signal terminated|Killed|Terminated|Error (12[89]|1[3-9][0-9]|2[0-9][0-9])$' \
+		"$work/log" || fail "the compiler was killed"
+	for name in "${names[@],,}"; do
+		[ -e "$work/probe_$name.o" ] || grep -q "probe_$name\.c:" "$work/log" ||
+			fail "the compiler gave no answer to probe_$name.c"
+	done
 }
 
 ask() {
 	write_kbuild >"$work/Kbuild"
 	compile
-	[ -e "$work/probe_sanity.o" ] || fail
+	check_answers
 	answers
 }
 
