@@ -8,6 +8,8 @@
 
 #include <linux/completion.h>
 #include <linux/err.h>
+#include <linux/in.h>
+#include <linux/inet.h>
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
@@ -23,9 +25,15 @@ struct connecting {
 	int status;
 };
 
-static inline struct rdma_cm_id *connect_id(rdma_cm_event_handler handler)
+static inline int connect_address(struct sockaddr_in *sa, const char *address, u16 port)
 {
-	return rdma_create_id(&init_net, handler, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	*sa = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
+	return in4_pton(address, -1, (u8 *)&sa->sin_addr, -1, NULL) ? 0 : -EINVAL;
+}
+
+static inline struct rdma_cm_id *connect_id(rdma_cm_event_handler handler, void *context)
+{
+	return rdma_create_id(&init_net, handler, context, RDMA_PS_TCP, IB_QPT_RC);
 }
 
 static inline int connect_listen(struct rdma_cm_id *id, struct sockaddr *sa, int backlog)

@@ -8,14 +8,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/delay.h>
-#include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-#include "connect.h"
+#include "self.h"
 
 #define PORT	7566
 #define DEPTH	4
@@ -62,9 +61,7 @@ static const struct row rows[] = {
 
 /* Both ends, and the memory in between. */
 static struct {
-	struct connecting to;
-	struct rdma_cm_id *listener;
-	struct rdma_cm_id *server;
+	struct self self;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	struct ib_mr *mr;
@@ -85,24 +82,6 @@ static int make_qp(struct rdma_cm_id *id)
 	return rdma_create_qp(id, w.pd, &attr);
 }
 
-static int accept(struct rdma_cm_id *id)
-{
-	int ret = make_qp(id);
-
-	if (ret)
-		return ret;
-	w.server = id;
-	return connect_accept(id, DEPTH);
-}
-
-static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
-{
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return accept(id);
-	connect_told(&w.to, id, event);
-	return 0;
-}
-
 static int make_objects(struct ib_device *dev)
 {
 	w.pd = ib_alloc_pd(dev, 0);
@@ -115,15 +94,11 @@ static int make_objects(struct ib_device *dev)
 	return PTR_ERR_OR_ZERO(w.mr);
 }
 
-static int connect(struct sockaddr *sa)
-{
-	w.listener = connect_id(on_event);
-	return connect_listen(w.listener, sa, 1)	       ?:
-		       connect_resolve(&w.to, connect_id(on_event), sa) ?:
-		       make_objects(w.to.client->device)	       ?:
-		       make_qp(w.to.client)		       ?:
-		       connect_finish(&w.to, DEPTH);
-}
+static const struct self_maker maker = {
+	.objects = make_objects,
+	.qp = make_qp,
+	.depth = DEPTH,
+};
 
 static int complete_one(void)
 {
@@ -150,11 +125,11 @@ static int register_words(void)
 	};
 
 	sg_init_one(&w.sg, w.words, PAGE_SIZE);
-	if (!ib_dma_map_sg(w.to.client->device, &w.sg, 1, DMA_BIDIRECTIONAL))
+	if (!ib_dma_map_sg(w.self.to.client->device, &w.sg, 1, DMA_BIDIRECTIONAL))
 		return -EIO;
 	if (ib_map_mr_sg(w.mr, &w.sg, 1, NULL, PAGE_SIZE) != 1)
 		return -EIO;
-	return ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: complete_one();
+	return ib_post_send(w.self.to.client->qp, &wr.wr, NULL) ?: complete_one();
 }
 
 /* Word 1 is the target, word 3 takes the answer; the others must not change. */
@@ -178,7 +153,7 @@ static int do_row(const struct row *row)
 
 	memset(w.words, 0x77, 5 * sizeof(u64));
 	w.words[1] = row->before;
-	ret = ib_post_send(w.to.client->qp, &wr.wr, NULL) ?: complete_one();
+	ret = ib_post_send(w.self.to.client->qp, &wr.wr, NULL) ?: complete_one();
 	if (ret)
 		return ret;
 	if (w.words[1] != row->after || w.words[3] != row->before || w.words[0] != w.words[2] ||
@@ -194,7 +169,7 @@ static int run(struct sockaddr *sa)
 	size_t i;
 	int ret;
 
-	ret = connect(sa) ?: register_words();
+	ret = self_connect(&w.self, &maker, sa) ?: register_words();
 	for (i = 0; !ret && i < ARRAY_SIZE(rows); i++) {
 		ret = do_row(&rows[i]);
 		if (ret)
@@ -207,9 +182,7 @@ static int run(struct sockaddr *sa)
 
 static void clean_up(void)
 {
-	connect_drop(w.to.client);
-	connect_drop(w.server);
-	connect_drop(w.listener);
+	self_drop(&w.self);
 	if (!IS_ERR_OR_NULL(w.mr))
 		ib_dereg_mr(w.mr);
 	if (!IS_ERR_OR_NULL(w.cq))
@@ -221,11 +194,11 @@ static void clean_up(void)
 
 static int __init masked_atomics_init(void)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int ret;
+	struct sockaddr_in sa;
+	int ret = connect_address(&sa, address, PORT);
 
-	if (!in4_pton(address, -1, (u8 *)&sa.sin_addr, -1, NULL))
-		return -EINVAL;
+	if (ret)
+		return ret;
 	w.words = kzalloc(PAGE_SIZE, GFP_KERNEL);
 	ret = w.words ? run((struct sockaddr *)&sa) : -ENOMEM;
 	clean_up();

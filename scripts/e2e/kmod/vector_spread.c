@@ -10,7 +10,6 @@
  */
 #include <linux/crc32c.h>
 #include <linux/delay.h>
-#include <linux/inet.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -194,7 +193,7 @@ static int make_objects(struct pair *p, struct ib_device *dev, int vector)
 
 static int connect(struct pair *p, struct sockaddr *sa, int vector)
 {
-	struct rdma_cm_id *id = connect_id(on_event);
+	struct rdma_cm_id *id = connect_id(on_event, NULL);
 
 	p->client.id = id;
 	w.connecting = p;
@@ -208,7 +207,7 @@ static int connect_all(struct sockaddr *sa)
 {
 	int ret;
 
-	w.listener = connect_id(on_event);
+	w.listener = connect_id(on_event, NULL);
 	ret = connect_listen(w.listener, sa, PAIRS);
 	for (int i = 0; !ret && i < PAIRS; i++)
 		ret = connect(&w.pairs[i], sa, i % vectors);
@@ -270,11 +269,11 @@ static int measure(void)
 
 static int __init vector_spread_init(void)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int ret;
+	struct sockaddr_in sa;
+	int ret = vectors < 1 ? -EINVAL : connect_address(&sa, address, PORT);
 
-	if (vectors < 1 || !in4_pton(address, -1, (u8 *)&sa.sin_addr, -1, NULL))
-		return -EINVAL;
+	if (ret)
+		return ret;
 	w.block = kzalloc(max(digest, 1U), GFP_KERNEL);
 	ret = w.block ? connect_all((struct sockaddr *)&sa) ?: measure() : -ENOMEM;
 	WRITE_ONCE(w.stop, true);

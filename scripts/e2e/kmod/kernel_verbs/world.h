@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the cases of a round have at hand.
+ */
+#ifndef WEFT_TEST_WORLD_H
+#define WEFT_TEST_WORLD_H
+
+#include <linux/printk.h>
+#include <rdma/ib_verbs.h>
+
+#include "../self.h"
+#include "area.h"
+
+struct world {
+	struct self self;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	enum ib_poll_context context;
+	int vector;
+	struct area a, b;
+	char *small; /* two halves: from and to */
+};
+
+extern struct world world;
+
+#define CHECK(what)                                                             \
+	do {                                                                    \
+		if (!(what)) {                                                  \
+			pr_err("%s, line %d: %s\n", __func__, __LINE__, #what); \
+			return -EINVAL;                                         \
+		}                                                               \
+	} while (0)
+
+#endif
