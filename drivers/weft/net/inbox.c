@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Buffers are taken off the head of the receive queue and put back there, in
- * order; what arrives meanwhile queues up at its tail. Nothing is told to TCP
- * until they are back: then as many octets are consumed as were read, the usual
+ * order; what arrives meanwhile queues up at its tail. While they are out, TCP's
+ * read position stands behind them: it must be where the queue begins, since TCP
+ * may collapse the queue from there when memory runs out. When they are back, it
+ * returns to where it was, and as many octets are consumed as were read, the usual
  * way, so that FINs, the window and the memory are TCP's own business.
  */
 #include "net/inbox.h"
@@ -84,14 +86,16 @@ u32 weft_inbox_waiting(const struct weft_sock *s)
 bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s)
 {
 	struct sock *sk = s->sock->sk;
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
 	sock_owned_by_me(sk);
 	if (skb_queue_empty(&sk->sk_receive_queue) || tp->urg_data)
 		return false;
 	skb_queue_splice_init(&sk->sk_receive_queue, &in->skbs);
 	in->seq = tp->copied_seq;
+	in->end = TCP_SKB_CB(skb_peek_tail(&in->skbs))->end_seq;
 	in->done = 0;
+	WRITE_ONCE(tp->copied_seq, in->end);
 	return true;
 }
 
@@ -150,12 +154,18 @@ void weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s)
 {
 	read_descriptor_t desc = {};
 	struct sock *sk = s->sock->sk;
+	struct tcp_sock *tp = tcp_sk(sk);
 
 	sock_owned_by_me(sk);
 	if (skb_queue_empty(&in->skbs))
 		return;
+	if (tp->copied_seq != in->end) { /* an urgent octet was skipped: no way back */
+		__skb_queue_purge(&in->skbs);
+		return;
+	}
 	skb_queue_splice_init(&in->skbs, &sk->sk_receive_queue);
-	desc.count = in->seq + in->done - tcp_sk(sk)->copied_seq;
+	WRITE_ONCE(tp->copied_seq, in->seq);
+	desc.count = in->done;
 	if (desc.count)
 		tcp_read_sock(sk, &desc, pass);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Socket buffers borrowed from a receive queue, to be read without the socket
- * lock. TCP goes on to believe that they are unread, so they fill the window.
+ * lock. Their memory stays charged to the socket, so they fill the window.
  */
 #ifndef WEFT_NET_INBOX_H
 #define WEFT_NET_INBOX_H
@@ -16,6 +16,7 @@ struct weft_sock;
  * struct weft_inbox - what was borrowed
  * @skbs: the buffers
  * @seq: TCP's number of the first octet not read when they were taken
+ * @end: and of the first octet behind them
  * @done: octets read since
  *
  * One owner. Buffers that were taken must be given back before the socket is closed.
@@ -23,6 +24,7 @@ struct weft_sock;
 struct weft_inbox {
 	struct sk_buff_head skbs;
 	u32 seq;
+	u32 end;
 	u32 done;
 };
 
