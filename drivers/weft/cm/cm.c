@@ -67,6 +67,22 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	return 0;
 }
 
+/* Those of @stream only, NULL: all. */
+static void abandon(struct weft_cm *cm, const struct weft_stream *stream)
+{
+	struct weft_conn *conn;
+	unsigned long handle;
+
+	xa_for_each(&cm->conns, handle, conn) {
+		conn = weft_conn_find(cm, handle);
+		if (!conn)
+			continue;
+		if (!stream || READ_ONCE(conn->stream) == stream)
+			weft_conn_post(conn, WEFT_CONN_ABANDONED);
+		weft_conn_put(conn);
+	}
+}
+
 /**
  * weft_cm_forsake - nobody waits for this connection any more
  * @cm: of the device
@@ -77,17 +93,7 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
  */
 void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream)
 {
-	struct weft_conn *conn;
-	unsigned long handle;
-
-	xa_for_each(&cm->conns, handle, conn) {
-		conn = weft_conn_find(cm, handle);
-		if (!conn)
-			continue;
-		if (READ_ONCE(conn->stream) == stream)
-			weft_conn_post(conn, WEFT_CONN_ABANDONED);
-		weft_conn_put(conn);
-	}
+	abandon(cm, stream);
 }
 
 /**
@@ -99,16 +105,7 @@ void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream)
  */
 void weft_cm_abort(struct weft_cm *cm)
 {
-	struct weft_conn *conn;
-	unsigned long handle;
-
-	xa_for_each(&cm->conns, handle, conn) {
-		conn = weft_conn_find(cm, handle);
-		if (!conn)
-			continue;
-		weft_conn_post(conn, WEFT_CONN_ABANDONED);
-		weft_conn_put(conn);
-	}
+	abandon(cm, NULL);
 }
 
 /**

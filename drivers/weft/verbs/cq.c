@@ -223,20 +223,10 @@ static void fill_wc(struct ib_wc *wc, const struct weft_cqe *cqe, struct ib_qp *
 	}
 }
 
-/* A consumer does not poll completions of a QP it is destroying. */
-static struct ib_qp *find_qp(struct weft_device *dev, u32 qpn)
-{
-	struct weft_stream *st = weft_stream_find(&dev->streams, qpn);
-	struct weft_qp *qp;
-
-	if (!st)
-		return NULL;
-	qp = weft_stream_owner(st);
-	weft_stream_put(st);
-	return &qp->ib;
-}
-
-/* Returns how many of @count became work completions: all but those of no QP. */
+/*
+ * Returns how many of @count became work completions: all but those of no QP. A
+ * consumer does not poll completions of a QP it is destroying.
+ */
 static int fill_wcs(struct weft_device *dev, const struct weft_cqe *cqe, u32 count,
 		    struct ib_wc *wc)
 {
@@ -246,7 +236,7 @@ static int fill_wcs(struct weft_device *dev, const struct weft_cqe *cqe, u32 cou
 
 	for (i = 0; i < count; i++) {
 		if (!qp || qp->qp_num != cqe[i].qp_num)
-			qp = find_qp(dev, cqe[i].qp_num);
+			qp = weft_qp_find(&dev->streams, cqe[i].qp_num);
 		if (qp)
 			fill_wc(&wc[filled++], &cqe[i], qp);
 	}

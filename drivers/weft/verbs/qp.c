@@ -356,14 +356,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	struct weft_stream *st = weft_stream_find(&to_weft_dev(ib)->streams, qpn);
-	struct weft_qp *qp;
-
-	if (!st)
-		return NULL;
-	qp = weft_stream_owner(st);
-	weft_stream_put(st);
-	return &qp->ib;
+	return weft_qp_find(&to_weft_dev(ib)->streams, qpn);
 }
 
 void weft_iw_add_ref(struct ib_qp *ib)

@@ -9,10 +9,9 @@
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
+#include "engine/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
-
-struct weft_stream;
 
 /**
  * struct weft_qp - a queue pair
@@ -35,6 +34,25 @@ struct weft_qp {
 static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 {
 	return container_of(ib, struct weft_qp, ib);
+}
+
+/**
+ * weft_qp_find - a queue pair by its number
+ * @streams: of the device
+ * @qpn: any number
+ *
+ * Context: any. Return: NULL, or a QP that the caller knows is not being destroyed.
+ */
+static inline struct ib_qp *weft_qp_find(struct weft_stream_index *streams, u32 qpn)
+{
+	struct weft_stream *st = weft_stream_find(streams, qpn);
+	struct weft_qp *qp;
+
+	if (!st)
+		return NULL;
+	qp = weft_stream_owner(st);
+	weft_stream_put(st);
+	return &qp->ib;
 }
 
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);
