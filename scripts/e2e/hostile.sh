@@ -77,16 +77,21 @@ living_pair() {
 # program PID: the program that timeout (with that PID) runs.
 program() { pgrep -P "$1"; }
 
-# heard_once FILE PID: that side heard of it once, and ended.
-heard_once() {
+# ended FILE PID: that side has ended by itself; the last of what it said.
+ended() {
 	local file=$1 pid=$2
 	for _ in $(seq $((20 * slow))); do
 		kill -0 "$pid" 2>/dev/null || break
 		sleep 1
 	done
 	tail -n 5 "$file"
-	kill -0 "$pid" 2>/dev/null && fail "it did not end"
-	expect 'cma_event type RDMA_CM_EVENT_DISCONNECTED' "$file" 1
+	! kill -0 "$pid" 2>/dev/null || fail "it did not end"
+}
+
+# heard_once FILE PID: that side heard of it once, and ended.
+heard_once() {
+	ended "$1" "$2"
+	expect 'cma_event type RDMA_CM_EVENT_DISCONNECTED' "$1" 1
 }
 
 killed_client() {
@@ -132,15 +137,9 @@ link_deleted_in_use() {
 }
 
 removal() {
-	local file=$1 pid=$2
-	for _ in $(seq $((20 * slow))); do
-		kill -0 "$pid" 2>/dev/null || break
-		sleep 1
-	done
-	tail -n 5 "$file"
-	kill -0 "$pid" 2>/dev/null && fail "it did not end"
-	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$file" || fail "it was not told"
-	[ "$(grep -c EVENT_DISCONNECTED "$file")" -le 1 ] || fail "told twice"
+	ended "$1" "$2"
+	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$1" || fail "it was not told"
+	[ "$(grep -c EVENT_DISCONNECTED "$1")" -le 1 ] || fail "told twice"
 }
 
 # Last: it takes both ends of the pair away.

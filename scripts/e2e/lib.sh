@@ -139,9 +139,12 @@ kill_jobs() {
 	pkill -TERM -P "$BASHPID"
 	sleep 0.2
 	pkill -KILL -P "$BASHPID"
-	pkill -KILL -x 'ib_[a-z_]*'	# a tracer that ends only lets go of its program
+	kill_traced
 	wait
 }
+
+# kill_traced: a tracer that ends only lets go of its program.
+kill_traced() { pkill -KILL -x 'ib_[a-z_]*' || true; }
 
 # For suites to override: what every test starts from.
 before_test() { :; }
@@ -346,7 +349,7 @@ perftest() {
 			fail "see the client"
 		echo "attempt $try: between the server's two times of listening"
 		stop_server
-		pkill -KILL -x 'ib_[a-z_]*' || true	# a tracer that ends only lets go of it
+		kill_traced
 	done
 	fail "no attempt came through"
 }

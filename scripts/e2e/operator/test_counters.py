@@ -137,11 +137,7 @@ def a_terminate_for_a_message_too_long(w):
 
 @test
 def a_terminate_for_a_wrong_crc(w):
-    wire = w.wire()
-    wire.send_request()
-    k, _ = w.taken()
-    wire.read_reply()
-    wire.full_operation(True)
+    wire, k, _ = w.running()
     before = w.counters()
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
     wire.send(b"spoilt", fpdu={"crc_xor": 1})
@@ -169,11 +165,7 @@ def many_faults_are_not_as_many_lines(w):
 
 @test
 def a_reset_is_a_lost_connection(w):
-    wire = w.wire()
-    wire.send_request()
-    k, _ = w.taken()
-    wire.read_reply()
-    wire.full_operation(True)
+    wire, k, _ = w.running()
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
     wire.send(b"x")
     w.agent.wait("wc", 10, k=k, wr=1, status=0)

@@ -245,11 +245,7 @@ def rtr_ms_ends_an_initiator_that_never_gets_ready(w):
 
 @test
 def goodbye_ms_ends_a_peer_that_does_not_close(w):
-    wire = w.wire()
-    wire.send_request()
-    k, _ = w.taken()
-    wire.read_reply()
-    wire.full_operation(True)
+    wire, k, _ = w.running()
     for wr in (1, 2):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
     wire.send(b"x")

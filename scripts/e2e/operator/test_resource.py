@@ -70,11 +70,7 @@ def a_failed_qp_says_why(w):
 
 @test
 def a_read_that_waits_is_seen(w):
-    wire = w.wire()
-    wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
-    k, qpn = w.taken()
-    wire.read_reply()
-    wire.full_operation(True)
+    wire, k, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
     wire.send(b"go")
     w.agent.wait("wc", 10, k=k, wr=1, status=0)

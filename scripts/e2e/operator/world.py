@@ -202,6 +202,15 @@ class World:
         self.peers.append(made)
         return made
 
+    def running(self, **request):
+        """A wire whose start frames are exchanged, and what stands at the other end."""
+        wire = self.wire()
+        wire.send_request(**request)
+        k, qpn = self.taken()
+        wire.read_reply()
+        wire.full_operation(True)
+        return wire, k, qpn
+
     # --- the operator's tools ----------------------------------------------------
 
     def counters(self):
