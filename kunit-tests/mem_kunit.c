@@ -96,6 +96,7 @@ static struct weft_mem_region *make_region(struct kunit *test, struct world *w, 
 
 static void drop(struct kunit *test, struct world *w, struct weft_mem_region *mr)
 {
+	weft_mem_release(&w->user);
 	KUNIT_EXPECT_EQ(test, weft_stag_revoke(mr, true), 0);
 	if (mr->kind == WEFT_STAG_REGION || mr->kind == WEFT_STAG_FASTREG)
 		weft_backing_free(mr->grant.backing);
@@ -289,12 +290,10 @@ static enum weft_fault touch(struct world *w, u32 stag, u64 to, u32 len, enum we
 	struct weft_mem_ref ref;
 	enum weft_fault fault = weft_mem_get(&w->user, stag, to, len, right, &ref);
 
-	if (fault != WEFT_FAULT_NONE)
-		return fault;
-	if (offset)
+	if (fault == WEFT_FAULT_NONE && offset)
 		*offset = ref.offset;
-	weft_mem_put(&ref);
-	return WEFT_FAULT_NONE;
+	weft_mem_release(&w->user);
+	return fault;
 }
 
 struct get_row {
@@ -343,6 +342,50 @@ static void weft_mem_get_refuses(struct kunit *test)
 	fault = touch(w, 0, IOVA, 1, row->right, NULL);
 	KUNIT_EXPECT_NE(test, fault, WEFT_FAULT_NONE);
 	drop(test, w, mr);
+	leave(test, w);
+}
+
+/* One pin for a run of accesses; an invalidation stops the next one and is waited for. */
+static void weft_mem_get_holds_a_run(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region *a = make_region(test, w, RIGHTS);
+	struct weft_mem_region *b = make_region(test, w, RR);
+	u32 stag = a->grant.stag;
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		fault = weft_mem_get(&w->user, stag, IOVA + i, 1, WEFT_MEM_REMOTE_WRITE, &ref);
+		KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+		KUNIT_EXPECT_EQ(test, ref.offset, (u64)i);
+		KUNIT_EXPECT_EQ(test, atomic_read(&a->pins), WEFT_STAG_UNUSED + 1);
+	}
+	/* Holding it gives no right that was not granted, and no other key. */
+	fault = weft_mem_get(&w->user, stag, IOVA + LENGTH, 1, WEFT_MEM_REMOTE_WRITE, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_TAGGED_BOUNDS);
+	fault = weft_mem_get(&w->user, stag ^ 1, IOVA, 1, WEFT_MEM_REMOTE_WRITE, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_TAGGED_STAG);
+	KUNIT_EXPECT_EQ(test, atomic_read(&a->pins), WEFT_STAG_UNUSED);
+
+	fault = weft_mem_get(&w->user, stag, IOVA, 1, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+	fault = weft_mem_get(&w->user, b->grant.stag, IOVA, 1, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&a->pins), WEFT_STAG_UNUSED);
+	KUNIT_EXPECT_EQ(test, atomic_read(&b->pins), WEFT_STAG_UNUSED + 1);
+
+	fault = weft_mem_get(&w->user, stag, IOVA, 1, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_TRUE(test, weft_stag_disable(a));
+	KUNIT_EXPECT_TRUE(test, weft_stag_draining(a));
+	fault = weft_mem_get(&w->user, stag, IOVA, 1, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_STAG);
+	KUNIT_EXPECT_FALSE(test, weft_stag_draining(a));
+	weft_mem_release(&w->user);
+	drop(test, w, a);
+	drop(test, w, b);
 	leave(test, w);
 }
 
@@ -435,6 +478,7 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	struct weft_mem_region *mr = make_fastreg(test, w);
 	struct weft_mem_region *busy;
 	u32 stag = mr->grant.stag;
+	struct weft_mem_user other;
 	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
@@ -457,7 +501,8 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	mr->next.iova = 0;
 	mr->next.length = 64;
 	mr->next.fresh = true;
-	fault = weft_mem_get(&w->user, stag ^ 3, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
+	other = w->user;
+	fault = weft_mem_get(&other, stag ^ 3, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, first_page(ref.mr), virt_to_page(w->page[0]));
 
@@ -465,7 +510,7 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, busy, mr);
 	KUNIT_EXPECT_FALSE(test, weft_mem_quiet(busy));
-	weft_mem_put(&ref);
+	weft_mem_release(&other);
 	KUNIT_EXPECT_TRUE(test, weft_mem_quiet(busy));
 	weft_mem_quiesce(busy);
 
@@ -795,6 +840,7 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
 	KUNIT_CASE(weft_mem_walk_finds_every_octet),
 	KUNIT_CASE_PARAM(weft_mem_get_refuses, get_rows_gen_params),
+	KUNIT_CASE(weft_mem_get_holds_a_run),
 	KUNIT_CASE(weft_mem_get_kernel_address),
 	KUNIT_CASE(weft_backing_atomic_both_codes),
 	KUNIT_CASE(weft_mem_register_swaps_pages),

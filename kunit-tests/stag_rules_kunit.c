@@ -230,12 +230,55 @@ static void check_empty_with_every_defect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_stag_check(&stag, &req), WEFT_FAULT_NONE);
 }
 
+#define GUESSES	20000
+
+/* Small numbers around the ends of their range, so that every rule decides often. */
+static u64 near_an_end(u64 *seed)
+{
+	u64 number = weft_next_random(seed) % 12;
+
+	return weft_next_random(seed) & 1 ? number : -number;
+}
+
+/* What is allowed without a look at the order of the rules breaks none of them. */
+static void allowed_is_not_refused(struct kunit *test)
+{
+	u64 seed = 7;
+	u32 allowed = 0;
+	u32 i;
+
+	for (i = 0; i < GUESSES; i++) {
+		const struct weft_stag_view stag = {
+			.valid = weft_next_random(&seed) % 8,
+			.pd = weft_next_random(&seed) % 2,
+			.qpn = weft_next_random(&seed) % 3,
+			.access = weft_next_random(&seed) & 0xf,
+			.base = near_an_end(&seed),
+			.length = near_an_end(&seed),
+		};
+		const struct weft_stag_req req = {
+			.context = weft_next_random(&seed) % WEFT_STAG_CONTEXTS,
+			.right = 1 << weft_next_random(&seed) % 4,
+			.pd = weft_next_random(&seed) % 2,
+			.qpn = 1,
+			.to = near_an_end(&seed),
+			.len = 1 + (u32)near_an_end(&seed) % 16,
+		};
+		bool fine = weft_stag_allows(&stag, &req);
+
+		KUNIT_ASSERT_EQ(test, fine, weft_stag_refusal(&stag, &req) == WEFT_FAULT_NONE);
+		allowed += fine;
+	}
+	KUNIT_EXPECT_GT(test, allowed, GUESSES / 200);
+}
+
 static struct kunit_case stag_rules_cases[] = {
 	KUNIT_CASE_PARAM(check_range, range_rows_gen_params),
 	KUNIT_CASE_PARAM(check_right, right_rows_gen_params),
 	KUNIT_CASE_PARAM(check_stream, stream_rows_gen_params),
 	KUNIT_CASE_PARAM(check_first_of_several, words_rows_gen_params),
 	KUNIT_CASE_PARAM(check_empty_with_every_defect, words_rows_gen_params),
+	KUNIT_CASE(allowed_is_not_refused),
 	{},
 };
 

@@ -69,33 +69,23 @@ enum weft_fault weft_atomic_cswap_plan(struct weft_stream *st, struct weft_swr *
 	return request(st, swr, msgs, &req);
 }
 
-/* Its operand, pinned if there is no fault. */
-static enum weft_fault get_target(struct weft_stream *st, const struct weft_atomic_req *req,
+/* Its operand. */
+static enum weft_fault get_target(struct weft_mem_user *user, const struct weft_atomic_req *req,
 				  struct weft_mem_ref *ref)
 {
 	enum weft_fault fault;
 
-	fault = weft_mem_get(&st->mem, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, ref);
+	fault = weft_mem_get(user, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, ref);
 	if (fault != WEFT_FAULT_NONE || weft_backing_aligned8(ref->mr->grant.backing, ref->offset))
 		return fault;
-	weft_mem_put(ref);
 	return WEFT_FAULT_RDMAP_CATASTROPHIC;
-}
-
-static enum weft_fault check_target(struct weft_stream *st, const struct weft_atomic_req *req)
-{
-	struct weft_mem_ref ref;
-	enum weft_fault fault = get_target(st, req, &ref);
-
-	if (fault == WEFT_FAULT_NONE)
-		weft_mem_put(&ref);
-	return fault;
 }
 
 /* As with a Read, one that cannot be done is told in its turn, and ends reception. */
 enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
 	if (!st->rx.atomics)
@@ -106,7 +96,7 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	owed->atomic = true;
-	owed->fault = check_target(st, &owed->op);
+	owed->fault = get_target(&st->rx.mem, &owed->op, &ref);
 	owed->segment_len = seg->u->len;
 	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
 	memcpy(owed->headers, seg->u->head, owed->head_len);
@@ -129,11 +119,10 @@ static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_
 	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
-	fault = get_target(st, req, &ref);
+	fault = get_target(&st->tx.mem, req, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
-	weft_mem_put(&ref);
 	return WEFT_FAULT_NONE;
 }
 
@@ -172,7 +161,7 @@ enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_
 		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	weft_readq_sent_pop(&st->readq);
-	fault = weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
+	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
 			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
 	weft_retire_done(st, swr, fault, seg->batch);
 	weft_tx_response_in(st);

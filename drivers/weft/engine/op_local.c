@@ -9,13 +9,13 @@
 #include "mem/rights.h"
 #include "ring/sendq.h"
 
-/* We hold no pin here and may sleep, so a copy under way is waited for. */
+/* Holding no pin we may sleep, so copies under way are waited for. */
 enum weft_fault weft_local_inv(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs)
 {
 	struct weft_mem_region *busy = NULL;
 	enum weft_fault fault;
 
-	fault = weft_mem_invalidate(&st->mem, swr->wqe.rkey, false, &busy);
+	fault = weft_mem_invalidate(&st->tx.mem, swr->wqe.rkey, false, &busy);
 	if (busy)
 		weft_mem_quiesce(busy);
 	return fault;
@@ -32,7 +32,7 @@ enum weft_fault weft_local_bind(struct weft_stream *st, struct weft_swr *swr, st
 		.stag = swr->wqe.rkey,
 	};
 
-	return weft_mem_bind(&st->mem, &req);
+	return weft_mem_bind(&st->tx.mem, &req);
 }
 
 enum weft_fault weft_local_register(struct weft_stream *st, struct weft_swr *swr,
@@ -40,5 +40,5 @@ enum weft_fault weft_local_register(struct weft_stream *st, struct weft_swr *swr
 {
 	if (!swr->kernel)
 		return WEFT_FAULT_LOCAL_QP_OP;
-	return weft_mem_register(&st->mem, swr->kernel, swr->wqe.rkey, swr->wqe.bind.access);
+	return weft_mem_register(&st->tx.mem, swr->kernel, swr->wqe.rkey, swr->wqe.bind.access);
 }

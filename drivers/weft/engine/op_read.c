@@ -51,18 +51,14 @@ enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, str
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault check_source(struct weft_stream *st, const struct weft_read_req *req)
+static enum weft_fault check_source(struct weft_mem_user *user, const struct weft_read_req *req)
 {
 	struct weft_mem_ref ref;
-	enum weft_fault fault;
 
 	if (!req->length)
 		return WEFT_FAULT_NONE;
-	fault = weft_mem_get(&st->mem, req->src_stag, req->src_to, req->length,
-			     WEFT_MEM_REMOTE_READ, &ref);
-	if (fault == WEFT_FAULT_NONE)
-		weft_mem_put(&ref);
-	return fault;
+	return weft_mem_get(user, req->src_stag, req->src_to, req->length, WEFT_MEM_REMOTE_READ,
+			    &ref);
 }
 
 /*
@@ -78,7 +74,7 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	owed->atomic = false;
 	weft_read_req_parse(seg->head, &owed->read);
-	owed->fault = check_source(st, &owed->read);
+	owed->fault = check_source(&st->rx.mem, &owed->read);
 	owed->segment_len = seg->u->len;
 	owed->head_len = sizeof(owed->headers);
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
@@ -110,7 +106,7 @@ enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq
 	msg->to = req->sink_to;
 	msg->src_stag = req->src_stag;
 	msg->src_to = req->src_to;
-	return check_source(st, req);
+	return check_source(&st->tx.mem, req);
 }
 
 /**
@@ -181,7 +177,7 @@ static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft
 {
 	if (swr->wqe.opcode != WEFT_WR_READ_INV || !swr->wqe.num_sge)
 		return WEFT_FAULT_NONE;
-	return weft_mem_invalidate(&st->mem, swr->sge[0].lkey, false, busy);
+	return weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, busy);
 }
 
 enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg)

@@ -117,7 +117,7 @@ enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg)
 		return WEFT_FAULT_NONE;
 	}
 	if (info->invalidates) {
-		fault = weft_mem_invalidate(&st->mem, seg->ddp.stag, true, &busy);
+		fault = weft_mem_invalidate(&st->rx.mem, seg->ddp.stag, true, &busy);
 		if (fault != WEFT_FAULT_NONE)
 			return spoil(st, seg, fault);
 		cqe.flags |= WEFT_WCF_INV;

@@ -39,14 +39,13 @@ enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg
 
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	fault = weft_mem_get(&st->mem, seg->ddp.stag, seg->ddp.to, seg->payload,
+	fault = weft_mem_get(&st->rx.mem, seg->ddp.stag, seg->ddp.to, seg->payload,
 			     WEFT_MEM_REMOTE_WRITE, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	weft_mem_iter(&ref, ITER_DEST, &to);
 	if (weft_ulpdu_copy(seg->u, seg->payload_at, seg->payload, &to))
 		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
-	weft_mem_put(&ref);
 	st->rx.written += seg->payload;
 	return fault;
 }

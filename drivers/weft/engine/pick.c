@@ -39,7 +39,7 @@ static enum weft_fault touch_nothing(void *arg, u32 done, struct iov_iter *iter)
 /* May the response be placed where the request wants it? */
 enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr)
 {
-	return weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, 0, swr->length,
+	return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, 0, swr->length,
 			     WEFT_MEM_LOCAL_WRITE, touch_nothing, NULL);
 }
 

@@ -15,6 +15,7 @@
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
+#include "mem/access.h"
 #include "mem/rights.h"
 #include "net/inbox.h"
 #include "net/sockevents.h"
@@ -45,7 +46,7 @@ enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
 {
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	return weft_mem_walk(&st->mem, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
+	return weft_mem_walk(&st->rx.mem, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
 			     place_piece, seg);
 }
 
@@ -257,6 +258,7 @@ void weft_rx_read(struct weft_stream *st, struct weft_inbox *in, struct weft_cq_
 	st->rx.bulk = false;
 	if (!st->rx.held.busy)
 		err = run(st, in);
+	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
 	if (st->rx.kick && st->rx.bulk)
 		weft_stream_kick_atomic(st);

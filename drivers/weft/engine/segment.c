@@ -55,14 +55,12 @@ static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg 
 	struct iov_iter from;
 	enum weft_fault fault;
 
-	fault = weft_mem_get(&st->mem, msg->src_stag, msg->src_to + msg->done, len,
+	fault = weft_mem_get(&st->tx.mem, msg->src_stag, msg->src_to + msg->done, len,
 			     WEFT_MEM_REMOTE_READ, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	weft_mem_iter(&ref, ITER_SOURCE, &from);
-	fault = stage_piece(st, 0, &from);
-	weft_mem_put(&ref);
-	return fault;
+	return stage_piece(st, 0, &from);
 }
 
 static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_msg *msg, u32 len)
@@ -74,7 +72,7 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 	if (msg->source == WEFT_SRC_STAG)
 		return stage_stag(st, msg, len);
 	if (msg->source == WEFT_SRC_SGE)
-		return weft_mem_walk(&st->mem, swr->sge, swr->wqe.num_sge, msg->done, len,
+		return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, msg->done, len,
 				     WEFT_MEM_LOCAL_READ, stage_piece, st);
 	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)swr->sge + msg->done, len))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;

@@ -323,11 +323,9 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 	st->cfg = *cfg;
 	st->counters = *cfg->counters;
 	st->cfg.counters = &st->counters;
-	st->mem = (struct weft_mem_user){
-		.table = cfg->stags,
-		.pd = cfg->pd,
-		.kernel = cfg->kernel,
-	};
+	st->tx.mem.table = cfg->stags;
+	st->tx.mem.pd = cfg->pd;
+	st->tx.mem.kernel = cfg->kernel;
 	init_works(st);
 }
 
@@ -355,7 +353,8 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 			      &index->next, GFP_KERNEL);
 	if (err < 0)
 		goto free;
-	st->mem.qpn = st->qpn;
+	st->tx.mem.qpn = st->qpn;
+	st->rx.mem = st->tx.mem;
 	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
 free:
@@ -398,7 +397,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_watch_cancel(st);
 	cancel_work_sync(&st->tx_work);
 	cancel_work_sync(&st->rx_work);
-	weft_mem_close_windows(&st->mem);
+	weft_mem_close_windows(&st->tx.mem);
 	weft_stream_put(st);
 }
 

@@ -39,6 +39,7 @@
  * struct weft_tx - the sending direction
  * @claim: bits of enum weft_tx_claim; the holder of WEFT_TX_CLAIMED owns the rest
  * @sock: stager and pusher
+ * @mem: its view of memory; holds a region while a train is staged
  * @swr: work request in hand, fetched and waiting for a credit or a fence
  * @msg, @msgs, @cur: messages in hand
  * @sent: send queue index behind the last request whose octets TCP has all
@@ -51,6 +52,7 @@
 struct weft_tx {
 	unsigned long claim;
 	struct weft_txsock sock;
+	struct weft_mem_user mem;
 	struct weft_swr *swr;
 	u8 msgs;
 	u8 cur;
@@ -84,6 +86,7 @@ struct weft_rx_held {
 /**
  * struct weft_rx - the receiving direction; the socket lock's, or @away's
  * @sock: deframer
+ * @mem: its view of memory; holds a region while it reads
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
  * @rwr: receive in hand, valid while @rwr_held
@@ -100,6 +103,7 @@ struct weft_rx_held {
  */
 struct weft_rx {
 	struct weft_rxsock sock;
+	struct weft_mem_user mem;
 	struct weft_ddp_rx ddp;
 	struct weft_rdmap_rx msgs;
 	struct weft_rwr rwr;
@@ -138,7 +142,6 @@ struct weft_stream {
 	struct weft_sock *sock;
 	struct weft_stream_config cfg;
 	struct weft_counters counters;
-	struct weft_mem_user mem;
 
 	spinlock_t lock; /* state, todo, fault, close_error */
 	enum weft_qp_state state;

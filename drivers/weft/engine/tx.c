@@ -13,6 +13,7 @@
 #include "engine/retire.h"
 #include "engine/segment.h"
 #include "engine/stream_state.h"
+#include "mem/access.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
@@ -28,11 +29,10 @@ static bool has_next(const struct weft_stream *st)
 }
 
 /* Returns true when there was nothing more to stage, not even at a second look. */
-static bool stage_train(struct weft_stream *st)
+static bool stage_all(struct weft_stream *st)
 {
 	struct weft_txsock *sock = &st->tx.sock;
 
-	weft_txsock_refresh(sock);
 	do {
 		if (weft_txsock_full(sock))
 			return false;
@@ -40,6 +40,17 @@ static bool stage_train(struct weft_stream *st)
 			return weft_txsock_empty(sock);
 	} while (has_next(st));
 	return true;
+}
+
+/* Memory is held for one train: invalidations wait for it. */
+static bool stage_train(struct weft_stream *st)
+{
+	bool done;
+
+	weft_txsock_refresh(&st->tx.sock);
+	done = stage_all(st);
+	weft_mem_release(&st->tx.mem);
+	return done;
 }
 
 /*

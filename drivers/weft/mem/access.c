@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * One access to registered memory: find the STag, pin it, apply the rules, give
- * an iterator, unpin.
+ * Access to registered memory: find the STag, pin it, apply the rules, give an
+ * iterator.
  */
 #include "mem/access.h"
 
@@ -93,17 +93,43 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 }
 
 /**
- * weft_mem_get - begin an access to memory
+ * weft_mem_release - the run of accesses is over
+ * @user: on whose behalf they were
+ *
+ * Context: any.
+ */
+void weft_mem_release(struct weft_mem_user *user)
+{
+	if (user->held)
+		weft_stag_unpin(user->held);
+	user->held = NULL;
+}
+
+/*
+ * Segments of one message, and messages from one region, follow each other: the pin of
+ * the last access serves as long as the STag stays valid.
+ */
+static struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
+{
+	if (user->held && weft_stag_is(user->held, stag))
+		return user->held;
+	weft_mem_release(user);
+	user->held = weft_stag_pin(user->table, stag);
+	return user->held;
+}
+
+/**
+ * weft_mem_get - access memory
  * @user: on whose behalf
  * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
  * @to: tagged offset, or local address
  * @len: octets; 0 is granted without a look at @stag
  * @right: what is to be done
- * @ref: to be handed to weft_mem_put() if access was granted
+ * @ref: filled in if access is granted
  *
  * Context: any. Return: a fault in the words of the message @right stands for.
  */
-enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref)
 {
 	enum weft_fault fault;
@@ -114,12 +140,10 @@ enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to,
 		return WEFT_FAULT_NONE;
 	}
 
-	ref->mr = weft_stag_pin(user->table, stag);
+	ref->mr = hold(user, stag);
 	fault = check(user, ref->mr, to, len, right);
-	if (fault != WEFT_FAULT_NONE) {
-		weft_mem_put(ref);
+	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	}
 
 	if (!ref->mr->grant.backing->vec) {
 		grant_address(ref, to, len);
@@ -146,20 +170,7 @@ void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_
 		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
 }
 
-/**
- * weft_mem_put - end an access
- * @ref: from weft_mem_get()
- *
- * Context: any.
- */
-void weft_mem_put(struct weft_mem_ref *ref)
-{
-	if (ref->mr)
-		weft_stag_unpin(ref->mr);
-	ref->mr = NULL;
-}
-
-static enum weft_fault visit(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+static enum weft_fault visit(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, u32 done, weft_mem_copy_fn fn, void *arg)
 {
 	unsigned int dir = right == WEFT_MEM_LOCAL_READ ? ITER_SOURCE : ITER_DEST;
@@ -172,9 +183,7 @@ static enum weft_fault visit(const struct weft_mem_user *user, u32 stag, u64 to,
 		return fault;
 
 	weft_mem_iter(&ref, dir, &iter);
-	fault = fn(arg, done, &iter);
-	weft_mem_put(&ref);
-	return fault;
+	return fn(arg, done, &iter);
 }
 
 /**
@@ -188,15 +197,14 @@ static enum weft_fault visit(const struct weft_mem_user *user, u32 stag, u64 to,
  * @fn: moves one piece
  * @arg: for @fn
  *
- * Elements without octets are not looked at. Every piece is pinned on its own,
- * for the duration of @fn.
+ * Elements without octets are not looked at.
  *
  * Context: as @fn. Return: a fault of the access or of @fn, or
  * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
  */
-enum weft_fault weft_mem_walk(const struct weft_mem_user *user, const struct weft_sge *sge,
-			      u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
-			      weft_mem_copy_fn fn, void *arg)
+enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge, u32 num_sge,
+			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,
+			      void *arg)
 {
 	enum weft_fault fault;
 	u32 done = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * One access to registered memory: find the STag, pin it, apply the rules, give
- * an iterator, unpin. Rights are checked anew for every segment, so that an
- * invalidation takes effect at the next one.
+ * Access to registered memory: find the STag, pin it, apply the rules, give an
+ * iterator. Rights are checked anew for every segment, so that an invalidation takes
+ * effect at the next one; the pin stays for those that follow in the same run.
  */
 #ifndef WEFT_MEM_ACCESS_H
 #define WEFT_MEM_ACCESS_H
@@ -19,13 +19,19 @@ struct weft_stag_table;
 /**
  * struct weft_mem_user - on whose behalf memory is touched
  * @table: STags of the device
+ * @held: region touched last, pinned until weft_mem_release(), or NULL
  * @pd: protection domain of the QP
  * @qpn: number of the QP
  * @kernel: a kernel consumer: lkey 0 names kernel memory by address
- * @has_windows: type 2 windows may be bound to the QP; owner: the tx claim
+ * @has_windows: type 2 windows may be bound to the QP
+ *
+ * One for each direction of a QP, owned by whoever runs it. Invalidations wait for what
+ * is held: a run of segments ends with weft_mem_release(), and so does each change of
+ * rights, before it waits for others.
  */
 struct weft_mem_user {
 	struct weft_stag_table *table;
+	struct weft_mem_region *held;
 	u32 pd;
 	u32 qpn;
 	bool kernel;
@@ -42,13 +48,13 @@ enum weft_mem_right {
 
 /**
  * struct weft_mem_ref - a granted access
- * @mr: pinned region; NULL for kernel memory by address
+ * @mr: region, pinned by its user; NULL for kernel memory by address
  * @offset: of the first octet within the region's backing, or the kernel address
  * @len: octets granted
  * @kvec: storage for an iterator over kernel memory
  *
- * Held for one copy only, never over a wait or a send. The iterator points into
- * it.
+ * Good until its user touches other memory or releases, never over a wait or a send.
+ * The iterator points into it.
  */
 struct weft_mem_ref {
 	struct weft_mem_region *mr;
@@ -57,10 +63,10 @@ struct weft_mem_ref {
 	struct kvec kvec;
 };
 
-enum weft_fault weft_mem_get(const struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref);
 void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out);
-void weft_mem_put(struct weft_mem_ref *ref);
+void weft_mem_release(struct weft_mem_user *user);
 
 /**
  * typedef weft_mem_copy_fn - move one contiguous piece
@@ -72,8 +78,8 @@ void weft_mem_put(struct weft_mem_ref *ref);
  */
 typedef enum weft_fault (*weft_mem_copy_fn)(void *arg, u32 done, struct iov_iter *iter);
 
-enum weft_fault weft_mem_walk(const struct weft_mem_user *user, const struct weft_sge *sge,
-			      u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
-			      weft_mem_copy_fn fn, void *arg);
+enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge, u32 num_sge,
+			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,
+			      void *arg);
 
 #endif

@@ -33,10 +33,10 @@ static bool same_index(u32 a, u32 b)
  * @access: enum ib_access_flags
  *
  * Installs the pages that were mapped last. Context: process, may sleep for the
- * time of one copy.
+ * time of a run of copies.
  */
-enum weft_fault weft_mem_register(const struct weft_mem_user *user, struct weft_mem_region *mr,
-				  u32 stag, u32 access)
+enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_region *mr, u32 stag,
+				  u32 access)
 {
 	struct weft_backing *old = mr->grant.backing;
 	struct weft_stag_grant grant = {
@@ -51,6 +51,7 @@ enum weft_fault weft_mem_register(const struct weft_mem_user *user, struct weft_
 	    !same_index(stag, mr->grant.stag))
 		return WEFT_FAULT_LOCAL_BIND;
 
+	weft_mem_release(user);
 	weft_stag_drain(mr);
 	if (weft_stag_enable(mr, &grant))
 		return WEFT_FAULT_LOCAL_BIND;
@@ -154,13 +155,14 @@ static bool is_own_window(const struct weft_mem_region *window, const struct wef
  * A type 1 window may be bound already and is closed by a length of 0; a type 2
  * window must have been invalidated, and belongs to the QP from here on.
  *
- * Context: process, may sleep for the time of one copy.
+ * Context: process, may sleep for the time of a run of copies.
  */
 enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req)
 {
 	enum weft_fault fault = WEFT_FAULT_LOCAL_BIND;
 	struct weft_mem_region *window;
 
+	weft_mem_release(user);
 	window = weft_stag_find(user->table, req->window);
 	if (!window)
 		return fault;
@@ -247,14 +249,15 @@ static bool is_invalid_already(const struct weft_mem_region *mr, const struct we
  *
  * Context: any. Return: a fault, @busy is NULL then.
  */
-enum weft_fault weft_mem_invalidate(const struct weft_mem_user *user, u32 stag, bool remote,
+enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy)
 {
-	struct weft_mem_region *pinned = weft_stag_pin(user->table, stag);
-	struct weft_mem_region *mr;
+	struct weft_mem_region *pinned, *mr;
 	bool done = false;
 
 	*busy = NULL;
+	weft_mem_release(user);
+	pinned = weft_stag_pin(user->table, stag);
 	mr = weft_stag_find(user->table, stag);
 	if (pinned) {
 		done = disable_pinned(pinned, user);
@@ -289,7 +292,7 @@ bool weft_mem_quiet(const struct weft_mem_region *busy)
  * weft_mem_quiesce - wait for the last accesses of an invalidated STag
  * @busy: from weft_mem_invalidate(), consumed; NULL is allowed
  *
- * Context: process, may sleep for the time of one copy; any, once
+ * Context: process, may sleep for the time of a run of copies; any, once
  * weft_mem_quiet() has said yes.
  */
 void weft_mem_quiesce(struct weft_mem_region *busy)

@@ -31,11 +31,11 @@ struct weft_mem_binding {
 	u32 stag;
 };
 
-enum weft_fault weft_mem_register(const struct weft_mem_user *user, struct weft_mem_region *mr,
-				  u32 stag, u32 access);
+enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_region *mr, u32 stag,
+				  u32 access);
 enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req);
 void weft_mem_close_windows(const struct weft_mem_user *user);
-enum weft_fault weft_mem_invalidate(const struct weft_mem_user *user, u32 stag, bool remote,
+enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy);
 bool weft_mem_quiet(const struct weft_mem_region *busy);
 void weft_mem_quiesce(struct weft_mem_region *busy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The STag table of a device. An access pins an STag for the time of one copy;
+ * The STag table of a device. Accesses pin an STag for the time of one run of copies;
  * taking its rights away stops new pins at once and ends when the last old one
  * is dropped. RFC 5041, 7.1; RFC 5042, 5.
  */
@@ -206,7 +206,7 @@ static void drained(struct weft_mem_region *mr)
  * @t: table of the device
  * @stag: as the access names it, key octet included
  *
- * The grant does not change while the pin is held. Held for one copy only: an
+ * The grant does not change while the pin is held. Held for one run of copies only: an
  * invalidation may wait for it.
  *
  * Context: any. Return: the region, NULL when @stag is not valid.
@@ -229,7 +229,7 @@ struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 	 * weft_stag_enable().
 	 */
 	smp_mb__after_atomic();
-	if (READ_ONCE(mr->grant.stag) == stag && READ_ONCE(mr->state) == WEFT_STAG_VALID)
+	if (weft_stag_is(mr, stag))
 		return mr;
 	weft_stag_unpin(mr);
 	return NULL;
@@ -295,7 +295,7 @@ bool weft_stag_draining(const struct weft_mem_region *mr)
  * weft_stag_drain - wait until accesses from before an invalidation are over
  * @mr: disabled region, which the caller owns or holds a reference to
  *
- * Context: process, may sleep for the time of one copy.
+ * Context: process, may sleep for the time of a run of copies.
  */
 void weft_stag_drain(struct weft_mem_region *mr)
 {

@@ -6,6 +6,7 @@
 #define WEFT_MEM_STAG_H
 
 #include <linux/atomic.h>
+#include <linux/compiler.h>
 #include <linux/kref.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
@@ -130,6 +131,18 @@ void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
 /* An access. */
 struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag);
 void weft_stag_unpin(struct weft_mem_region *mr);
+
+/**
+ * weft_stag_is - is this region still what an STag names?
+ * @mr: pinned
+ * @stag: as an access names it, key octet included
+ *
+ * Context: any. Return: false also when it is being invalidated.
+ */
+static inline bool weft_stag_is(const struct weft_mem_region *mr, u32 stag)
+{
+	return READ_ONCE(mr->grant.stag) == stag && READ_ONCE(mr->state) == WEFT_STAG_VALID;
+}
 
 /**
  * weft_stag_hold - one pin more, unless the STag is invalid and quiet

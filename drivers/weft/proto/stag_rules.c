@@ -54,16 +54,14 @@ static bool inside(const struct weft_stag_view *stag, const struct weft_stag_req
 }
 
 /**
- * weft_stag_check - may this request touch this STag?
+ * weft_stag_refusal - why a request may not touch an STag, if it may not
  * @stag: a snapshot of the STag
  * @req: who asks, for what, and in whose words a refusal is told
  *
- * An empty request touches nothing and is not checked at all (RFC 5041, 5.2;
- * RFC 5040, 5.2.1).
- *
- * Return: WEFT_FAULT_NONE, or the first refusal in the order of wire.md, 6.
+ * Return: the first refusal in the order of wire.md, 6, or WEFT_FAULT_NONE.
  */
-enum weft_fault weft_stag_check(const struct weft_stag_view *stag, const struct weft_stag_req *req)
+enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
+				  const struct weft_stag_req *req)
 {
 	const enum weft_fault *refusal = wording[req->context];
 

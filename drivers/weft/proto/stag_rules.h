@@ -43,6 +43,36 @@ struct weft_stag_req {
 	u32 len;
 };
 
-enum weft_fault weft_stag_check(const struct weft_stag_view *stag, const struct weft_stag_req *req);
+enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
+				  const struct weft_stag_req *req);
+
+/* All the rules at once, in no order and without a branch: true is never refused. */
+static inline bool weft_stag_allows(const struct weft_stag_view *stag,
+				    const struct weft_stag_req *req)
+{
+	u64 offset = req->to - stag->base;
+	u64 last = req->to + req->len - 1;
+
+	return stag->valid & (stag->pd == req->pd) & ((stag->qpn == 0) | (stag->qpn == req->qpn)) &
+	       ((stag->access & req->right) == req->right) & (last >= req->to) &
+	       (req->to >= stag->base) & (offset <= stag->length) &
+	       (req->len <= stag->length - offset);
+}
+
+/**
+ * weft_stag_check - may this request touch this STag?
+ * @stag: a snapshot of the STag
+ * @req: who asks, for what, and in whose words a refusal is told
+ *
+ * An empty request touches nothing and is not checked at all (RFC 5041, 5.2;
+ * RFC 5040, 5.2.1).
+ *
+ * Return: WEFT_FAULT_NONE, or the first refusal in the order of wire.md, 6.
+ */
+static inline enum weft_fault weft_stag_check(const struct weft_stag_view *stag,
+					      const struct weft_stag_req *req)
+{
+	return weft_stag_allows(stag, req) ? WEFT_FAULT_NONE : weft_stag_refusal(stag, req);
+}
 
 #endif
