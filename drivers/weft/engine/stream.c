@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/limits.h"
 #include "base/trace.h"
+#include "engine/bell.h"
 #include "engine/inspect.h"
 #include "engine/poll.h"
 #include "engine/relay.h"
@@ -286,9 +287,11 @@ static void tx_work(struct work_struct *work)
 	struct weft_stream *st = container_of(work, struct weft_stream, tx_work);
 
 	weft_poll_arrived(&st->poll);
+	weft_bell_enter(st->cfg.bell);
 	do {
 		run_tx(st);
 	} while (weft_poll_stay(st));
+	weft_bell_leave(st->cfg.bell);
 }
 
 static void rx_work(struct work_struct *work)
@@ -593,7 +596,9 @@ void weft_stream_kick(struct weft_stream *st)
 		return;
 	}
 	count_kick(st, WEFT_CTR_KICKS_INLINE, 0);
+	weft_bell_enter(st->cfg.bell);
 	run_tx(st);
+	weft_bell_leave(st->cfg.bell);
 }
 
 static void kick_worker(struct weft_stream *st)

@@ -13,6 +13,7 @@
 #include "proto/fault.h"
 #include "proto/qp_fsm.h"
 
+struct weft_bell;
 struct weft_counters;
 struct weft_cq;
 struct weft_mpa_result;
@@ -84,6 +85,7 @@ struct weft_stream_cm_events {
  * @rq: its own or a shared receive queue
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
+ * @bell: of the process that posts, NULL for a kernel consumer
  */
 struct weft_stream_config {
 	int ifindex;
@@ -97,6 +99,7 @@ struct weft_stream_config {
 	struct weft_cq *recv_cq;
 	struct weft_stag_table *stags;
 	struct weft_counters *counters;
+	struct weft_bell *bell;
 	const struct weft_stream_qp_events *events;
 	void *owner;
 };

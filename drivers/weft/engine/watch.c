@@ -15,24 +15,37 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "engine/bell.h"
 #include "engine/stream_state.h"
 #include "ring/sendq.h"
 
 #define IDLE_LOOKS	20
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
+#define PATIENCE	(HZ / 10)	/* while the process is kicking something else */
+#define SHARE_MAX	16U
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
+/* However many queues a process has, it is not looked at much more often. */
 static ktime_t period(const struct weft_stream *st)
 {
-	return ns_to_ktime((u64)max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
+	u64 share = min(weft_bell_watched(st->cfg.bell), SHARE_MAX);
+
+	return ns_to_ktime(share * max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
 }
 
-/* A post nobody announced, seen twice and still not fetched by anybody. */
-static bool lies_about(const struct weft_watch *w, u32 fetched, bool waiting)
+/*
+ * A post nobody announced, seen twice and still not fetched by anybody. A process that
+ * is kicking other queues gets to it, unless it seems that it never will.
+ */
+static bool lies_about(struct weft_watch *w, u32 fetched, bool waiting, bool rang)
 {
-	return waiting && w->waiting && fetched == w->seen;
+	if (!waiting || !w->waiting || fetched != w->seen) {
+		w->since = jiffies;
+		return false;
+	}
+	return !rang || time_after(jiffies, w->since + PATIENCE);
 }
 
 static void back_off(struct weft_watch *w)
@@ -47,13 +60,17 @@ static bool look(struct weft_stream *st)
 	struct weft_watch *w = &st->watch;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool late = lies_about(w, fetched, waiting);
+	bool rang = weft_bell_rang(st->cfg.bell, &w->rings);
+	bool late = lies_about(w, fetched, waiting, rang);
 
 	if (late)
 		w->late += LATE_COST;
 	else if (w->late && fetched != w->seen)
 		w->late--;
-	w->idle = fetched == w->seen ? w->idle + 1 : 0;
+	if (fetched != w->seen)
+		w->idle = 0;
+	else if (!waiting || !rang)
+		w->idle++;
 	w->waiting = waiting && !late;
 	w->seen = fetched;
 	return late;
@@ -84,6 +101,8 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 		WRITE_ONCE(st->watch.on, false);
 	if (late || !on)
 		weft_stream_kick_atomic(st);
+	if (!on)
+		weft_bell_unwatch(st->cfg.bell);
 	if (on)
 		hrtimer_forward_now(timer, period(st));
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
@@ -105,16 +124,22 @@ void weft_watch_init(struct weft_stream *st)
 void weft_watch_cancel(struct weft_stream *st)
 {
 	hrtimer_cancel(&st->watch.timer);
+	if (st->watch.on)
+		weft_bell_unwatch(st->cfg.bell);
+	st->watch.on = false;
 }
 
-static void start(struct weft_watch *w, u32 fetched, ktime_t in)
+static void start(struct weft_stream *st)
 {
+	struct weft_watch *w = &st->watch;
+
+	weft_bell_watch(st->cfg.bell);
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
-	w->seen = fetched;
+	w->seen = st->cfg.sq->fetched;
 	WRITE_ONCE(w->on, true);
-	hrtimer_start(&w->timer, in, HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&w->timer, period(st), HRTIMER_MODE_REL_SOFT);
 }
 
 /**
@@ -134,7 +159,7 @@ bool weft_watch_begin(struct weft_stream *st)
 	if (!READ_ONCE(w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
 			return false;
-		start(w, sq->fetched, period(st));
+		start(st);
 	}
 	weft_sendq_set_watched(sq);
 	return true;

@@ -19,6 +19,8 @@ struct weft_stream;
  * @idle: looks in a row that found nothing new
  * @late: how often a post lay about; good looks make up for it
  * @seen: what tx had fetched at the last look
+ * @rings: the kicks of the process, then
+ * @since: jiffies of the last look at which no post had waited
  * @backoff: jiffies to leave the queue alone after the next failure
  * @not_before: jiffies before which the queue is not watched again
  */
@@ -29,6 +31,8 @@ struct weft_watch {
 	u8 idle;
 	u8 late;
 	u32 seen;
+	u32 rings;
+	unsigned long since;
 	unsigned long backoff;
 	unsigned long not_before;
 };

@@ -113,13 +113,14 @@ static void free_queues(struct weft_qp *qp)
 	weft_sendq_free(&qp->sq);
 }
 
-static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init, bool user)
+static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
+		       struct weft_bell *bell)
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct weft_stream_config cfg = {
 		.ifindex = dev->netdev->ifindex,
 		.pd = to_weft_pd(qp->ib.pd)->number,
-		.kernel = !user,
+		.kernel = !bell,
 		.signal_all = qp->signal_all,
 		.shared_rq = init->srq,
 		.sq = &qp->sq,
@@ -128,6 +129,7 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init, b
 		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
+		.bell = bell,
 		.events = &stream_events,
 		.owner = qp,
 	};
@@ -186,7 +188,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 		goto free_queues;
 	report_caps(qp, init->srq, &init->cap);
 	/* Findable by number from here on, so this comes last. */
-	ret = init_stream(qp, init, udata);
+	ret = init_stream(qp, init, weft_udata_bell(udata));
 	if (ret)
 		goto free_queues;
 	return 0;
