@@ -48,8 +48,8 @@ static void weft_sendq_fetch_copies(struct kunit *test)
 	/* All counters wrap during the test. */
 	sq->fetched = U32_MAX;
 	sq->retired = U32_MAX;
-	sq->ctl->prod = U32_MAX;
-	sq->ctl->retired = U32_MAX;
+	weft_sendq_ctl(sq)->prod = U32_MAX;
+	weft_sendq_ctl(sq)->retired = U32_MAX;
 	KUNIT_EXPECT_NULL(test, weft_sendq_fetch(sq));
 	KUNIT_EXPECT_FALSE(test, weft_sendq_pending(sq));
 
@@ -66,7 +66,7 @@ static void weft_sendq_fetch_copies(struct kunit *test)
 	sqe->num_sge = 3;
 	sqe->inline_len = 5;
 	memcpy(sqe + 1, "hello", 5);
-	sq->ctl->prod = 1;
+	weft_sendq_ctl(sq)->prod = 1;
 
 	KUNIT_EXPECT_TRUE(test, weft_sendq_pending(sq));
 	swr = weft_sendq_fetch(sq);
@@ -137,7 +137,7 @@ static void weft_sendq_fetch_judges(struct kunit *test)
 	sqe->inline_len = row->inline_len;
 	for (i = 0; i < min_t(u32, row->num_sge, SGES); i++)
 		sge[i].length = row->len;
-	sq->ctl->prod = 1;
+	weft_sendq_ctl(sq)->prod = 1;
 
 	swr = weft_sendq_fetch(sq);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(swr));
@@ -184,7 +184,7 @@ static void weft_sendq_fetch_impossible_index(struct kunit *test)
 
 	sq->retired = row->retired;
 	sq->fetched = row->fetched;
-	sq->ctl->prod = row->prod;
+	weft_sendq_ctl(sq)->prod = row->prod;
 	swr = weft_sendq_fetch(sq);
 	if (row->good)
 		KUNIT_EXPECT_FALSE(test, IS_ERR_OR_NULL(swr));

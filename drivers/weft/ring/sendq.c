@@ -20,6 +20,9 @@
 
 #define KNOWN_FLAGS (WEFT_WRF_SIGNALED | WEFT_WRF_SOLICITED | WEFT_WRF_FENCE | WEFT_WRF_INLINE)
 
+static_assert(sizeof(struct weft_swr) + WEFT_MAX_SGE * sizeof(struct weft_sge) <= U16_MAX);
+static_assert(sizeof(struct weft_swr) + WEFT_MAX_INLINE <= U16_MAX);
+
 static u32 tail_bytes(u32 max_sge, u32 max_inline)
 {
 	return ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
@@ -70,7 +73,6 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 		return ret;
 
 	spin_lock_init(&sq->post_lock);
-	sq->ctl = weft_ring_ctl(&sq->ring);
 	sq->user = space;
 	sq->max_sge = max_sge;
 	sq->max_inline = max_inline;
@@ -197,7 +199,7 @@ static struct weft_swr *take(struct weft_sendq *sq, u32 index)
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 {
 	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
-	u32 prod = smp_load_acquire(&sq->ctl->prod);
+	u32 prod = smp_load_acquire(&weft_sendq_ctl(sq)->prod);
 	/*
 	 * An honest producer has seen at most what was retired when it stored
 	 * prod; reading in this order we see at least that.
@@ -221,7 +223,7 @@ struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
  */
 u32 weft_sendq_waiting(const struct weft_sendq *sq)
 {
-	return min(READ_ONCE(sq->ctl->prod) - READ_ONCE(sq->fetched), sq->ring.entries);
+	return min(READ_ONCE(weft_sendq_ctl(sq)->prod) - READ_ONCE(sq->fetched), sq->ring.entries);
 }
 
 /**
@@ -239,7 +241,7 @@ struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
 
 	lockdep_assert_held(&sq->post_lock);
 	/* Pairs with weft_sendq_publish_retired(). */
-	if (sq->prod - smp_load_acquire(&sq->ctl->retired) >= sq->ring.entries)
+	if (sq->prod - smp_load_acquire(&weft_sendq_ctl(sq)->retired) >= sq->ring.entries)
 		return NULL;
 
 	sq->side[sq->prod & (sq->ring.entries - 1)] = NULL;
@@ -272,7 +274,7 @@ void weft_sendq_commit(struct weft_sendq *sq)
 	lockdep_assert_held(&sq->post_lock);
 	sq->prod++;
 	/* Pairs with weft_sendq_fetch(). */
-	smp_store_release(&sq->ctl->prod, sq->prod);
+	smp_store_release(&weft_sendq_ctl(sq)->prod, sq->prod);
 }
 
 /**
@@ -284,5 +286,5 @@ void weft_sendq_commit(struct weft_sendq *sq)
 bool weft_sendq_wants_kick(const struct weft_sendq *sq)
 {
 	smp_mb(); /* pairs with the one in weft_sendq_set_idle() */
-	return READ_ONCE(sq->ctl->state) == WEFT_SQ_NEED_KICK;
+	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_NEED_KICK;
 }

@@ -57,7 +57,6 @@ struct weft_swr {
 /**
  * struct weft_sendq - a send queue
  * @ring: memory
- * @ctl: control block, in @ring
  * @user: a process posts to it
  * @max_sge: elements an entry has room for
  * @max_inline: inline octets an entry has room for
@@ -69,14 +68,15 @@ struct weft_swr {
  * @post_lock: serialises kernel producers: @prod, @side
  * @prod: kernel producers' private producer index
  * @side: per slot, what a kernel consumer attaches beside the shared entry
+ *
+ * A cache line: with more, a QP would be in the next size class.
  */
 struct weft_sendq {
 	struct weft_ring ring;
-	struct weft_sq_ctl *ctl;
 	bool user;
 	u16 max_sge;
 	u16 max_inline;
-	u32 wr_stride;
+	u16 wr_stride;
 	void *wr;
 	u32 fetched;
 	u32 retired;
@@ -88,6 +88,12 @@ struct weft_sendq {
 int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
 		    struct weft_ring_space *space);
 void weft_sendq_free(struct weft_sendq *sq);
+
+/* Its control block, where its memory begins. */
+static inline struct weft_sq_ctl *weft_sendq_ctl(const struct weft_sendq *sq)
+{
+	return weft_ring_ctl(&sq->ring);
+}
 
 /* Engine side. */
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
@@ -119,7 +125,7 @@ static inline struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 in
  */
 static inline bool weft_sendq_pending(const struct weft_sendq *sq)
 {
-	return READ_ONCE(sq->ctl->prod) != sq->fetched;
+	return READ_ONCE(weft_sendq_ctl(sq)->prod) != sq->fetched;
 }
 
 /**
@@ -130,7 +136,7 @@ static inline bool weft_sendq_pending(const struct weft_sendq *sq)
  */
 static inline void weft_sendq_set_busy(struct weft_sendq *sq)
 {
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_BUSY);
+	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_BUSY);
 }
 
 /**
@@ -143,7 +149,7 @@ static inline void weft_sendq_set_busy(struct weft_sendq *sq)
  */
 static inline bool weft_sendq_set_idle(struct weft_sendq *sq)
 {
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_NEED_KICK);
+	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_NEED_KICK);
 	/*
 	 * Pairs with the fence in weft_ring_state() of the provider, and
 	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
@@ -160,7 +166,7 @@ static inline bool weft_sendq_set_idle(struct weft_sendq *sq)
  */
 static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
 {
-	return sq->user && READ_ONCE(sq->ctl->lazy);
+	return sq->user && READ_ONCE(weft_sendq_ctl(sq)->lazy);
 }
 
 /**
@@ -171,7 +177,7 @@ static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
  */
 static inline void weft_sendq_set_watched(struct weft_sendq *sq)
 {
-	WRITE_ONCE(sq->ctl->state, WEFT_SQ_WATCHED);
+	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_WATCHED);
 }
 
 /**
@@ -182,7 +188,7 @@ static inline void weft_sendq_set_watched(struct weft_sendq *sq)
  */
 static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
 {
-	return READ_ONCE(sq->ctl->state) == WEFT_SQ_WATCHED;
+	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_WATCHED;
 }
 
 /**
@@ -194,7 +200,7 @@ static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
 static inline void weft_sendq_publish_retired(struct weft_sendq *sq)
 {
 	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
-	smp_store_release(&sq->ctl->retired, sq->retired);
+	smp_store_release(&weft_sendq_ctl(sq)->retired, sq->retired);
 }
 
 #endif

@@ -15,20 +15,20 @@
 
 /**
  * struct weft_qp - a queue pair
- * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
  * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
+ * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
 struct weft_qp {
 	struct ib_qp ib;
-	struct weft_recvq rq;
-	struct weft_sendq sq ____cacheline_aligned_in_smp;
 	struct weft_stream *stream;
 	int access;
-	bool signal_all;
 	refcount_t refs;
+	bool signal_all;
+	struct weft_recvq rq;
+	struct weft_sendq sq ____cacheline_aligned_in_smp;
 };
 
 static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
