@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The way down. The state machine says what has to be done, in any context; one
+ * worker per stream does it, so no data path ever tears itself down or waits for
+ * itself.
+ */
+#include "engine/down.h"
+
+#include <linux/jiffies.h>
+
+#include "engine/inspect.h"
+#include "engine/rx.h"
+#include "engine/stream_state.h"
+#include "engine/tx.h"
+#include "net/sockevents.h"
+#include "net/tcpsock.h"
+
+/* Tells verbs whose fault it was. */
+static void report(struct weft_stream *st)
+{
+	enum weft_stream_event event = WEFT_STREAM_FATAL;
+	enum weft_fault fault = st->fault.fault;
+
+	if (fault >= WEFT_FAULT_TAGGED_STAG && fault <= WEFT_FAULT_TAGGED_WRAP)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_RDMAP_STAG && fault <= WEFT_FAULT_RDMAP_PROTECTION)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_TAGGED_VERSION && fault <= WEFT_FAULT_RDMAP_OPERATION)
+		event = WEFT_STREAM_REQ_ERR;
+	st->cfg.events->async(st->cfg.owner, event);
+}
+
+static void tell_closing(struct weft_stream *st)
+{
+	if (!st->cm_events || st->told_closing)
+		return;
+	st->told_closing = true;
+	st->cm_events->closing(st->cm, st->close_error);
+}
+
+/* A train that TCP took only in part leaves a torn FPDU: no orderly close then. */
+static void close_socket(struct weft_stream *st)
+{
+	struct weft_sock *sock = st->sock;
+
+	if (!sock)
+		return;
+	weft_sock_detach(sock);
+	cancel_work_sync(&st->rx_work);	/* queued by a callback meanwhile */
+	weft_stream_harvest(st);
+	if (!weft_txsock_empty(&st->tx.sock))
+		weft_sock_reset(sock);
+	weft_txsock_free(&st->tx.sock);
+	weft_rxsock_free(&st->rx.sock);
+	weft_sock_release(sock);
+	st->sock = NULL;
+}
+
+/* The one way down: callbacks, tx, flush, socket, cm, in this order. */
+static void release(struct weft_stream *st)
+{
+	mutex_lock(&st->lifecycle);
+	weft_rx_stop(st);
+	cancel_delayed_work(&st->deadline);
+	weft_tx_claim_wait(st);
+	close_socket(st);
+	weft_tx_flush(st);
+	weft_tx_unclaim(st);
+	mutex_unlock(&st->lifecycle);
+	weft_stream_kick(st);	/* marks that came while we held the claim */
+	if (st->cfg.shared_rq)
+		st->cfg.events->async(st->cfg.owner, WEFT_STREAM_LAST_WQE);
+	tell_closing(st);
+	if (st->cm_events)
+		st->cm_events->closed(st->cm);
+	complete_all(&st->down);
+}
+
+static u32 take_todo(struct weft_stream *st)
+{
+	u32 todo;
+
+	spin_lock_bh(&st->lock);
+	todo = st->todo;
+	st->todo = 0;
+	spin_unlock_bh(&st->lock);
+	return todo;
+}
+
+static unsigned long goodbye(const struct weft_stream *st)
+{
+	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
+}
+
+/*
+ * A long queue, or a Terminate behind full buffers, may take its time as long as the
+ * peer takes octets. Nothing is added any more, so this has an end.
+ */
+static bool progresses(struct weft_stream *st)
+{
+	bool moved = false;
+	u64 acked;
+
+	mutex_lock(&st->lifecycle);
+	if (st->sock) {
+		acked = weft_sock_acked(st->sock);
+		moved = acked != st->acked_seen && !weft_sock_all_acked(st->sock);
+		st->acked_seen = acked;
+	}
+	mutex_unlock(&st->lifecycle);
+	return moved;
+}
+
+static void set_deadline(struct weft_stream *st)
+{
+	progresses(st);	/* from now on */
+	mod_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
+}
+
+static void down_work(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, down_work);
+	u32 todo = take_todo(st);
+
+	if (todo & WEFT_QPA_STOP_RX)
+		weft_rx_stop(st);
+	if (todo & WEFT_QPA_TELL_CM)
+		tell_closing(st);
+	if (todo & WEFT_QPA_REPORT)
+		report(st);
+	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
+		weft_sock_half_close(st->sock);
+	if (todo & WEFT_QPA_DEADLINE)
+		set_deadline(st);
+	if (todo & WEFT_QPA_RELEASE)
+		release(st);
+}
+
+static void deadline_passed(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, deadline.work);
+
+	if (progresses(st))
+		queue_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
+	else
+		weft_stream_step(st, WEFT_QP_TIMED_OUT);
+}
+
+/* For a stream that is being made. */
+void weft_down_init(struct weft_stream *st)
+{
+	INIT_WORK(&st->down_work, down_work);
+	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
+	init_completion(&st->down);
+}
+
+/**
+ * weft_down_wake - there is something in @todo
+ * @st: stream
+ *
+ * Context: any.
+ */
+void weft_down_wake(struct weft_stream *st)
+{
+	queue_work(weft_stream_wq, &st->down_work);
+}
+
+/**
+ * weft_down_wait - until the socket is gone and everybody has been told
+ * @st: stream that goes down
+ *
+ * Context: may sleep; not the stream's worker.
+ */
+void weft_down_wait(struct weft_stream *st)
+{
+	wait_for_completion(&st->down);
+}
+
+/**
+ * weft_down_end - no worker and no deadline any more
+ * @st: stream that is down
+ *
+ * Context: may sleep; not the stream's worker.
+ */
+void weft_down_end(struct weft_stream *st)
+{
+	cancel_work_sync(&st->down_work);
+	cancel_delayed_work_sync(&st->deadline);
+}
