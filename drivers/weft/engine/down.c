@@ -7,7 +7,10 @@
 #include "engine/down.h"
 
 #include <linux/jiffies.h>
+#include <linux/timer.h>
+#include <linux/wait_bit.h>
 
+#include "base/compat.h"
 #include "engine/inspect.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
@@ -32,9 +35,9 @@ static void report(struct weft_stream *st)
 
 static void tell_closing(struct weft_stream *st)
 {
-	if (!st->cm_events || st->told_closing)
+	if (!st->cm_events || st->down.told_closing)
 		return;
-	st->told_closing = true;
+	st->down.told_closing = true;
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
@@ -61,7 +64,7 @@ static void release(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
 	weft_rx_stop(st);
-	cancel_delayed_work(&st->deadline);
+	timer_delete(&st->down.deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
 	weft_tx_flush(st);
@@ -73,7 +76,9 @@ static void release(struct weft_stream *st)
 	tell_closing(st);
 	if (st->cm_events)
 		st->cm_events->closed(st->cm);
-	complete_all(&st->down);
+	smp_store_release(&st->down.over, true); /* pairs with weft_down_wait() */
+	smp_mb(); /* pairs with the one of prepare_to_wait_event() */
+	wake_up_var(&st->down.over);
 }
 
 static u32 take_todo(struct weft_stream *st)
@@ -104,8 +109,8 @@ static bool progresses(struct weft_stream *st)
 	mutex_lock(&st->lifecycle);
 	if (st->sock) {
 		acked = weft_sock_acked(st->sock);
-		moved = acked != st->acked_seen && !weft_sock_all_acked(st->sock);
-		st->acked_seen = acked;
+		moved = acked != st->down.acked && !weft_sock_all_acked(st->sock);
+		st->down.acked = acked;
 	}
 	mutex_unlock(&st->lifecycle);
 	return moved;
@@ -114,14 +119,36 @@ static bool progresses(struct weft_stream *st)
 static void set_deadline(struct weft_stream *st)
 {
 	progresses(st);	/* from now on */
-	mod_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
+	mod_timer(&st->down.deadline, jiffies + goodbye(st));
+}
+
+/* Whether the peer makes progress is for the worker to see: that takes a mutex. */
+static void time_up(struct timer_list *timer)
+{
+	struct weft_stream *st = timer_container_of(st, timer, down.deadline);
+
+	WRITE_ONCE(st->down.late, true);
+	weft_down_wake(st);
+}
+
+static void check_deadline(struct weft_stream *st)
+{
+	if (!READ_ONCE(st->down.late))
+		return;
+	WRITE_ONCE(st->down.late, false);
+	if (progresses(st))
+		mod_timer(&st->down.deadline, jiffies + goodbye(st));
+	else
+		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
 
 static void down_work(struct work_struct *work)
 {
-	struct weft_stream *st = container_of(work, struct weft_stream, down_work);
-	u32 todo = take_todo(st);
+	struct weft_stream *st = container_of(work, struct weft_stream, down.work);
+	u32 todo;
 
+	check_deadline(st);
+	todo = take_todo(st);
 	if (todo & WEFT_QPA_STOP_RX)
 		weft_rx_stop(st);
 	if (todo & WEFT_QPA_TELL_CM)
@@ -136,22 +163,11 @@ static void down_work(struct work_struct *work)
 		release(st);
 }
 
-static void deadline_passed(struct work_struct *work)
-{
-	struct weft_stream *st = container_of(work, struct weft_stream, deadline.work);
-
-	if (progresses(st))
-		queue_delayed_work(weft_stream_wq, &st->deadline, goodbye(st));
-	else
-		weft_stream_step(st, WEFT_QP_TIMED_OUT);
-}
-
 /* For a stream that is being made. */
 void weft_down_init(struct weft_stream *st)
 {
-	INIT_WORK(&st->down_work, down_work);
-	INIT_DELAYED_WORK(&st->deadline, deadline_passed);
-	init_completion(&st->down);
+	INIT_WORK(&st->down.work, down_work);
+	timer_setup(&st->down.deadline, time_up, 0);
 }
 
 /**
@@ -162,7 +178,7 @@ void weft_down_init(struct weft_stream *st)
  */
 void weft_down_wake(struct weft_stream *st)
 {
-	queue_work(weft_stream_wq, &st->down_work);
+	queue_work(weft_stream_wq, &st->down.work);
 }
 
 /**
@@ -173,7 +189,7 @@ void weft_down_wake(struct weft_stream *st)
  */
 void weft_down_wait(struct weft_stream *st)
 {
-	wait_for_completion(&st->down);
+	wait_var_event(&st->down.over, smp_load_acquire(&st->down.over)); /* pairs with release() */
 }
 
 /**
@@ -184,6 +200,6 @@ void weft_down_wait(struct weft_stream *st)
  */
 void weft_down_end(struct weft_stream *st)
 {
-	cancel_work_sync(&st->down_work);
-	cancel_delayed_work_sync(&st->deadline);
+	timer_delete_sync(&st->down.deadline);
+	cancel_work_sync(&st->down.work);
 }

@@ -5,6 +5,10 @@
 #ifndef WEFT_ENGINE_DOWN_H
 #define WEFT_ENGINE_DOWN_H
 
+#include <linux/timer.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
 #include "proto/qp_fsm.h"
 
 struct weft_stream;
@@ -13,6 +17,24 @@ struct weft_stream;
 #define WEFT_DOWN_ACTIONS                                                                \
 	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | WEFT_QPA_HALF_CLOSE | WEFT_QPA_DEADLINE | \
 	 WEFT_QPA_RELEASE | WEFT_QPA_REPORT)
+
+/**
+ * struct weft_down - where a stream stands on its way down
+ * @work: does what is in the stream's @todo
+ * @deadline: for the peer, while we wait for it
+ * @acked: what it had taken when the deadline was set; under @lifecycle
+ * @late: @deadline has passed
+ * @told_closing: cm was; @work's
+ * @over: the socket is gone and everybody has been told
+ */
+struct weft_down {
+	struct work_struct work;
+	struct timer_list deadline;
+	u64 acked;
+	bool late;
+	bool told_closing;
+	bool over;
+};
 
 void weft_down_init(struct weft_stream *st);
 void weft_down_wake(struct weft_stream *st);

@@ -8,7 +8,6 @@
 #define WEFT_ENGINE_STREAM_STATE_H
 
 #include <linux/cache.h>
-#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -18,6 +17,7 @@
 
 #include "base/counters.h"
 #include "engine/away.h"
+#include "engine/down.h"
 #include "engine/op.h"
 #include "engine/poll.h"
 #include "engine/stream.h"
@@ -132,7 +132,6 @@ struct weft_rx {
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @quiet: rx will not touch the receive queue again
- * @acked_seen: what the peer had taken when the deadline was set; under @lifecycle
  */
 struct weft_stream {
 	struct kref ref;
@@ -166,7 +165,6 @@ struct weft_stream {
 	u32 ord;
 	bool gate_open;
 	bool quiet;
-	bool told_closing;
 
 	struct weft_tx tx;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
@@ -177,10 +175,7 @@ struct weft_stream {
 	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;
-	struct work_struct down_work;
-	struct delayed_work deadline;
-	u64 acked_seen;
-	struct completion down;
+	struct weft_down down;
 };
 
 extern const struct weft_sock_events weft_rx_sock_events;
