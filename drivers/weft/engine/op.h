@@ -35,7 +35,8 @@ enum weft_source {
  * @length: payload octets of the whole message
  * @done: payload octets staged so far
  * @stag, @to: sink of a tagged message; @stag also the STag to invalidate
- * @hdr, @hdr_len: RDMAP header behind the DDP header, if any
+ * @hdr_len: octets of the RDMAP header behind the DDP header, which is the @hdr of
+ *	struct weft_tx: of the messages in hand at most one has any
  * @msn: of an untagged message
  * @src_stag, @src_to: source of a Read Response
  * @swr: the work request it belongs to, NULL for what the engine itself sends
@@ -54,7 +55,6 @@ struct weft_msg {
 	u32 src_stag;
 	u64 src_to;
 	struct weft_swr *swr;
-	u8 hdr[WEFT_RDMAP_HDR_MAX];
 };
 
 #define WEFT_MSGS_PER_WR	2	/* Write with immediate */
@@ -71,7 +71,7 @@ enum weft_tx_op_flags {
  * @flags: enum weft_tx_op_flags
  * @wc: opcode of its completion, enum weft_wc_op
  * @plan: turn a private work request into messages; for LOCAL, do it. @msgs
- *	are zeroed but for @hdr. Returns a fault to complete the request with. Context: tx
+ *	are zeroed. Returns a fault to complete the request with. Context: tx
  *	claim held, process.
  * @messages: how many @plan fills
  */

@@ -31,7 +31,7 @@ static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, str
 	req->stag = swr->wqe.rkey;
 	req->to = swr->wqe.remote_addr;
 	msg->hdr_len = WEFT_ATOMIC_REQ_LEN;
-	weft_atomic_req_build(req, msg->hdr);
+	weft_atomic_req_build(req, st->tx.hdr);
 	*slot = (struct weft_readq_sent){
 		.wr_index = swr->index,
 		.atomic = true,
@@ -136,7 +136,7 @@ enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_rea
 		return fault;
 	weft_msg_untagged(st, msg, WEFT_OP_ATOMIC_RESP);
 	msg->hdr_len = WEFT_ATOMIC_RESP_LEN;
-	weft_atomic_resp_build(&resp, msg->hdr);
+	weft_atomic_resp_build(&resp, st->tx.hdr);
 	return WEFT_FAULT_NONE;
 }
 

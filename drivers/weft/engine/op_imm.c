@@ -16,8 +16,8 @@ void weft_imm_message(struct weft_stream *st, struct weft_swr *swr, struct weft_
 	weft_msg_untagged(st, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
 	swr->msn = msg->msn;
 	msg->hdr_len = WEFT_IMM_LEN;
-	memset(msg->hdr, 0, WEFT_IMM_LEN);
-	memcpy(msg->hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
+	memset(st->tx.hdr, 0, WEFT_IMM_LEN);
+	memcpy(st->tx.hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
 }
 
 /* Consumes the receive that weft_send_begin() took; nothing is placed. */

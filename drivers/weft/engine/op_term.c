@@ -14,7 +14,7 @@
 void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	weft_msg_untagged(st, msg, WEFT_OP_TERMINATE);
-	msg->hdr_len = weft_term_build(&st->fault, msg->hdr);
+	msg->hdr_len = weft_term_build(&st->fault, st->tx.hdr);
 }
 
 /* Sends and Immediate Data share a queue; Writes are told by where they went. */

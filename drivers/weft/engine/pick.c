@@ -48,7 +48,7 @@ static struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 	u8 i;
 
 	for (i = 0; i < msgs; i++)
-		memset(&tx->msg[i], 0, offsetof(struct weft_msg, hdr));
+		tx->msg[i] = (struct weft_msg){};
 	tx->msgs = msgs;
 	tx->cur = 0;
 	return tx->msg;
@@ -90,7 +90,7 @@ static bool pick_rtr(struct weft_stream *st)
 		weft_msg_untagged(st, msg, msg->opcode);
 	if (st->tx.rtr == WEFT_RTR_READ) {
 		msg->hdr_len = WEFT_READ_REQ_LEN;
-		weft_read_req_build(&nothing, msg->hdr);
+		weft_read_req_build(&nothing, st->tx.hdr);
 		*weft_readq_sent_slot(&st->readq) = (struct weft_readq_sent){
 			.no_wr = true,
 			.msn = msg->msn,

@@ -21,7 +21,7 @@ static u32 header_len(const struct weft_msg *msg)
 	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
 }
 
-static void build_header(const struct weft_msg *msg, bool last, u8 *out)
+static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, bool last, u8 *out)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
 	struct weft_ddp_hdr hdr;
@@ -37,7 +37,7 @@ static void build_header(const struct weft_msg *msg, bool last, u8 *out)
 	hdr.mo = msg->done;
 	len = weft_ddp_build(&hdr, out);
 	if (msg->hdr_len)
-		memcpy(out + len, msg->hdr, msg->hdr_len);
+		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
 static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
@@ -88,7 +88,7 @@ static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *ms
 
 	len = header_len(msg);
 	payload = weft_ddp_cut(msg->length - msg->done, sock->mulpdu, len, last);
-	build_header(msg, *last, start + WEFT_MPA_LEN_OCTETS);
+	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
 	if (weft_txsock_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	fault = stage_payload(st, msg, payload);

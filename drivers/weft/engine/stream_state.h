@@ -42,6 +42,7 @@
  * @mem: its view of memory; holds a region while a train is staged
  * @swr: work request in hand, fetched and waiting for a credit or a fence
  * @msg, @msgs, @cur: messages in hand
+ * @hdr: RDMAP header of the one that has any
  * @sent: send queue index behind the last request whose octets TCP has all
  * @ddp: next MSN per untagged queue
  * @rtr: kind of ready-to-receive message to send first, 0: none
@@ -56,6 +57,7 @@ struct weft_tx {
 	struct weft_swr *swr;
 	u8 msgs;
 	u8 cur;
+	u8 hdr[WEFT_RDMAP_HDR_MAX];
 	struct weft_msg msg[WEFT_MSGS_PER_WR];
 	u32 sent;
 	struct weft_ddp_tx ddp;
