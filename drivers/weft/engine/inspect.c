@@ -90,22 +90,16 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 
 /* --- counters ------------------------------------------------------------ */
 
-/* TCP's own counts begin at zero with each connection. */
-static const struct {
-	enum weft_counter counter;
-	size_t offset;
-} gathered[] = {
-	{ WEFT_CTR_TCP_RETRANS, offsetof(struct weft_tcp_facts, retrans) },
-	{ WEFT_CTR_TCP_RETRANS_BYTES, offsetof(struct weft_tcp_facts, retrans_bytes) },
-	{ WEFT_CTR_TCP_DSACKS, offsetof(struct weft_tcp_facts, dsacks) },
-	{ WEFT_CTR_TCP_REORDERED, offsetof(struct weft_tcp_facts, reordered) },
-	{ WEFT_CTR_TCP_OUT_OF_ORDER, offsetof(struct weft_tcp_facts, out_of_order) },
-	{ WEFT_CTR_TCP_ECN_MARKS, offsetof(struct weft_tcp_facts, ecn_marks) },
-};
-
-static u64 value_at(const struct weft_tcp_facts *facts, size_t offset)
+/* TCP's own counts begin at zero with each connection, and wrap. */
+static void count_news(struct weft_counters *c, const struct weft_tcp_counts *now,
+		       const struct weft_tcp_counts *then)
 {
-	return *(const u64 *)((const u8 *)facts + offset);
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
+	weft_count_add(c, WEFT_CTR_TCP_DSACKS, now->dsacks - then->dsacks);
+	weft_count_add(c, WEFT_CTR_TCP_REORDERED, now->reordered - then->reordered);
+	weft_count_add(c, WEFT_CTR_TCP_OUT_OF_ORDER, now->out_of_order - then->out_of_order);
+	weft_count_add(c, WEFT_CTR_TCP_ECN_MARKS, now->ecn_marks - then->ecn_marks);
 }
 
 /**
@@ -117,17 +111,13 @@ static u64 value_at(const struct weft_tcp_facts *facts, size_t offset)
 void weft_stream_harvest(struct weft_stream *st)
 {
 	struct weft_tcp_facts now;
-	unsigned int i;
 
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
 		return;
 	weft_tcp_facts(st->sock, &now);
-	for (i = 0; i < ARRAY_SIZE(gathered); i++)
-		weft_count_add(st->cfg.counters, gathered[i].counter,
-			       value_at(&now, gathered[i].offset) -
-				       value_at(&st->harvested, gathered[i].offset));
-	st->harvested = now;
+	count_news(st->cfg.counters, &now.counts, &st->harvested);
+	st->harvested = now.counts;
 }
 
 static void harvest_one(struct weft_stream *st)

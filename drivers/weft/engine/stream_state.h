@@ -158,7 +158,7 @@ struct weft_stream {
 	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_mpa_result mpa;
 	bool initiator;
-	struct weft_tcp_facts harvested;
+	struct weft_tcp_counts harvested;
 	const struct weft_stream_cm_events *cm_events;
 	void *cm;
 	struct weft_readq readq;

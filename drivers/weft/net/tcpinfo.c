@@ -23,12 +23,12 @@ void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out)
 
 	tcp_get_info(s->sock->sk, &info);
 	*out = (struct weft_tcp_facts){
-		.retrans = info.tcpi_total_retrans,
-		.retrans_bytes = info.tcpi_bytes_retrans,
-		.dsacks = info.tcpi_dsack_dups,
-		.reordered = info.tcpi_reord_seen,
-		.out_of_order = info.tcpi_rcv_ooopack,
-		.ecn_marks = info.tcpi_delivered_ce,
+		.counts.retrans_bytes = info.tcpi_bytes_retrans,
+		.counts.retrans = info.tcpi_total_retrans,
+		.counts.dsacks = info.tcpi_dsack_dups,
+		.counts.reordered = info.tcpi_reord_seen,
+		.counts.out_of_order = info.tcpi_rcv_ooopack,
+		.counts.ecn_marks = info.tcpi_delivered_ce,
 		.rtt_us = info.tcpi_rtt,
 		.cwnd = info.tcpi_snd_cwnd,
 		.mss = info.tcpi_snd_mss,

@@ -10,24 +10,32 @@
 struct weft_sock;
 
 /**
- * struct weft_tcp_facts - one connection
+ * struct weft_tcp_counts - what went on in one connection since it began
  * @retrans, @retrans_bytes: segments sent again, and their octets
  * @dsacks: of those, how many the peer had already
  * @reordered: events of reordering on our way out
  * @out_of_order: segments received early
  * @ecn_marks: segments that met congestion on their way, as the peer says
+ */
+struct weft_tcp_counts {
+	u64 retrans_bytes;
+	u32 retrans;
+	u32 dsacks;
+	u32 reordered;
+	u32 out_of_order;
+	u32 ecn_marks;
+};
+
+/**
+ * struct weft_tcp_facts - one connection
+ * @counts: since it began
  * @rtt_us: smoothed round trip
  * @cwnd: congestion window, segments
  * @mss: octets of a segment
  * @unsent, @unacked: octets not sent yet; segments sent, not acknowledged
  */
 struct weft_tcp_facts {
-	u64 retrans;
-	u64 retrans_bytes;
-	u64 dsacks;
-	u64 reordered;
-	u64 out_of_order;
-	u64 ecn_marks;
+	struct weft_tcp_counts counts;
 	u32 rtt_us;
 	u32 cwnd;
 	u32 mss;

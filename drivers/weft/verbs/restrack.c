@@ -122,7 +122,7 @@ static void put_tcp(struct table *t, const struct weft_stream_details *d)
 	put(t, "tcp_mss", d->tcp.mss);
 	put(t, "tcp_rtt_us", d->tcp.rtt_us);
 	put(t, "tcp_cwnd", d->tcp.cwnd);
-	put64(t, "tcp_retransmits", d->tcp.retrans);
+	put64(t, "tcp_retransmits", d->tcp.counts.retrans);
 	put(t, "tcp_unsent", d->tcp.unsent);
 	put(t, "tcp_unacked", d->tcp.unacked);
 }
