@@ -10,6 +10,7 @@
 #include <linux/gfp.h>
 #include <linux/minmax.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -40,21 +41,23 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 	rx->counters = counters;
 }
 
-static void drop_pages(struct page **page)
+static void drop_pages(struct weft_rxpages *pages)
 {
 	u32 i;
 
+	if (!pages)
+		return;
 	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		if (!page[i])
+		if (!pages->page[i])
 			continue;
-		__free_page(page[i]);
-		page[i] = NULL;
+		__free_page(pages->page[i]);
+		pages->page[i] = NULL;
 	}
 }
 
 static void drop_gathered(struct weft_rxgather *g)
 {
-	drop_pages(g->page);
+	drop_pages(g->pages);
 	g->stocked = false;
 }
 
@@ -67,6 +70,8 @@ static void drop_gathered(struct weft_rxgather *g)
 void weft_rxsock_free(struct weft_rxsock *rx)
 {
 	drop_gathered(&rx->gather);
+	kfree(rx->gather.pages);
+	rx->gather.pages = NULL;
 }
 
 /* The peer lost us; whatever follows has no meaning. */
@@ -80,9 +85,9 @@ static void fail(struct weft_rxsock *rx, enum weft_fault fault)
 	rx->events->fault(rx->owner, fault);
 }
 
-static void hand_over(struct weft_rxsock *rx)
+static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 {
-	if (rx->events->ulpdu(rx->owner, &rx->ulpdu) != WEFT_FAULT_NONE)
+	if (rx->events->ulpdu(rx->owner, u) != WEFT_FAULT_NONE)
 		rx->discard = true;
 }
 
@@ -192,6 +197,7 @@ static u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 	u8 buf[WEFT_MPA_LEN_OCTETS];
 	u32 ulpdu_len, wire_len;
 	const u8 *linear, *p;
+	struct weft_ulpdu u;
 
 	if (avail < sizeof(buf))
 		return 0;
@@ -204,13 +210,13 @@ static u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 		return 0;
 
 	linear = in_one_piece(skb, offset, wire_len);
-	if (!describe(&rx->ulpdu, skb, linear, offset, ulpdu_len))
+	if (!describe(&u, skb, linear, offset, ulpdu_len))
 		return 0;
 	rx->pos += wire_len;
 	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
 		fail(rx, WEFT_FAULT_MPA_CRC);
 	else
-		hand_over(rx);
+		hand_over(rx, &u);
 	return wire_len;
 }
 
@@ -231,7 +237,7 @@ static void open_gather(struct weft_rxsock *rx)
 static void finish_gather(struct weft_rxsock *rx)
 {
 	struct weft_rxgather *g = &rx->gather;
-	struct weft_ulpdu *u = &rx->ulpdu;
+	struct weft_ulpdu u = {};
 
 	g->open = false;
 	rx->pos = g->cursor.pos;
@@ -241,14 +247,14 @@ static void finish_gather(struct weft_rxsock *rx)
 	if (g->marker_bad)
 		return fail(rx, WEFT_FAULT_MPA_MARKER);
 
-	u->len = g->fill;
-	u->head_len = min(g->fill, WEFT_ULPDU_HEAD);
-	u->skb = NULL;
-	u->pages = g->page;
-	u->linear = g->fill && g->fill <= PAGE_SIZE ? page_address(g->page[0]) : NULL;
-	if (g->fill)
-		memcpy(u->head, page_address(g->page[0]), u->head_len);
-	hand_over(rx);
+	u.len = g->fill;
+	u.head_len = min(g->fill, WEFT_ULPDU_HEAD);
+	if (g->fill) {
+		u.pages = g->pages->page;
+		u.linear = g->fill <= PAGE_SIZE ? page_address(u.pages[0]) : NULL;
+		memcpy(u.head, page_address(u.pages[0]), u.head_len);
+	}
+	hand_over(rx, &u);
 }
 
 static u32 word_size(enum weft_mpa_run run)
@@ -295,21 +301,34 @@ static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u3
 	return n;
 }
 
+/* Where the next octet of the ULPDU goes, NULL: no memory. */
+static struct page *page_to_fill(struct weft_rxgather *g)
+{
+	struct page **page;
+
+	if (!g->pages)
+		g->pages = kzalloc(sizeof(*g->pages), GFP_ATOMIC | __GFP_NOWARN);
+	if (!g->pages)
+		return NULL;
+	page = &g->pages->page[g->fill / PAGE_SIZE];
+	if (!*page)
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	g->stocked = true;
+	return *page;
+}
+
 static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_rxgather *g = &rx->gather;
-	struct page **page = &g->page[g->fill / PAGE_SIZE];
+	struct page *page = page_to_fill(g);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
-	if (!*page)
-		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-	if (!*page) {
+	if (!page) {
 		rx->starved = true;
 		return 0;
 	}
-	g->stocked = true;
-	to = page_address(*page) + at;
+	to = page_address(page) + at;
 	n = min_t(u32, n, PAGE_SIZE - at);
 	if (skb_copy_bits(skb, offset, to, n))
 		return -EFAULT;
@@ -460,9 +479,12 @@ void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *sto
 
 	if (!READ_ONCE(rx->starved))
 		return;
+	stock->pages = kzalloc(sizeof(*stock->pages), gfp | __GFP_NOWARN);
+	if (!stock->pages)
+		return;
 	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		stock->page[i] = alloc_page(gfp | __GFP_NOWARN);
-		if (!stock->page[i])
+		stock->pages->page[i] = alloc_page(gfp | __GFP_NOWARN);
+		if (!stock->pages->page[i])
 			return;
 	}
 }
@@ -474,20 +496,24 @@ void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *sto
  */
 void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxstock *stock)
 {
+	struct weft_rxgather *g = &rx->gather;
 	u32 i;
 
-	if (!stock->page[0])
+	if (!stock->pages)
 		return;
-	for (i = 0; i < WEFT_RX_PAGES; i++)
-		if (!rx->gather.page[i])
-			swap(rx->gather.page[i], stock->page[i]);
-	rx->gather.stocked = true;
+	if (!g->pages)
+		swap(g->pages, stock->pages);
+	for (i = 0; stock->pages && i < WEFT_RX_PAGES; i++)
+		if (!g->pages->page[i])
+			swap(g->pages->page[i], stock->pages->page[i]);
+	g->stocked = true;
 }
 
 /* Free what was not adopted. Context: any. */
 void weft_rxsock_drop_stock(struct weft_rxstock *stock)
 {
-	drop_pages(stock->page);
+	drop_pages(stock->pages);
+	kfree(stock->pages);
 }
 
 /**

@@ -32,16 +32,22 @@ struct weft_rxsock_events {
 
 #define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
 
+/* Memory for one ULPDU. */
+struct weft_rxpages {
+	struct page *page[WEFT_RX_PAGES];
+};
+
 /**
  * struct weft_rxgather - an FPDU that did not come in one piece
  * @open: some of its octets have been taken from the socket
  * @marker_bad: one of its markers pointed elsewhere
  * @cursor: what the next octet is
  * @crc: over everything taken so far
- * @fill: octets of the ULPDU that stand in @page
- * @stocked: @page may hold pages
+ * @fill: octets of the ULPDU that stand in @pages
+ * @stocked: @pages may have some
  * @word: a length, marker or CRC that comes in pieces, @word_fill octets of it
- * @page: allocated on demand, kept while an FPDU is open
+ * @pages: allocated on demand, kept while an FPDU is open; the table of them, once
+ *	there, for good
  */
 struct weft_rxgather {
 	bool open;
@@ -52,12 +58,12 @@ struct weft_rxgather {
 	u32 fill;
 	u32 word_fill;
 	u8 word[4];
-	struct page *page[WEFT_RX_PAGES];
+	struct weft_rxpages *pages;
 };
 
 /* Pages for a reader that found none. */
 struct weft_rxstock {
-	struct page *page[WEFT_RX_PAGES];
+	struct weft_rxpages *pages;
 };
 
 /**
@@ -80,7 +86,6 @@ struct weft_rxsock {
 	bool starved;
 	u32 pos;
 	struct weft_rxgather gather;
-	struct weft_ulpdu ulpdu;
 };
 
 void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
