@@ -172,7 +172,6 @@ static void init_works(struct weft_stream *st)
 	INIT_WORK(&st->tx_work, tx_work);
 	INIT_WORK(&st->rx_work, rx_work);
 	weft_down_init(st);
-	weft_watch_init(st);
 	weft_poll_init(&st->poll);
 	weft_away_init(st);
 }
@@ -233,6 +232,7 @@ static void free_stream(struct kref *ref)
 	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
 
 	kvfree(st->readq_mem);
+	kfree(st->watch);
 	kfree(st->rx.rwr.sge);
 	kfree_rcu(st, rcu);
 }

@@ -172,7 +172,7 @@ struct weft_stream {
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct weft_away away;
 
-	struct weft_watch watch;
+	struct weft_watch *watch;
 	struct weft_poll poll;
 	struct llist_node relay_node;
 	struct work_struct tx_work;

@@ -12,6 +12,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/slab.h>
 
 #include "base/compat.h"
 #include "base/counters.h"
@@ -55,9 +56,9 @@ static void back_off(struct weft_watch *w)
 }
 
 /* Looks once. Return: there is work for tx. */
-static bool look(struct weft_stream *st)
+static bool look(struct weft_watch *w)
 {
-	struct weft_watch *w = &st->watch;
+	const struct weft_stream *st = w->st;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
 	bool rang = weft_bell_rang(st->cfg.bell, &w->rings);
@@ -91,14 +92,15 @@ static bool goes_on(struct weft_watch *w)
 /* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
-	struct weft_stream *st = container_of(timer, struct weft_stream, watch.timer);
-	bool late = look(st);
-	bool on = goes_on(&st->watch);
+	struct weft_watch *w = container_of(timer, struct weft_watch, timer);
+	struct weft_stream *st = w->st;
+	bool late = look(w);
+	bool on = goes_on(w);
 
 	if (late)
 		weft_count(st->cfg.counters, WEFT_CTR_KICKS_WATCH);
 	if (!on)
-		WRITE_ONCE(st->watch.on, false);
+		WRITE_ONCE(w->on, false);
 	if (late || !on)
 		weft_stream_kick_atomic(st);
 	if (!on)
@@ -108,11 +110,19 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
-void weft_watch_init(struct weft_stream *st)
+/* Without memory the queue asks for kicks, and the next time it is tried again. */
+static struct weft_watch *new_watch(struct weft_stream *st)
 {
-	hrtimer_setup(&st->watch.timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	st->watch.backoff = BACKOFF_MIN;
-	st->watch.not_before = jiffies;
+	struct weft_watch *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+
+	if (!w)
+		return NULL;
+	hrtimer_setup(&w->timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	w->st = st;
+	w->backoff = BACKOFF_MIN;
+	w->not_before = jiffies;
+	st->watch = w;
+	return w;
 }
 
 /**
@@ -123,15 +133,19 @@ void weft_watch_init(struct weft_stream *st)
  */
 void weft_watch_cancel(struct weft_stream *st)
 {
-	hrtimer_cancel(&st->watch.timer);
-	if (st->watch.on)
+	struct weft_watch *w = st->watch;
+
+	if (!w)
+		return;
+	hrtimer_cancel(&w->timer);
+	if (w->on)
 		weft_bell_unwatch(st->cfg.bell);
-	st->watch.on = false;
+	w->on = false;
 }
 
-static void start(struct weft_stream *st)
+static void start(struct weft_watch *w)
 {
-	struct weft_watch *w = &st->watch;
+	const struct weft_stream *st = w->st;
 
 	weft_bell_watch(st->cfg.bell);
 	w->waiting = false;
@@ -146,20 +160,23 @@ static void start(struct weft_stream *st)
  * weft_watch_begin - leave an empty queue WATCHED if that makes sense
  * @st: stream that may send
  *
- * Context: tx claim held. Return: false if the queue must ask for kicks: the
+ * Context: tx claim held, may sleep. Return: false if the queue must ask for kicks: the
  * application does not want it, or nothing was posted since the last watch ended.
  */
 bool weft_watch_begin(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	struct weft_watch *w = &st->watch;
+	struct weft_watch *w;
 
 	if (!weft_sendq_lazy(sq) || !READ_ONCE(st->index->watch))
+		return false;
+	w = st->watch ?: new_watch(st);
+	if (!w)
 		return false;
 	if (!READ_ONCE(w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
 			return false;
-		start(st);
+		start(w);
 	}
 	weft_sendq_set_watched(sq);
 	return true;

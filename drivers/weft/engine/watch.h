@@ -12,7 +12,8 @@
 struct weft_stream;
 
 /**
- * struct weft_watch - the watch over one send queue
+ * struct weft_watch - the watch over one send queue, there once it was wished for
+ * @st: whose queue
  * @timer: looks at the queue while @on
  * @on: the timer runs; set by the holder of the tx claim, cleared by the timer
  * @waiting: something was posted and not fetched at the last look
@@ -25,6 +26,7 @@ struct weft_stream;
  * @not_before: jiffies before which the queue is not watched again
  */
 struct weft_watch {
+	struct weft_stream *st;
 	struct hrtimer timer;
 	bool on;
 	bool waiting;
@@ -37,7 +39,6 @@ struct weft_watch {
 	unsigned long not_before;
 };
 
-void weft_watch_init(struct weft_stream *st);
 void weft_watch_cancel(struct weft_stream *st);
 bool weft_watch_begin(struct weft_stream *st);
 
