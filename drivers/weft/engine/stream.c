@@ -34,16 +34,27 @@
 
 struct workqueue_struct *weft_stream_wq;
 
+/* Its size lies badly between those of kmalloc(), and there are thousands. */
+static struct kmem_cache *streams;
+
 /* Storage consumers write through these workers, so they must make progress. */
-int weft_stream_workqueue_init(void)
+int weft_stream_module_init(void)
 {
+	streams = KMEM_CACHE(weft_stream, SLAB_ACCOUNT);
+	if (!streams)
+		return -ENOMEM;
 	weft_stream_wq = alloc_workqueue("weft", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	return weft_stream_wq ? 0 : -ENOMEM;
+	if (weft_stream_wq)
+		return 0;
+	kmem_cache_destroy(streams);
+	return -ENOMEM;
 }
 
-void weft_stream_workqueue_exit(void)
+void weft_stream_module_exit(void)
 {
 	destroy_workqueue(weft_stream_wq);
+	rcu_barrier();	/* for streams that were let go */
+	kmem_cache_destroy(streams);
 }
 
 void weft_stream_index_init(struct weft_stream_index *index)
@@ -204,7 +215,7 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg)
 {
-	struct weft_stream *st = kzalloc(sizeof(*st), GFP_KERNEL_ACCOUNT);
+	struct weft_stream *st = kmem_cache_zalloc(streams, GFP_KERNEL);
 	int err = -ENOMEM;
 
 	if (!st)
@@ -223,8 +234,13 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 	return st;
 free:
 	kfree(st->rx.rwr.sge);
-	kfree(st);
+	kmem_cache_free(streams, st);
 	return ERR_PTR(err);
+}
+
+static void free_late(struct rcu_head *rcu)
+{
+	kmem_cache_free(streams, container_of(rcu, struct weft_stream, rcu));
 }
 
 static void free_stream(struct kref *ref)
@@ -234,7 +250,7 @@ static void free_stream(struct kref *ref)
 	kvfree(st->readq_mem);
 	kfree(st->watch);
 	kfree(st->rx.rwr.sge);
-	kfree_rcu(st, rcu);
+	call_rcu(&st->rcu, free_late);
 }
 
 void weft_stream_put(struct weft_stream *st)

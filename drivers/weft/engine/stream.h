@@ -104,8 +104,8 @@ struct weft_stream_config {
 	void *owner;
 };
 
-int weft_stream_workqueue_init(void);
-void weft_stream_workqueue_exit(void);
+int weft_stream_module_init(void);
+void weft_stream_module_exit(void);
 
 void weft_stream_index_init(struct weft_stream_index *index);
 void weft_stream_index_destroy(struct weft_stream_index *index);

@@ -20,17 +20,17 @@ int weft_verbs_init(void)
 
 	weft_stats_init();
 	weft_policy_init();
-	ret = weft_stream_workqueue_init();
+	ret = weft_stream_module_init();
 	if (ret)
 		return ret;
 	ret = weft_netdev_watch();
 	if (ret)
-		goto exit_workqueue;
+		goto exit_streams;
 	weft_link_register();
 	return 0;
 
-exit_workqueue:
-	weft_stream_workqueue_exit();
+exit_streams:
+	weft_stream_module_exit();
 	return ret;
 }
 
@@ -41,5 +41,5 @@ void weft_verbs_exit(void)
 	ib_unregister_driver((enum rdma_driver_id)WEFT_DRIVER_ID);
 	/* This tells us that all netdevs go, which would cut living connections. */
 	weft_netdev_unwatch();
-	weft_stream_workqueue_exit();
+	weft_stream_module_exit();
 }
