@@ -215,6 +215,7 @@ void weft_action_run(struct weft_conn *conn, unsigned long actions)
 			handlers[i](conn);
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
 		weft_handshake_free(conn);
-	if (actions & WEFT_CONNA_TELL_ESTABLISHED && conn->result.eager)
+	if (actions & WEFT_CONNA_TELL_ESTABLISHED && !(actions & WEFT_CONNA_RELEASE) &&
+	    conn->result.eager)
 		weft_conn_wake_after(conn, EAGER_PATIENCE);
 }

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
+#include "base/compat.h"
 #include "base/trace.h"
 #include "cm/action.h"
 #include "cm/cm.h"
@@ -141,12 +142,11 @@ int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event)
 
 /* --- deadlines --- */
 
-static void time_up(struct work_struct *work)
+static void time_up(struct timer_list *timer)
 {
-	struct weft_conn *conn = container_of(work, struct weft_conn, timer.work);
+	struct weft_conn *conn = timer_container_of(conn, timer, timer);
 
 	weft_conn_post(conn, WEFT_CONN_TIMED_OUT);
-	weft_conn_put(conn);
 }
 
 static unsigned long allowance(const struct weft_conn *conn)
@@ -172,13 +172,11 @@ static unsigned long allowance(const struct weft_conn *conn)
  * @conn: the connection
  * @delay: jiffies from now; replaces an earlier one
  *
- * Context: its worker.
+ * Context: its worker, before it releases the connection.
  */
 void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay)
 {
-	weft_conn_get(conn);
-	if (mod_delayed_work(conn->cm->wq, &conn->timer, delay))
-		weft_conn_put(conn);
+	mod_timer(&conn->timer, jiffies + delay);
 }
 
 /**
@@ -198,7 +196,7 @@ void weft_conn_arm(struct weft_conn *conn)
 
 /**
  * weft_conn_disarm - stop the clock
- * @conn: the connection
+ * @conn: the connection; a last time when it is released
  *
  * Context: its worker.
  */
@@ -206,8 +204,7 @@ void weft_conn_disarm(struct weft_conn *conn)
 {
 	conn->timing = false;
 	conn->untold = false;
-	if (cancel_delayed_work(&conn->timer))
-		weft_conn_put(conn);
+	timer_delete_sync(&conn->timer);
 }
 
 /* A timer may have fired just before it was stopped or set anew. */
@@ -338,9 +335,8 @@ struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator)
 	weft_conn_get(conn);
 	conn->cm = cm;
 	conn->initiator = initiator;
-	conn->policy = cm->policy;
 	INIT_WORK(&conn->work, conn_work);
-	INIT_DELAYED_WORK(&conn->timer, time_up);
+	timer_setup(&conn->timer, time_up, 0);
 	INIT_LIST_HEAD(&conn->waiting);
 	mutex_init(&conn->lock);
 	if (weft_handshake_alloc(conn)) {

@@ -8,6 +8,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/timer.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -32,7 +33,7 @@ struct weft_stream;
  * @initiator: we connect
  * @work: runs everything; its items hold a reference
  * @events: what happened, bits set from any context, taken by @work
- * @timer: sets WEFT_CONN_TIMED_OUT; holds a reference while it is pending
+ * @timer: sets WEFT_CONN_TIMED_OUT
  * @lock: protects @state and @todo; and, while the consumer decides, that only
  *	one of accept, reject and the worker goes on
  * @state: enum weft_conn_state
@@ -44,7 +45,6 @@ struct weft_stream;
  * @stream: of the consumer's QP, a reference held
  * @sock: until the stream owns it
  * @hs: until the consumer knows the outcome
- * @policy: what this side wants
  * @result: what both agreed on
  * @status: why it failed, 0: it did not
  * @close_error: why the stream went down
@@ -62,10 +62,12 @@ struct weft_conn {
 	struct weft_cm *cm;
 	u32 handle;
 	bool initiator;
+	bool offered;
+	bool connected;
 
 	struct work_struct work;
 	unsigned long events;
-	struct delayed_work timer;
+	struct timer_list timer;
 
 	struct mutex lock;	/* @state, @todo */
 	enum weft_conn_state state;
@@ -74,18 +76,15 @@ struct weft_conn {
 	struct iw_cm_id *id;
 	struct weft_listener *listener;
 	struct list_head waiting;
-	bool offered;
 	struct weft_stream *stream;
 	struct weft_sock *sock;
 	struct weft_handshake *hs;
-	struct weft_mpa_policy policy;
 	struct weft_mpa_result result;
 	int status;
 	int close_error;
-	unsigned long deadline;
 	bool timing;
 	bool untold;
-	bool connected;
+	unsigned long deadline;
 };
 
 struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator);

@@ -40,6 +40,7 @@ int weft_handshake_alloc(struct weft_conn *conn)
 	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL);
 	if (!conn->hs)
 		return -ENOMEM;
+	conn->hs->policy = conn->cm->policy;
 	conn->hs->tos = -1;
 	weft_start_expect(&conn->hs->in, !conn->initiator);
 	return 0;
@@ -141,7 +142,7 @@ static int open_any(struct weft_conn *conn)
 static int build_request(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
-	int len = weft_mpa_build_request(&conn->policy, hs->pd, hs->pd_len, hs->out.frame);
+	int len = weft_mpa_build_request(&hs->policy, hs->pd, hs->pd_len, hs->out.frame);
 
 	if (len < 0)
 		return len;
@@ -202,9 +203,9 @@ int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd
 	int len;
 
 	lockdep_assert_held(&conn->lock);
-	if (weft_mpa_respond(&hs->peer, &conn->policy, &conn->result) != WEFT_FAULT_NONE)
+	if (weft_mpa_respond(&hs->peer, &hs->policy, &conn->result) != WEFT_FAULT_NONE)
 		return -EPROTO;
-	len = weft_mpa_build_accept(&hs->peer, &conn->policy, &conn->result, pd, pd_len,
+	len = weft_mpa_build_accept(&hs->peer, &hs->policy, &conn->result, pd, pd_len,
 				    hs->out.frame);
 	if (len < 0)
 		return len;
@@ -226,7 +227,7 @@ void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 p
 
 	lockdep_assert_held(&conn->lock);
 	pd_len = min(pd_len, weft_mpa_pd_room(hs->peer.enhanced));
-	hs->out.len = weft_mpa_build_reject(&hs->peer, &conn->policy, pd, pd_len, hs->out.frame);
+	hs->out.len = weft_mpa_build_reject(&hs->peer, &hs->policy, pd, pd_len, hs->out.frame);
 }
 
 /**
@@ -276,8 +277,8 @@ static int judge_request(struct weft_conn *conn)
 
 	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, true, &hs->peer))
 		return -EPROTO;
-	if (hs->peer.revision > conn->policy.revision ||
-	    weft_mpa_crc_missing(&hs->peer, &conn->policy) ||
+	if (hs->peer.revision > hs->policy.revision ||
+	    weft_mpa_crc_missing(&hs->peer, &hs->policy) ||
 	    hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
 		return -EPROTO;
 	return 0;
@@ -323,7 +324,7 @@ static enum weft_conn_event judge_reply(struct weft_conn *conn)
 		return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
 	if (hs->peer.reject)
 		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
-	fault = weft_mpa_conclude(&hs->peer, &conn->policy, &conn->result);
+	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
 	if (fault == WEFT_FAULT_NONE)
 		return WEFT_CONN_REPLY_IN;
 	if (fault != WEFT_FAULT_MPA_START)
@@ -336,16 +337,17 @@ static bool may_retry(const struct weft_conn *conn)
 {
 	const struct weft_handshake *hs = conn->hs;
 
-	return conn->policy.revision > 1 && !hs->retried && hs->out.sent && !hs->in.have;
+	return hs->policy.revision > 1 && !hs->retried && hs->out.sent && !hs->in.have;
 }
 
 static int retry(struct weft_conn *conn)
 {
+	struct weft_handshake *hs = conn->hs;
 	int ret;
 
-	conn->hs->retried = true;
-	conn->policy.revision = 1;
-	conn->policy.p2p = false;
+	hs->retried = true;
+	hs->policy.revision = 1;
+	hs->policy.p2p = false;
 	weft_handshake_close(conn);
 	ret = build_request(conn);
 	if (!ret)

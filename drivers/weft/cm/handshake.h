@@ -17,6 +17,7 @@ struct weft_sock;
 
 /**
  * struct weft_handshake - what is needed only until the outcome is known
+ * @policy: what this side wants
  * @local, @remote: of an initiator as asked for; once TCP is up, as they are
  * @in: the peer's frame
  * @peer: @in taken apart
@@ -26,6 +27,7 @@ struct weft_sock;
  * @retried: this is the second attempt, with revision 1
  */
 struct weft_handshake {
+	struct weft_mpa_policy policy;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	struct weft_start_in in;

@@ -54,8 +54,10 @@ static u32 depth_wanted(u32 asked, u32 most)
 
 static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *param)
 {
-	conn->policy.ird = depth_wanted(param->ird, conn->policy.ird_max);
-	conn->policy.ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
+	struct weft_mpa_policy *policy = &conn->hs->policy;
+
+	policy->ird = depth_wanted(param->ird, policy->ird_max);
+	policy->ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
