@@ -9,18 +9,20 @@
 
 #include "ring.h"
 
-static int map_entries(struct weft_queue *queue, int fd, const struct weft_queue_map *map)
+static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
+		       const struct weft_queue_map *map)
 {
-	int ret = weft_queue_map(queue, fd, map, sizeof(struct weft_cqe));
+	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe));
 
 	return ret || queue->base ? ret : EPROTO;
 }
 
-int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map, bool single_threaded)
+int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
+		 bool single_threaded)
 {
 	int ret;
 
-	ret = map_entries(&cq->queue, fd, map);
+	ret = map_entries(&cq->queue, regions, map);
 	if (ret)
 		return ret;
 
@@ -31,12 +33,12 @@ int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map, b
 }
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
-int weft_cq_move(struct weft_cq *cq, int fd, const struct weft_queue_map *map)
+int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map)
 {
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = map_entries(&fresh, fd, map);
+	ret = map_entries(&fresh, regions, map);
 	if (ret)
 		return ret;
 

@@ -30,12 +30,13 @@ static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
 	return (struct weft_cq *)((char *)ibcq - offsetof(struct weft_cq, vcq.cq));
 }
 
-int weft_cq_init(struct weft_cq *cq, int fd, const struct weft_queue_map *map,
+int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 bool single_threaded);
 void weft_cq_fini(struct weft_cq *cq);
 
 /* Under the lock: go on in the region that took this one's place. */
-int weft_cq_move(struct weft_cq *cq, int fd, const struct weft_queue_map *map);
+int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions,
+		 const struct weft_queue_map *map);
 
 /* Entries there are to take: a count, or a negative errno. Under the lock. */
 int weft_cq_pending(const struct weft_cq *cq);

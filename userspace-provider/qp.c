@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "context.h"
 #include "cq.h"
 #include "pd.h"
 #include "wr.h"
@@ -38,7 +39,8 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_ex *attr,
+static int map_queues(struct weft_qp *qp, struct ibv_context *context,
+		      const struct ibv_qp_init_attr_ex *attr,
 		      const struct weft_uresp_create_qp *drv)
 {
 	const struct weft_sq_cap cap = {
@@ -55,15 +57,16 @@ static int map_queues(struct weft_qp *qp, int fd, const struct ibv_qp_init_attr_
 		.max_sge = attr->cap.max_recv_sge,
 		.single_threaded = cap.single_threaded,
 	};
+	struct weft_regions *regions = weft_regions(context);
 	int ret;
 
-	weft_kick_init(&qp->sq.kick, fd, qp->vqp.qp.handle);
-	ret = weft_sq_init(&qp->sq, fd, &drv->sq, &cap);
+	weft_kick_init(&qp->sq.kick, context->cmd_fd, qp->vqp.qp.handle);
+	ret = weft_sq_init(&qp->sq, regions, &drv->sq, &cap);
 	if (ret)
 		return ret;
 
 	qp->rq.kick = &qp->sq.kick;
-	ret = weft_rq_init(&qp->rq, fd, &drv->rq, &rq_cap);
+	ret = weft_rq_init(&qp->rq, regions, &drv->rq, &rq_cap);
 	if (ret)
 		weft_sq_fini(&qp->sq);
 	return ret;
@@ -82,7 +85,7 @@ static int create(struct weft_qp *qp, struct ibv_context *context, struct ibv_qp
 		return ret;
 
 	attr->cap.max_inline_data = resp.drv.max_inline;
-	ret = map_queues(qp, context->cmd_fd, attr, &resp.drv);
+	ret = map_queues(qp, context, attr, &resp.drv);
 	if (ret)
 		ibv_cmd_destroy_qp(&qp->vqp.qp);
 	return ret;

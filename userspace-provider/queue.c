@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 
 /*
  * A kernel that speaks our ABI version never fails this; the check keeps a
@@ -18,34 +17,23 @@ static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
 	       map->stride % 8 == 0 && map->offset % WEFT_CTL_BYTES == 0 && map->bytes >= need;
 }
 
-int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map *map,
-		   size_t min_stride)
+int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
+		   const struct weft_queue_map *map, size_t min_stride)
 {
-	void *base;
+	struct weft_region *region;
+	int ret;
 
 	if (!map->key)
 		return 0;
 	if (!is_sane(map, min_stride))
 		return EPROTO;
 
-	base = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)map->key);
-	if (base == MAP_FAILED)
-		return errno;
+	ret = weft_region_get(regions, map->key, map->bytes, &region);
+	if (ret)
+		return ret;
 
-	/*
-	 * A ring has one producer. A child that inherits the parent's must not
-	 * be a second one, so it does not get to see the mapping at all.
-	 */
-	if (madvise(base, map->bytes, MADV_DONTFORK)) {
-		int err = errno;
-
-		munmap(base, map->bytes);
-		return err;
-	}
-
-	queue->region = base;
-	queue->base = queue->region + map->offset;
-	queue->bytes = map->bytes;
+	queue->region = region;
+	queue->base = region->base + map->offset;
 	queue->entries = map->entries;
 	queue->stride = map->stride;
 	return 0;
@@ -54,6 +42,6 @@ int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map
 void weft_queue_unmap(struct weft_queue *queue)
 {
 	if (queue->base)
-		munmap(queue->region, queue->bytes);
+		weft_region_put(queue->region);
 	queue->base = NULL;
 }

@@ -9,19 +9,19 @@
 
 #include <infiniband/verbs.h>
 
+#include "region.h"
 #include "uapi/weft-abi.h"
 
 struct weft_queue {
 	uint8_t *base;		/* NULL: the object has no such queue */
-	uint8_t *region;	/* what is mapped; the queue is somewhere in it */
-	size_t bytes;		/* of the region */
+	struct weft_region *region;	/* what is mapped; the queue is somewhere in it */
 	uint32_t entries;
 	uint32_t stride;
 };
 
 /* Returns 0 or an errno. A map without a key leaves @queue empty and succeeds. */
-int weft_queue_map(struct weft_queue *queue, int fd, const struct weft_queue_map *map,
-		   size_t min_stride);
+int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
+		   const struct weft_queue_map *map, size_t min_stride);
 void weft_queue_unmap(struct weft_queue *queue);
 
 /* The entry a free running index stands for. */

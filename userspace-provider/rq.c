@@ -28,12 +28,12 @@ static uint32_t at_most(uint32_t value, uint32_t limit)
 	return value < limit ? value : limit;
 }
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_rq_cap *cap)
 {
 	int ret;
 
-	ret = weft_queue_map(&rq->queue, fd, map, sizeof(struct weft_rqe));
+	ret = weft_queue_map(&rq->queue, regions, map, sizeof(struct weft_rqe));
 	if (ret)
 		return ret;
 
@@ -48,12 +48,13 @@ int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
 }
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
-int weft_rq_move(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr)
+int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
+		 uint32_t max_wr)
 {
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = weft_queue_map(&fresh, fd, map, rq->queue.stride);
+	ret = weft_queue_map(&fresh, regions, map, rq->queue.stride);
 	if (!ret && !fresh.base)
 		ret = EPROTO;
 	if (ret)

@@ -30,12 +30,13 @@ struct weft_rq_cap {
 	bool single_threaded;
 };
 
-int weft_rq_init(struct weft_rq *rq, int fd, const struct weft_queue_map *map,
+int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_rq_cap *cap);
 void weft_rq_fini(struct weft_rq *rq);
 
 /* Under the lock: go on in the region that took this one's place. */
-int weft_rq_move(struct weft_rq *rq, int fd, const struct weft_queue_map *map, uint32_t max_wr);
+int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
+		 uint32_t max_wr);
 
 /* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

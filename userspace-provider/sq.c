@@ -16,13 +16,13 @@ static uint32_t at_most(uint32_t value, size_t limit)
 	return value < limit ? value : (uint32_t)limit;
 }
 
-int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
+int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_sq_cap *cap)
 {
 	size_t room;
 	int ret;
 
-	ret = weft_queue_map(&sq->queue, fd, map, sizeof(struct weft_sqe));
+	ret = weft_queue_map(&sq->queue, regions, map, sizeof(struct weft_sqe));
 	if (ret)
 		return ret;
 

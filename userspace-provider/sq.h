@@ -38,7 +38,7 @@ struct weft_sq_cap {
 	bool single_threaded;
 };
 
-int weft_sq_init(struct weft_sq *sq, int fd, const struct weft_queue_map *map,
+int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_sq_cap *cap);
 void weft_sq_fini(struct weft_sq *sq);
 

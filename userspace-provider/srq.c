@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "context.h"
 #include "pd.h"
 #include "private-abi/private.h"
 #include "rq.h"
@@ -38,7 +39,7 @@ static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_a
 		.max_sge = attr->attr.max_sge,
 		.single_threaded = weft_pd_is_single_threaded(pd),
 	};
-	ret = weft_rq_init(&srq->rq, pd->context->cmd_fd, &resp.drv.rq, &cap);
+	ret = weft_rq_init(&srq->rq, weft_regions(pd->context), &resp.drv.rq, &cap);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->srq);
 	return ret;
@@ -78,7 +79,7 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 	weft_lock(&srq->rq.lock);
 	ret = ibv_cmd_modify_srq(&srq->srq, attr, mask, &cmd.core, sizeof(cmd));
 	if (!ret)
-		ret = weft_rq_move(&srq->rq, srq->srq.context->cmd_fd, &map, attr->max_wr);
+		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, attr->max_wr);
 	weft_unlock(&srq->rq.lock);
 	return ret;
 }

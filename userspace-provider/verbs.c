@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "context.h"
 #include "cq.h"
 #include "cq_ex.h"
 #include "pd.h"
@@ -71,7 +72,7 @@ static int map_cq(struct weft_cq *cq, struct ibv_context *context,
 {
 	int ret;
 
-	ret = weft_cq_init(cq, context->cmd_fd, &drv->cq, single_threaded);
+	ret = weft_cq_init(cq, weft_regions(context), &drv->cq, single_threaded);
 	if (ret)
 		ibv_cmd_destroy_cq(&cq->vcq.cq);
 	return ret;
@@ -174,7 +175,7 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 	weft_lock(&cq->lock);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (!ret)
-		ret = weft_cq_move(cq, ibcq->context->cmd_fd, &resp.drv.cq);
+		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq);
 	weft_unlock(&cq->lock);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "context.h"
 #include "cq.h"
 #include "mr.h"
 #include "pd.h"
@@ -25,11 +26,11 @@ struct get_context {
 
 static void free_context(struct ibv_context *context)
 {
-	struct verbs_context *vctx;
+	struct weft_context *ctx = weft_context(context);
 
-	vctx = (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
-	verbs_uninit_context(vctx);
-	free(vctx);
+	weft_regions_fini(&ctx->regions);
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
 }
 
 static const struct verbs_context_ops context_ops = {
@@ -76,49 +77,56 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = weft_unimport_pd,
 };
 
-/* The kernel has answered: @err is 0 or an errno, and then the context goes. */
-static struct verbs_context *finish_context(struct verbs_context *vctx, int err)
+static struct weft_context *new_context(struct ibv_device *device, int cmd_fd)
 {
+	return _verbs_init_and_alloc_context(device, cmd_fd, sizeof(struct weft_context), NULL,
+					     WEFT_DRIVER_ID);
+}
+
+/* The kernel has answered: @err is 0 or an errno, and then the context goes. */
+static struct verbs_context *finish_context(struct weft_context *ctx, int err, uint32_t features)
+{
+	struct verbs_context *vctx = &ctx->vctx;
+
 	if (err) {
 		verbs_uninit_context(vctx);
-		free(vctx);
+		free(ctx);
 		errno = err;
 		return NULL;
 	}
+	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, features & WEFT_FEATURE_KEYS);
 	verbs_set_ops(vctx, &context_ops);
 	return vctx;
 }
 
-/* The object is nothing but libibverbs' part, so that begins at offset 0. */
 static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd,
 					   void *private_data)
 {
 	union get_context_resp resp = {};
 	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS };
-	struct verbs_context *vctx;
+	struct weft_context *ctx;
 	int ret;
 
 	(void)private_data;
-	vctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*vctx), NULL, WEFT_DRIVER_ID);
-	if (!vctx)
+	ctx = new_context(device, cmd_fd);
+	if (!ctx)
 		return NULL;
 
-	ret = ibv_cmd_get_context(vctx, &cmd.core, sizeof(cmd), &resp.core, sizeof(resp));
-	return finish_context(vctx, ret);
+	ret = ibv_cmd_get_context(&ctx->vctx, &cmd.core, sizeof(cmd), &resp.core, sizeof(resp));
+	return finish_context(ctx, ret, resp.drv.features);
 }
 
 /* A file of the device that another process has opened, and its objects with it. */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {
-	struct verbs_context *vctx;
+	struct weft_context *ctx = new_context(device, cmd_fd);
 	int ret;
 
-	vctx = _verbs_init_and_alloc_context(device, cmd_fd, sizeof(*vctx), NULL, WEFT_DRIVER_ID);
-	if (!vctx)
+	if (!ctx)
 		return NULL;
 
-	ret = ibv_cmd_query_context(&vctx->context, NULL);
-	return finish_context(vctx, ret);
+	ret = ibv_cmd_query_context(&ctx->vctx.context, NULL);
+	return finish_context(ctx, ret, 0);
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)

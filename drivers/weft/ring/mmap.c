@@ -10,10 +10,12 @@
  */
 #include "ring/mmap.h"
 
+#include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/math.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -23,7 +25,7 @@
 #include "uapi/weft-abi.h"
 
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
-#define FIRST_PAGE 1
+#define FIRST_PAGE 1U
 
 /* A queue begins with its control block, so this keeps cache lines apart. */
 #define SLOT_BYTES	WEFT_CTL_BYTES
@@ -53,6 +55,7 @@ void weft_ring_space_init(struct weft_ring_space *space, struct ib_ucontext *uct
 {
 	space->uctx = uctx;
 	space->shares = shares;
+	atomic_set(&space->next, FIRST_PAGE);
 	mutex_init(&space->lock);
 	INIT_LIST_HEAD(&space->open);
 }
@@ -80,6 +83,22 @@ static void free_pages_of(void *mem)
 		free_page((unsigned long)mem);
 }
 
+static int insert_behind(struct weft_ring_map *map, u32 first)
+{
+	return rdma_user_mmap_entry_insert_range(map->space->uctx, &map->entry, map->bytes, first,
+						 U32_MAX);
+}
+
+/* Gives it a key that no map had before, until all 2^32 were used. */
+static int insert_entry(struct weft_ring_map *map)
+{
+	u32 pages = map->bytes >> PAGE_SHIFT;
+	u32 next = atomic_fetch_add(pages, &map->space->next);
+	int ret = insert_behind(map, max(next, FIRST_PAGE));
+
+	return ret ? insert_behind(map, FIRST_PAGE) : 0;
+}
+
 static struct weft_ring_map *create(struct weft_ring_space *space, u32 bytes)
 {
 	struct weft_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
@@ -92,8 +111,7 @@ static struct weft_ring_map *create(struct weft_ring_space *space, u32 bytes)
 	map->bytes = bytes;
 	map->mem = alloc_pages_of(bytes);
 	if (map->mem)
-		ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes, FIRST_PAGE,
-							U32_MAX);
+		ret = insert_entry(map);
 	if (!ret)
 		return map;
 	if (map->mem)

@@ -6,6 +6,7 @@
 #ifndef WEFT_RING_MMAP_H
 #define WEFT_RING_MMAP_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
@@ -19,12 +20,15 @@ struct weft_ring_map;
  * struct weft_ring_space - where the queues of a process are
  * @uctx: its context
  * @shares: it looks at offsets, so its queues may share pages
+ * @next: key to try next, in pages: a library may know one for a while after it was
+ *	given back
  * @lock: protects @open, and which pieces of a map are in use
  * @open: maps that have room, the latest first
  */
 struct weft_ring_space {
 	struct ib_ucontext *uctx;
 	bool shares;
+	atomic_t next;
 	struct mutex lock; /* @open, pieces */
 	struct list_head open;
 };

@@ -237,9 +237,14 @@ struct weft_ureq_alloc_ctx {
 	__u32 reserved;
 };
 
+/* What the kernel says of itself. */
+enum weft_features {
+	WEFT_FEATURE_KEYS	= 1 << 0,	/* a key of a mapping is not given again */
+};
+
 struct weft_uresp_alloc_ctx {
 	__u32 max_inline;
-	__u32 features;		/* none yet */
+	__u32 features;		/* enum weft_features */
 };
 
 struct weft_uresp_create_cq {

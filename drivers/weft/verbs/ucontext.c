@@ -51,6 +51,7 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	const struct weft_uresp_alloc_ctx resp = {
 		.max_inline = WEFT_MAX_INLINE,
+		.features = WEFT_FEATURE_KEYS,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
 
