@@ -37,12 +37,17 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
 	smp_store_release(&st->away.state, state); /* pairs with state_of() */
 }
 
-/* For weft_away_measured(). */
+/*
+ * For weft_away_measured(). The fastest of late: what took longer was interrupted, as
+ * a rule, and going away for that would cost more than it brings.
+ */
 void weft_away_learn(struct weft_stream *st, u32 octets, u64 since)
 {
 	u64 took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
+	u32 pace = took / (octets / 1024);
+	u32 slower = st->away.pace + st->away.pace / 16 + 1;
 
-	st->away.pace = (3 * st->away.pace + (u32)(took / (octets / 1024))) / 4;
+	st->away.pace = st->away.pace ? min(pace, slower) : pace;
 }
 
 static bool takes_long(const struct weft_stream *st)

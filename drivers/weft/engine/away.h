@@ -28,7 +28,7 @@ enum weft_away_state {
 /**
  * struct weft_away - who reads, and how long it takes
  * @state: of enum weft_away_state; OUT is left by the CPU that was called only
- * @pace: nanoseconds per 1024 octets, as last seen with enough of them
+ * @pace: nanoseconds per 1024 octets, the fastest of late
  * @inbox: what is read elsewhere
  * @csd: calls the other CPU
  * @task: runs there

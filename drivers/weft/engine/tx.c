@@ -6,6 +6,8 @@
 #include "engine/tx.h"
 
 #include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 
 #include "base/trace.h"
@@ -17,8 +19,8 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-/* Octets one caller of the doorbell sends before a worker takes over. */
-#define BUDGET		(4U << 20)
+/* How long one caller of the doorbell sends before a worker takes over. */
+#define BUDGET		(HZ / 20)
 
 /* Is another look worth it? The peer waits for the push meanwhile. */
 static bool has_next(const struct weft_stream *st)
@@ -115,8 +117,7 @@ bool weft_tx_rest(struct weft_stream *st)
 /* Returns true when the budget is spent and there is more. */
 static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 {
-	struct weft_tx *tx = &st->tx;
-	u64 start = tx->sock.pos;
+	unsigned long end = jiffies + BUDGET;
 	bool done;
 
 	weft_sendq_set_busy(st->cfg.sq);
@@ -129,8 +130,9 @@ static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 			if (weft_tx_rest(st))
 				return false;
 		}
-		if (tx->sock.pos - start > BUDGET)
+		if (time_after(jiffies, end))
 			return true;
+		cond_resched();
 	}
 	return false;
 }
