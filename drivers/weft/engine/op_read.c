@@ -10,9 +10,6 @@
 #include "mem/rights.h"
 #include "ring/sendq.h"
 
-/* Octets of an answer that two CPUs share: one sends, one receives. */
-#define BULK 16384U
-
 /*
  * What the peer echoes in its response. It names our sink only by convention:
  * placement goes by the work request, so a kernel address need not be told.
@@ -80,7 +77,6 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
-	st->rx.bulk |= owed->read.length > BULK;
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 

@@ -255,14 +255,11 @@ void weft_rx_read(struct weft_stream *st, struct weft_inbox *in, struct weft_cq_
 
 	st->rx.batch = batch;
 	st->rx.kick = false;
-	st->rx.bulk = false;
 	if (!st->rx.held.busy)
 		err = run(st, in);
 	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
-	if (st->rx.kick && st->rx.bulk)
-		weft_stream_kick_atomic(st);
-	else if (st->rx.kick)
+	if (st->rx.kick)
 		weft_stream_kick_soon(st);
 	if (err == -EAGAIN) {
 		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);

@@ -498,7 +498,7 @@ void weft_stream_kick_atomic(struct weft_stream *st)
 }
 
 /**
- * weft_stream_kick_soon - as weft_stream_kick_atomic(), for something short
+ * weft_stream_kick_soon - as weft_stream_kick_atomic(), for an answer
  * @st: stream
  *
  * If a task that runs tx is below us, it does this too when it is done.

@@ -99,7 +99,6 @@ struct weft_rx_held {
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
- * @bulk: and it is long enough to be worth another CPU
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -117,7 +116,6 @@ struct weft_rx {
 	u32 written;
 	u32 placed;
 	bool kick;
-	bool bulk;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
