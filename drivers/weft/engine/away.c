@@ -15,6 +15,7 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/slab.h>
 #include <linux/time64.h>
 
 #include "base/counters.h"
@@ -78,40 +79,17 @@ static int other_cpu(const struct weft_stream *st)
 	return cpu;
 }
 
-/**
- * weft_away_takes_over - shall another CPU read?
- * @st: stream whose rx is at home
- *
- * Context: a callback, socket lock held. Return: true if it does: then rx is not the
- * caller's any more.
- */
-bool weft_away_takes_over(struct weft_stream *st)
-{
-	struct weft_away *away = &st->away;
-
-	if (!takes_long(st) || !can_go(st) || !weft_inbox_take(&away->inbox, st->sock))
-		return false;
-	set_state(st, WEFT_AWAY_OUT);
-	if (!smp_call_function_single_async(other_cpu(st), &away->csd)) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_HANDOVERS);
-		return true;
-	}
-	set_state(st, WEFT_AWAY_HOME); /* it has gone offline */
-	weft_inbox_give_back(&away->inbox, st->sock);
-	return false;
-}
-
 /* From the interrupt: the softirq follows at once. */
 static void arrive(void *data)
 {
-	struct weft_stream *st = data;
+	struct weft_trip *trip = data;
 
-	tasklet_hi_schedule(&st->away.task);
+	tasklet_hi_schedule(&trip->task);
 }
 
 static void read_inbox(struct weft_stream *st)
 {
-	struct weft_inbox *in = &st->away.inbox;
+	struct weft_inbox *in = &st->away.trip->inbox;
 	struct weft_cq_batch batch = {};
 	u64 start = ktime_get_ns();
 
@@ -146,7 +124,7 @@ static void exchange_locked(void *arg)
 {
 	struct exchange *x = arg;
 	struct weft_stream *st = x->st;
-	struct weft_inbox *in = &st->away.inbox;
+	struct weft_inbox *in = &st->away.trip->inbox;
 
 	weft_inbox_give_back(in, st->sock);
 	x->more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
@@ -166,8 +144,8 @@ static bool exchange(struct weft_stream *st)
 
 static void run(struct tasklet_struct *task)
 {
-	struct weft_away *away = from_tasklet(away, task, task);
-	struct weft_stream *st = container_of(away, struct weft_stream, away);
+	struct weft_trip *trip = from_tasklet(trip, task, task);
+	struct weft_stream *st = trip->st;
 	u64 start = ktime_get_ns();
 
 	do {
@@ -176,6 +154,47 @@ static void run(struct tasklet_struct *task)
 			return;
 	} while (ktime_get_ns() - start < TURN_NS);
 	tasklet_hi_schedule(task);
+}
+
+/* Without memory it is read here. */
+static struct weft_trip *new_trip(struct weft_stream *st)
+{
+	struct weft_trip *trip = kzalloc(sizeof(*trip), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!trip)
+		return NULL;
+	trip->st = st;
+	weft_inbox_init(&trip->inbox);
+	INIT_CSD(&trip->csd, arrive, trip);
+	tasklet_setup(&trip->task, run);
+	st->away.trip = trip;
+	return trip;
+}
+
+/**
+ * weft_away_takes_over - shall another CPU read?
+ * @st: stream whose rx is at home
+ *
+ * Context: a callback, socket lock held. Return: true if it does: then rx is not the
+ * caller's any more.
+ */
+bool weft_away_takes_over(struct weft_stream *st)
+{
+	struct weft_trip *trip;
+
+	if (!takes_long(st) || !can_go(st))
+		return false;
+	trip = st->away.trip ?: new_trip(st);
+	if (!trip || !weft_inbox_take(&trip->inbox, st->sock))
+		return false;
+	set_state(st, WEFT_AWAY_OUT);
+	if (!smp_call_function_single_async(other_cpu(st), &trip->csd)) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_HANDOVERS);
+		return true;
+	}
+	set_state(st, WEFT_AWAY_HOME); /* it has gone offline */
+	weft_inbox_give_back(&trip->inbox, st->sock);
+	return false;
 }
 
 /**
@@ -190,7 +209,7 @@ bool weft_away_home(struct weft_stream *st)
 	u8 state = state_of(st);
 
 	if (state == WEFT_AWAY_PARKED) {
-		weft_inbox_give_back(&st->away.inbox, st->sock);
+		weft_inbox_give_back(&st->away.trip->inbox, st->sock);
 		set_state(st, WEFT_AWAY_HOME);
 	}
 	return state != WEFT_AWAY_OUT;
@@ -214,14 +233,6 @@ void weft_away_stop(struct weft_stream *st)
 			break;
 		usleep_range(20, 100);
 	}
-	tasklet_kill(&st->away.task);
-}
-
-void weft_away_init(struct weft_stream *st)
-{
-	struct weft_away *away = &st->away;
-
-	weft_inbox_init(&away->inbox);
-	INIT_CSD(&away->csd, arrive, st);
-	tasklet_setup(&away->task, run);
+	if (st->away.trip)
+		tasklet_kill(&st->away.trip->task);
 }

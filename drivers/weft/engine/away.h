@@ -26,22 +26,31 @@ enum weft_away_state {
 };
 
 /**
+ * struct weft_trip - what it takes to read on another CPU
+ * @csd: calls it
+ * @st: stream that is read
+ * @inbox: what is read there
+ * @task: runs there
+ */
+struct weft_trip {
+	call_single_data_t csd;
+	struct weft_stream *st;
+	struct weft_inbox inbox;
+	struct tasklet_struct task;
+};
+
+/**
  * struct weft_away - who reads, and how long it takes
  * @state: of enum weft_away_state; OUT is left by the CPU that was called only
  * @pace: nanoseconds per 1024 octets, the fastest of late
- * @inbox: what is read elsewhere
- * @csd: calls the other CPU
- * @task: runs there
+ * @trip: there from the first time on
  */
 struct weft_away {
 	u8 state;
 	u32 pace;
-	struct weft_inbox inbox;
-	call_single_data_t csd;
-	struct tasklet_struct task;
+	struct weft_trip *trip;
 };
 
-void weft_away_init(struct weft_stream *st);
 void weft_away_stop(struct weft_stream *st);
 
 /* Context: socket lock held. */

@@ -184,7 +184,6 @@ static void init_works(struct weft_stream *st)
 	INIT_WORK(&st->rx_work, rx_work);
 	weft_down_init(st);
 	weft_poll_init(&st->poll);
-	weft_away_init(st);
 }
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
@@ -248,6 +247,7 @@ static void free_stream(struct kref *ref)
 	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
 
 	kvfree(st->readq_mem);
+	kfree(st->away.trip);
 	kfree(st->watch);
 	kfree(st->rx.rwr.sge);
 	call_rcu(&st->rcu, free_late);

@@ -135,8 +135,8 @@ struct weft_rx {
  */
 struct weft_stream {
 	struct kref ref;
-	struct rcu_head rcu;
 	u32 qpn;
+	struct rcu_head rcu;
 	struct weft_stream_index *index;
 	struct weft_sock *sock;
 	struct weft_stream_config cfg;
@@ -147,15 +147,17 @@ struct weft_stream {
 	u32 todo;
 	int close_error;
 	struct weft_fault_rec fault;
-	bool peer_terminated;
 	enum weft_fault peer_fault;
 	struct weft_term peer_term;
+	bool peer_terminated;
+	bool initiator;
+	bool gate_open;
+	bool quiet;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
 
 	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_mpa_result mpa;
-	bool initiator;
 	struct weft_tcp_counts harvested;
 	const struct weft_stream_cm_events *cm_events;
 	void *cm;
@@ -163,15 +165,13 @@ struct weft_stream {
 	void *readq_mem;
 	u32 ird;
 	u32 ord;
-	bool gate_open;
-	bool quiet;
 
 	struct weft_tx tx;
+	struct weft_watch *watch;
+	struct weft_poll poll;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct weft_away away;
 
-	struct weft_watch *watch;
-	struct weft_poll poll;
 	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;
