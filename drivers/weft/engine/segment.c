@@ -84,10 +84,11 @@ static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *ms
 	struct weft_txsock *sock = &st->tx.sock;
 	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX];
 	enum weft_fault fault;
-	u32 payload, len;
+	u32 payload, len, left;
 
 	len = header_len(msg);
-	payload = weft_ddp_cut(msg->length - msg->done, sock->mulpdu, len, last);
+	left = msg->length - msg->done;
+	payload = weft_ddp_cut(left, weft_txsock_mulpdu(sock, len, left), len, last);
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
 	if (weft_txsock_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;

@@ -4,10 +4,11 @@
  * task, where they also get their CRC, and TCP takes those pages as they are.
  *
  * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
- * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. If
- * one of 512 octets or more would straddle a cut, TCP is made to start a new
- * buffer in front of it; smaller ones may straddle, since a segment of its own
- * for each would cost more than alignment brings.
+ * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
+ * 512 octets or more that would straddle a cut is made to end there, if some of it fits
+ * (RFC 5044, 4.5: MULPDU may be reduced), else TCP is made to start a new buffer in
+ * front of it. Smaller ones may straddle, since a segment of its own for each would
+ * cost more than alignment brings.
  */
 #include "net/txsock.h"
 
@@ -29,6 +30,7 @@
 #include "proto/crc.h"
 
 #define ALIGN_FROM	512U	/* octets of an FPDU that is worth aligning */
+#define FILL_FROM	256U	/* octets of a rest of a segment that is worth filling */
 #define PIECE		8192U	/* copied, then summed while in the cache */
 #define MIN_ROOM	256U	/* a rest of a page fragment worth using */
 
@@ -64,6 +66,27 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	weft_txsock_refresh(tx);
 }
 
+/**
+ * weft_txsock_mulpdu - what the next ULPDU may have
+ * @tx: the writer, between two FPDUs
+ * @hdr_len: octets of its headers
+ * @left: payload that is left of the message
+ *
+ * Context: process, tx claim. Return: octets; less than MULPDU where that fills a segment.
+ */
+u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left)
+{
+	u32 room = tx->mss - tx->seg_fill;
+	u32 wire;
+
+	if (!tx->seg_fill || tx->markers)
+		return tx->mulpdu;
+	wire = weft_mpa_bare_len(min(tx->mulpdu, hdr_len + min(left, tx->mulpdu)));
+	if (wire <= room || wire < ALIGN_FROM || room < FILL_FROM)
+		return tx->mulpdu;
+	return weft_mpa_mulpdu(room, false);
+}
+
 static void put_runs(struct weft_txsock *tx, u32 from, u32 to)
 {
 	for (; from < to; from++)
@@ -95,8 +118,12 @@ void weft_txsock_free(struct weft_txsock *tx)
  */
 void weft_txsock_refresh(struct weft_txsock *tx)
 {
-	u32 mss = READ_ONCE(tcp_sk(tx->s->sock->sk)->mss_cache);
+	const struct tcp_sock *tp = tcp_sk(tx->s->sock->sk);
+	u32 mss = READ_ONCE(tp->mss_cache);
+	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
 
+	/* A train a little longer than a buffer would leave a short one behind each full one. */
+	tx->goal = min(segs * (mss & ~3U), WEFT_TRAIN_BYTES);
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;

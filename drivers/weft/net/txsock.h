@@ -41,6 +41,7 @@ struct weft_txmark {
  * @crc, @markers: as negotiated
  * @mulpdu: for the segments of the train being staged
  * @mss: of TCP when @mulpdu was computed
+ * @goal: octets of a full train: what TCP sends as one buffer, where that is several segments
  * @pos: stream position behind the last staged octet (u64: never wraps here)
  * @pushed: stream position TCP has accepted
  * @seg_fill: octets in the TCP segment that the next FPDU would start in
@@ -74,6 +75,7 @@ struct weft_txsock {
 	bool corked;
 	u32 mulpdu;
 	u32 mss;
+	u32 goal;
 	u32 seg_fill;
 	u64 pos;
 	u64 pushed;
@@ -101,6 +103,7 @@ void weft_txsock_free(struct weft_txsock *tx);
 
 /* All in process context, by the holder of the tx claim. */
 void weft_txsock_refresh(struct weft_txsock *tx);
+u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left);
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
 int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len);
@@ -111,7 +114,7 @@ int weft_txsock_push(struct weft_txsock *tx, bool more);
 /* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
 static inline bool weft_txsock_full(const struct weft_txsock *tx)
 {
-	return tx->pos - tx->pushed >= WEFT_TRAIN_BYTES ||
+	return tx->pos - tx->pushed >= tx->goal ||
 	       tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS;
 }
 
