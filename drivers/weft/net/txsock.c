@@ -66,22 +66,12 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	weft_txsock_refresh(tx);
 }
 
-/**
- * weft_txsock_mulpdu - what the next ULPDU may have
- * @tx: the writer, between two FPDUs
- * @hdr_len: octets of its headers
- * @left: payload that is left of the message
- *
- * Context: process, tx claim. Return: octets; less than MULPDU where that fills a segment.
- */
-u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left)
+/* RFC 5044, 4.5: what fills the segment, if the next FPDU would reach beyond its end. */
+u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
 {
 	u32 room = tx->mss - tx->seg_fill;
-	u32 wire;
+	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
 
-	if (!tx->seg_fill || tx->markers)
-		return tx->mulpdu;
-	wire = weft_mpa_bare_len(min(tx->mulpdu, hdr_len + min(left, tx->mulpdu)));
 	if (wire <= room || wire < ALIGN_FROM || room < FILL_FROM)
 		return tx->mulpdu;
 	return weft_mpa_mulpdu(room, false);

@@ -103,7 +103,7 @@ void weft_txsock_free(struct weft_txsock *tx);
 
 /* All in process context, by the holder of the tx claim. */
 void weft_txsock_refresh(struct weft_txsock *tx);
-u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left);
+u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
 int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len);
@@ -111,11 +111,25 @@ int weft_txsock_end(struct weft_txsock *tx);
 void weft_txsock_cancel(struct weft_txsock *tx);
 int weft_txsock_push(struct weft_txsock *tx, bool more);
 
+/**
+ * weft_txsock_mulpdu - what the next ULPDU may have
+ * @tx: the writer, between two FPDUs
+ * @hdr_len: octets of its headers
+ * @left: payload that is left of the message
+ *
+ * Context: process, tx claim. Return: octets; less than MULPDU where that fills a segment.
+ */
+static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left)
+{
+	if (!tx->seg_fill || tx->markers)
+		return tx->mulpdu;
+	return weft_txsock_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
+}
+
 /* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
 static inline bool weft_txsock_full(const struct weft_txsock *tx)
 {
-	return tx->pos - tx->pushed >= tx->goal ||
-	       tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS;
+	return tx->pos - tx->pushed >= tx->goal || tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS;
 }
 
 /* Is nothing staged? Context: tx claim. */
