@@ -5,7 +5,7 @@ a busy machine prints 0.00 or inf: such a run is worth another try."""
 import math
 import re
 
-from programs import SLOW, Failure, Server, last_line, port, subprocess
+from programs import SLOW, Failure, Server, last_line, on_cpu, port, subprocess
 
 # What a counted run is made to take, and how many messages find out how many that are.
 SECONDS = 0.8
@@ -34,11 +34,11 @@ def _table_row(text):
     return None
 
 
-def pair(world, peer, words, wrap=(), seconds=12):
+def pair(world, peer, words, wrap=(), seconds=12, server_wrap=()):
     """Server and client; gives the client's row of figures."""
     number = port()
     words = [words[0], "-R", "-F", "-d", peer + "0", "-p", str(number), *words[1:]]
-    with Server(words, number, tcp=peer != "rxe") as server:
+    with Server([*server_wrap, *words], number, tcp=peer != "rxe") as server:
         try:
             done = subprocess.run([*wrap, *words, world.address(peer)], capture_output=True,
                                   text=True, timeout=seconds * SLOW, start_new_session=True)
@@ -95,7 +95,8 @@ def rate_counted(world, job):
 
 
 def latency(world, job):
-    """Microseconds: the typical one, which is the median, and percentiles."""
-    row = pair(world, job.peer, job.case.words)
+    """Microseconds: the typical one, which is the median, and percentiles. Each end has
+    a CPU of its own: where the scheduler puts them would be most of the difference."""
+    row = pair(world, job.peer, job.case.words, on_cpu(0), server_wrap=on_cpu(1))
     parts = {part: _number(row[at]) for part, at in LATENCY_PARTS.items()}
     return {"-": parts["p50"], **parts}

@@ -38,6 +38,11 @@ def run(*words, timeout=30, check=True):
     return done.stdout
 
 
+def on_cpu(number):
+    """In front of a command: it stays on that CPU, if there is one."""
+    return ("taskset", "-c", str(number)) if number < os.cpu_count() else ()
+
+
 def last_line(done):
     lines = [line for line in (done.stdout + done.stderr).split("\n") if line.strip(" -")]
     return lines[-1].strip() if lines else "it said nothing"
