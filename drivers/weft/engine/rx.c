@@ -178,7 +178,7 @@ static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct weft_stream *st = owner;
 	enum weft_fault fault;
-	struct weft_rx_seg seg;
+	struct weft_rx_seg seg __uninitialized;
 
 	if (!receiving(st))
 		return WEFT_FAULT_STOPPED;

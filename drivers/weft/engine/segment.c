@@ -24,7 +24,7 @@ static u32 header_len(const struct weft_msg *msg)
 static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, bool last, u8 *out)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
-	struct weft_ddp_hdr hdr;
+	struct weft_ddp_hdr hdr __uninitialized;
 	u32 len;
 
 	hdr.tagged = info->tagged;
@@ -82,7 +82,7 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg, bool *last)
 {
 	struct weft_txsock *sock = &st->tx.sock;
-	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX];
+	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
 	enum weft_fault fault;
 	u32 payload, len, left;
 

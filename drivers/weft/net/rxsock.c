@@ -196,8 +196,8 @@ static u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 {
 	u8 buf[WEFT_MPA_LEN_OCTETS];
 	u32 ulpdu_len, wire_len;
+	struct weft_ulpdu u __uninitialized;
 	const u8 *linear, *p;
-	struct weft_ulpdu u;
 
 	if (avail < sizeof(buf))
 		return 0;
