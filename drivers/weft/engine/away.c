@@ -114,6 +114,13 @@ static void come_home(struct weft_stream *st)
 		queue_work(weft_stream_wq, &st->rx_work);
 }
 
+/* Socket lock held. */
+static void take_back(struct weft_stream *st)
+{
+	if (!weft_inbox_give_back(&st->away.trip->inbox, st->sock))
+		weft_rxsock_lose(&st->rx.sock);
+}
+
 struct exchange {
 	struct weft_stream *st;
 	bool more;
@@ -126,7 +133,7 @@ static void exchange_locked(void *arg)
 	struct weft_stream *st = x->st;
 	struct weft_inbox *in = &st->away.trip->inbox;
 
-	weft_inbox_give_back(in, st->sock);
+	take_back(st);
 	x->more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
 	if (!x->more)
 		come_home(st);
@@ -193,7 +200,7 @@ bool weft_away_takes_over(struct weft_stream *st)
 		return true;
 	}
 	set_state(st, WEFT_AWAY_HOME); /* it has gone offline */
-	weft_inbox_give_back(&trip->inbox, st->sock);
+	take_back(st);
 	return false;
 }
 
@@ -209,7 +216,7 @@ bool weft_away_home(struct weft_stream *st)
 	u8 state = state_of(st);
 
 	if (state == WEFT_AWAY_PARKED) {
-		weft_inbox_give_back(&st->away.trip->inbox, st->sock);
+		take_back(st);
 		set_state(st, WEFT_AWAY_HOME);
 	}
 	return state != WEFT_AWAY_OUT;

@@ -143,29 +143,43 @@ static int pass(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offse
 	return n;
 }
 
+static bool all_read(const struct weft_inbox *in)
+{
+	struct sk_buff *skb;
+
+	skb_queue_walk(&in->skbs, skb)
+		if ((s32)(offset_in(in, skb) - skb->len) < 0)
+			return false;
+	return true;
+}
+
 /**
  * weft_inbox_give_back - return the buffers and consume what was read of them
  * @in: filled by weft_inbox_take(), or empty
  * @s: to its receive queue
  *
- * Opens the receive window. Context: socket lock held.
+ * Opens the receive window. Context: socket lock held. Return: false if octets that
+ * nobody has read are gone, since urgent data moved TCP's position meanwhile.
  */
-void weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s)
+bool weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s)
 {
 	read_descriptor_t desc = {};
 	struct sock *sk = s->sock->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool whole;
 
 	sock_owned_by_me(sk);
 	if (skb_queue_empty(&in->skbs))
-		return;
+		return true;
 	if (tp->copied_seq != in->end) { /* an urgent octet was skipped: no way back */
+		whole = all_read(in);
 		__skb_queue_purge(&in->skbs);
-		return;
+		return whole;
 	}
 	skb_queue_splice_init(&in->skbs, &sk->sk_receive_queue);
 	WRITE_ONCE(tp->copied_seq, in->seq);
 	desc.count = in->done;
 	if (desc.count)
 		tcp_read_sock(sk, &desc, pass);
+	return true;
 }

@@ -37,7 +37,7 @@ bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg
 bool weft_inbox_barred(const struct weft_sock *s);
 u32 weft_inbox_waiting(const struct weft_sock *s);
 bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s);
-void weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s);
+bool weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s);
 
 /* Context: any; whoever owns the reader owns the inbox. */
 int weft_inbox_read(struct weft_inbox *in, struct weft_rxsock *rx);

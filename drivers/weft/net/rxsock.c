@@ -528,6 +528,17 @@ void weft_rxsock_pause(struct weft_rxsock *rx)
 }
 
 /**
+ * weft_rxsock_lose - octets of the stream are missing
+ * @rx: the reader, owned by the caller
+ *
+ * A local fault, since the framing behind them is not to be found. Context: any.
+ */
+void weft_rxsock_lose(struct weft_rxsock *rx)
+{
+	fail(rx, WEFT_FAULT_MPA_LOCAL);
+}
+
+/**
  * weft_rxsock_stop - hand nothing over any more
  * @rx: the reader
  *

@@ -101,6 +101,7 @@ int weft_rxsock_end(struct weft_rxsock *rx, int ret);
 /* Context: socket lock held; the events run inside. */
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
+void weft_rxsock_lose(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
 
 void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *stock, gfp_t gfp);
