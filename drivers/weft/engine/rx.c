@@ -8,6 +8,8 @@
  */
 #include "engine/rx.h"
 
+#include <linux/slab.h>
+
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/away.h"
@@ -18,6 +20,7 @@
 #include "mem/access.h"
 #include "mem/rights.h"
 #include "net/inbox.h"
+#include "net/rxpages.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
@@ -348,10 +351,11 @@ static void wait_for_quiet(struct weft_stream *st)
 void weft_rx_poll(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
-	struct weft_rxstock stock = {};
+	struct weft_rxpages *stock = NULL;
 
 	wait_for_quiet(st);
-	weft_rxsock_stock_up(&st->rx.sock, &stock, weft_sock_allocation(st->sock));
+	if (READ_ONCE(st->rx.sock.starved))
+		weft_rxpages_fill(&stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
 	if (weft_away_home(st)) {
 		weft_rxsock_adopt(&st->rx.sock, &stock);
@@ -360,7 +364,8 @@ void weft_rx_poll(struct weft_stream *st)
 		weft_rx_judge(st);
 	}
 	weft_sock_unlock(st->sock);
-	weft_rxsock_drop_stock(&stock);
+	weft_rxpages_drop(stock);
+	kfree(stock);
 	weft_cq_batch_fire(&batch);
 }
 

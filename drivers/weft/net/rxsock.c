@@ -41,23 +41,9 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 	rx->counters = counters;
 }
 
-static void drop_pages(struct weft_rxpages *pages)
-{
-	u32 i;
-
-	if (!pages)
-		return;
-	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		if (!pages->page[i])
-			continue;
-		__free_page(pages->page[i]);
-		pages->page[i] = NULL;
-	}
-}
-
 static void drop_gathered(struct weft_rxgather *g)
 {
-	drop_pages(g->pages);
+	weft_rxpages_drop(g->pages);
 	g->stocked = false;
 }
 
@@ -301,26 +287,10 @@ static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u3
 	return n;
 }
 
-/* Where the next octet of the ULPDU goes, NULL: no memory. */
-static struct page *page_to_fill(struct weft_rxgather *g)
-{
-	struct page **page;
-
-	if (!g->pages)
-		g->pages = kzalloc(sizeof(*g->pages), GFP_ATOMIC | __GFP_NOWARN);
-	if (!g->pages)
-		return NULL;
-	page = &g->pages->page[g->fill / PAGE_SIZE];
-	if (!*page)
-		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-	g->stocked = true;
-	return *page;
-}
-
 static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_rxgather *g = &rx->gather;
-	struct page *page = page_to_fill(g);
+	struct page *page = weft_rxpages_at(&g->pages, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
@@ -328,6 +298,7 @@ static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 		rx->starved = true;
 		return 0;
 	}
+	g->stocked = true;
 	to = page_address(page) + at;
 	n = min_t(u32, n, PAGE_SIZE - at);
 	if (skb_copy_bits(skb, offset, to, n))
@@ -432,7 +403,7 @@ u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u3
  * @rx: the reader
  * @ret: what the run came to
  *
- * Return: @ret, or -EAGAIN when memory ran out: see weft_rxsock_stock_up().
+ * Return: @ret, or -EAGAIN when memory ran out: see weft_rxsock_adopt().
  */
 int weft_rxsock_end(struct weft_rxsock *rx, int ret)
 {
@@ -466,54 +437,16 @@ int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 }
 
 /**
- * weft_rxsock_stock_up - get the memory that a starved run was missing
- * @rx: the reader; nothing is done if it is not starved
- * @stock: empty; gets pages for the longest ULPDU, as many as are to be had
- * @gfp: how to allocate
- *
- * Context: as @gfp allows.
- */
-void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *stock, gfp_t gfp)
-{
-	u32 i;
-
-	if (!READ_ONCE(rx->starved))
-		return;
-	stock->pages = kzalloc(sizeof(*stock->pages), gfp | __GFP_NOWARN);
-	if (!stock->pages)
-		return;
-	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		stock->pages->page[i] = alloc_page(gfp | __GFP_NOWARN);
-		if (!stock->pages->page[i])
-			return;
-	}
-}
-
-/**
- * weft_rxsock_adopt - give it to the reader
+ * weft_rxsock_adopt - give a starved reader the memory it was missing
  * @rx: the reader, owned by the caller
- * @stock: from weft_rxsock_stock_up(); keeps what is not needed
+ * @stock: keeps what is not needed
  */
-void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxstock *stock)
+void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
 {
-	struct weft_rxgather *g = &rx->gather;
-	u32 i;
-
-	if (!stock->pages)
+	if (!*stock)
 		return;
-	if (!g->pages)
-		swap(g->pages, stock->pages);
-	for (i = 0; stock->pages && i < WEFT_RX_PAGES; i++)
-		if (!g->pages->page[i])
-			swap(g->pages->page[i], stock->pages->page[i]);
-	g->stocked = true;
-}
-
-/* Free what was not adopted. Context: any. */
-void weft_rxsock_drop_stock(struct weft_rxstock *stock)
-{
-	drop_pages(stock->pages);
-	kfree(stock->pages);
+	weft_rxpages_move(&rx->gather.pages, stock);
+	rx->gather.stocked = true;
 }
 
 /**

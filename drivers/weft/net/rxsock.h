@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/types.h>
 
+#include "net/rxpages.h"
 #include "net/ulpdu.h"
 #include "proto/fault.h"
 #include "proto/mpa_frame.h"
@@ -28,13 +29,6 @@ struct weft_sock;
 struct weft_rxsock_events {
 	enum weft_fault (*ulpdu)(void *owner, const struct weft_ulpdu *u);
 	void (*fault)(void *owner, enum weft_fault fault);
-};
-
-#define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
-
-/* Memory for one ULPDU. */
-struct weft_rxpages {
-	struct page *page[WEFT_RX_PAGES];
 };
 
 /**
@@ -61,16 +55,11 @@ struct weft_rxgather {
 	struct weft_rxpages *pages;
 };
 
-/* Pages for a reader that found none. */
-struct weft_rxstock {
-	struct weft_rxpages *pages;
-};
-
 /**
  * struct weft_rxsock - reader of one stream
  * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, everything further is dropped silently
- * @starved: no memory to gather; weft_rxsock_stock_up() helps
+ * @starved: no memory to gather; weft_rxsock_adopt() helps
  * @pos: stream position of the next FPDU, for markers
  *
  * Everything is protected by the socket lock, or belongs to whoever reads the
@@ -104,9 +93,8 @@ void weft_rxsock_pause(struct weft_rxsock *rx);
 void weft_rxsock_lose(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
 
-void weft_rxsock_stock_up(const struct weft_rxsock *rx, struct weft_rxstock *stock, gfp_t gfp);
-void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxstock *stock);
-void weft_rxsock_drop_stock(struct weft_rxstock *stock);
+/* Context: owner of the reader. */
+void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock);
 
 /* Between two FPDUs? Context: socket lock held. */
 static inline bool weft_rxsock_idle(const struct weft_rxsock *rx)
