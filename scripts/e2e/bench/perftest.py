@@ -94,9 +94,17 @@ def rate_counted(world, job):
     return {"-": bandwidth_counted(world, job)["messages"]}
 
 
-def latency(world, job):
-    """Microseconds: the typical one, which is the median, and percentiles. Each end has
-    a CPU of its own: where the scheduler puts them would be most of the difference."""
-    row = pair(world, job.peer, job.case.words, on_cpu(0), server_wrap=on_cpu(1))
+def _latency(world, job, client=(), server=()):
+    row = pair(world, job.peer, job.case.words, client, server_wrap=server)
     parts = {part: _number(row[at]) for part, at in LATENCY_PARTS.items()}
     return {"-": parts["p50"], **parts}
+
+
+def latency(world, job):
+    """Microseconds: the typical one, which is the median, and percentiles."""
+    return _latency(world, job)
+
+
+def latency_pinned(world, job):
+    """The same with a CPU for each end: no matter where the scheduler would put them."""
+    return _latency(world, job, on_cpu(0), on_cpu(1))

@@ -3,7 +3,7 @@
 
 import json
 
-from programs import Failure, Server, on_cpu, port, run
+from programs import Failure, Server, port, run
 
 MIB = 1 << 20
 
@@ -31,9 +31,9 @@ def bandwidth(world, job):
 def latency(world, job):
     """qperf's tcp_lat: half a round trip, in microseconds, like perftest's."""
     number = port()
-    server = Server([*on_cpu(1), "qperf", "-lp", str(number)], number)
+    server = Server(["qperf", "-lp", str(number)], number)
     with server:
-        text = run(*on_cpu(0), "qperf", "-lp", str(number), "-t", "1", "-uu", *job.case.words,
+        text = run("qperf", "-lp", str(number), "-t", "1", "-uu", *job.case.words,
                    world.address("tcp"), "tcp_lat")
         server.kill()
     for line in text.split("\n"):

@@ -15,6 +15,7 @@ TOOLS = {
     "rate": perftest.rate,
     "rate-counted": perftest.rate_counted,
     "lat": perftest.latency,
+    "lat-pinned": perftest.latency_pinned,
     "iperf3": tcp.bandwidth,
     "qperf": tcp.latency,
     "cpu": costs.cpu,
