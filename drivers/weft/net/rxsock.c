@@ -7,7 +7,6 @@
  */
 #include "net/rxsock.h"
 
-#include <linux/gfp.h>
 #include <linux/minmax.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>

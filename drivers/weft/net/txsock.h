@@ -16,7 +16,7 @@
 struct weft_counters;
 struct weft_sock;
 
-#define WEFT_TRAIN_BYTES	65536U
+#define WEFT_TRAIN_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
 #define WEFT_TRAIN_VECS		64U
 /* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
 #define WEFT_FPDU_VECS		((66068U / PAGE_SIZE) + 3)
