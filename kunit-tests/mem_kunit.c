@@ -211,24 +211,28 @@ struct copy_job {
 	size_t moved;
 };
 
-static enum weft_fault pull(void *arg, u32 done, struct iov_iter *iter)
+static enum weft_fault pull(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	struct copy_job *job = arg;
-	size_t len = iov_iter_count(iter);
+	struct iov_iter iter;
 
-	job->moved += len;
-	return copy_from_iter(job->buf + done, len, iter) == len ? WEFT_FAULT_NONE :
-								   WEFT_FAULT_LOCAL_CATASTROPHIC;
+	job->moved += ref->len;
+	weft_mem_iter(ref, ITER_SOURCE, &iter);
+	return copy_from_iter(job->buf + done, ref->len, &iter) == ref->len ?
+		       WEFT_FAULT_NONE :
+		       WEFT_FAULT_LOCAL_CATASTROPHIC;
 }
 
-static enum weft_fault push(void *arg, u32 done, struct iov_iter *iter)
+static enum weft_fault push(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	struct copy_job *job = arg;
-	size_t len = iov_iter_count(iter);
+	struct iov_iter iter;
 
-	job->moved += len;
-	return copy_to_iter(job->buf + done, len, iter) == len ? WEFT_FAULT_NONE :
-								 WEFT_FAULT_LOCAL_CATASTROPHIC;
+	job->moved += ref->len;
+	weft_mem_iter(ref, ITER_DEST, &iter);
+	return copy_to_iter(job->buf + done, ref->len, &iter) == ref->len ?
+		       WEFT_FAULT_NONE :
+		       WEFT_FAULT_LOCAL_CATASTROPHIC;
 }
 
 /* The octet at @offset of a region that starts FIRST octets into page 0. */

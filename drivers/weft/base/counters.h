@@ -123,15 +123,15 @@ static inline void weft_count(struct weft_counters *c, enum weft_counter which)
 }
 
 /* One event that two counters are about. */
-static inline void weft_count_both(struct weft_counters *c, enum weft_counter one,
-				   enum weft_counter other)
+static inline void weft_count_two(struct weft_counters *c, enum weft_counter one, u64 n,
+				  enum weft_counter other, u64 m)
 {
 	u64 *v;
 
 	preempt_disable();
 	v = raw_cpu_ptr(READ_ONCE(c->cpu))->v[!!in_serving_softirq()];
-	v[one]++;
-	v[other]++;
+	v[one] += n;
+	v[other] += m;
 	preempt_enable();
 }
 

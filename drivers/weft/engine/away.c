@@ -38,9 +38,14 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
 	smp_store_release(&st->away.state, state); /* pairs with state_of() */
 }
 
-/*
- * For weft_away_measured(). The fastest of late: what took longer was interrupted, as
- * a rule, and going away for that would cost more than it brings.
+/**
+ * weft_away_learn - how long reading takes
+ * @st: stream
+ * @octets: that were read; WEFT_AWAY_BULK or more
+ * @since: when that began, of ktime_get_ns()
+ *
+ * The fastest of late: what took longer was interrupted, as a rule, and going away for
+ * that would cost more than it brings. Context: owner of rx.
  */
 void weft_away_learn(struct weft_stream *st, u32 octets, u64 since)
 {
@@ -51,12 +56,11 @@ void weft_away_learn(struct weft_stream *st, u32 octets, u64 since)
 	st->away.pace = st->away.pace ? min(pace, slower) : pace;
 }
 
-static bool takes_long(const struct weft_stream *st)
+static bool takes_long(const struct weft_stream *st, u32 octets)
 {
 	u64 limit = (u64)READ_ONCE(st->index->handover) * NSEC_PER_USEC;
-	u32 octets = weft_inbox_waiting(st->sock);
 
-	return limit && octets >= WEFT_AWAY_BULK && (u64)octets * st->away.pace / 1024 > limit;
+	return limit && (u64)octets * st->away.pace / 1024 > limit;
 }
 
 static bool can_go(const struct weft_stream *st)
@@ -94,7 +98,8 @@ static void read_inbox(struct weft_stream *st)
 	u64 start = ktime_get_ns();
 
 	weft_rx_read(st, in, &batch);
-	weft_away_measured(st, in->done, start);
+	if (in->done >= WEFT_AWAY_BULK)
+		weft_away_learn(st, in->done, start);
 	weft_cq_batch_fire(&batch);
 }
 
@@ -181,15 +186,16 @@ static struct weft_trip *new_trip(struct weft_stream *st)
 /**
  * weft_away_takes_over - shall another CPU read?
  * @st: stream whose rx is at home
+ * @octets: that wait, WEFT_AWAY_BULK or more
  *
  * Context: a callback, socket lock held. Return: true if it does: then rx is not the
  * caller's any more.
  */
-bool weft_away_takes_over(struct weft_stream *st)
+bool weft_away_takes_over(struct weft_stream *st, u32 octets)
 {
 	struct weft_trip *trip;
 
-	if (!takes_long(st) || !can_go(st))
+	if (!takes_long(st, octets) || !can_go(st))
 		return false;
 	trip = st->away.trip ?: new_trip(st);
 	if (!trip || !weft_inbox_take(&trip->inbox, st->sock))

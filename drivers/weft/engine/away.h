@@ -54,35 +54,10 @@ struct weft_away {
 void weft_away_stop(struct weft_stream *st);
 
 /* Context: socket lock held. */
-bool weft_away_takes_over(struct weft_stream *st);
+bool weft_away_takes_over(struct weft_stream *st, u32 octets);
 bool weft_away_home(struct weft_stream *st);
 
 /* Context: owner of rx. */
 void weft_away_learn(struct weft_stream *st, u32 octets, u64 since);
-
-/**
- * weft_away_clock - start to measure
- * @octets: to be read
- *
- * Context: any. Return: for weft_away_measured(); 0 if it is not worth it.
- */
-static inline u64 weft_away_clock(u32 octets)
-{
-	return octets >= WEFT_AWAY_BULK ? ktime_get_ns() : 0;
-}
-
-/**
- * weft_away_measured - learn how long reading takes
- * @st: stream
- * @octets: that were read
- * @since: from weft_away_clock()
- *
- * Context: owner of rx.
- */
-static inline void weft_away_measured(struct weft_stream *st, u32 octets, u64 since)
-{
-	if (since && octets >= WEFT_AWAY_BULK)
-		weft_away_learn(st, octets, since);
-}
 
 #endif

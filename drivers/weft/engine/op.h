@@ -14,6 +14,7 @@
 #include "proto/wire.h"
 
 struct weft_cq_batch;
+struct weft_mem_ref;
 struct weft_mem_region;
 struct weft_sge;
 struct weft_stream;
@@ -118,11 +119,24 @@ struct weft_rx_op {
 
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
 
+/**
+ * weft_msg_untagged - start a message on an untagged queue
+ * @tx: the direction's numbers; tx claim held
+ * @msg: zeroed; gets opcode and MSN
+ * @opcode: RDMAP opcode
+ */
+static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *msg, u8 opcode)
+{
+	msg->opcode = opcode;
+	msg->msn = weft_ddp_tx_msn(tx, weft_rdmap_info(opcode)->qn);
+}
+
 /* Helpers for the families; tx.c and rx.c. */
-void weft_msg_untagged(struct weft_stream *st, struct weft_msg *msg, u8 opcode);
 enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr);
 void weft_tx_response_in(struct weft_stream *st);
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
+enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+			     const struct weft_mem_ref *ref);
 enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);
 

@@ -13,7 +13,7 @@
 #include "proto/atomic.h"
 #include "ring/sendq.h"
 
-#define OPERAND	8U
+#define OPERAND 8U
 
 static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg,
 			       struct weft_atomic_req *req)
@@ -26,7 +26,7 @@ static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, str
 	fault = weft_tx_check_sink(st, swr);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	weft_msg_untagged(st, msg, WEFT_OP_ATOMIC_REQ);
+	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_REQ);
 	req->id = msg->msn;
 	req->stag = swr->wqe.rkey;
 	req->to = swr->wqe.remote_addr;
@@ -134,19 +134,21 @@ enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_rea
 
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	weft_msg_untagged(st, msg, WEFT_OP_ATOMIC_RESP);
+	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_RESP);
 	msg->hdr_len = WEFT_ATOMIC_RESP_LEN;
 	weft_atomic_resp_build(&resp, st->tx.hdr);
 	return WEFT_FAULT_NONE;
 }
 
 /* The value lands in host order, as an application reads it. */
-static enum weft_fault deliver(void *arg, u32 done, struct iov_iter *to)
+static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
-	size_t len = iov_iter_count(to);
+	struct iov_iter to;
 
-	return copy_to_iter((u8 *)arg + done, len, to) == len ? WEFT_FAULT_NONE :
-								WEFT_FAULT_LOCAL_CATASTROPHIC;
+	weft_mem_iter(ref, ITER_DEST, &to);
+	return copy_to_iter((u8 *)arg + done, ref->len, &to) == ref->len ?
+		       WEFT_FAULT_NONE :
+		       WEFT_FAULT_LOCAL_CATASTROPHIC;
 }
 
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)

@@ -13,7 +13,7 @@ void weft_imm_message(struct weft_stream *st, struct weft_swr *swr, struct weft_
 {
 	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
 
-	weft_msg_untagged(st, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
+	weft_msg_untagged(&st->tx.ddp, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
 	swr->msn = msg->msn;
 	msg->hdr_len = WEFT_IMM_LEN;
 	memset(st->tx.hdr, 0, WEFT_IMM_LEN);

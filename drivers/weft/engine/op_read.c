@@ -34,7 +34,7 @@ enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, str
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	name_sink(swr, &req.sink_stag, &req.sink_to);
-	weft_msg_untagged(st, msgs, WEFT_OP_READ_REQ);
+	weft_msg_untagged(&st->tx.ddp, msgs, WEFT_OP_READ_REQ);
 	msgs->hdr_len = WEFT_READ_REQ_LEN;
 	weft_read_req_build(&req, st->tx.hdr);
 	*slot = (struct weft_readq_sent){

@@ -13,7 +13,7 @@
 
 static void plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg, u8 opcode)
 {
-	weft_msg_untagged(st, msg, opcode);
+	weft_msg_untagged(&st->tx.ddp, msg, opcode);
 	swr->msn = msg->msn;
 	msg->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
 	msg->length = swr->length;

@@ -13,7 +13,7 @@
 /* The fault was recorded, headers and all, when it was found. */
 void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
 {
-	weft_msg_untagged(st, msg, WEFT_OP_TERMINATE);
+	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_TERMINATE);
 	msg->hdr_len = weft_term_build(&st->fault, st->tx.hdr);
 }
 

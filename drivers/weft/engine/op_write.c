@@ -34,7 +34,6 @@ enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr
 enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_mem_ref ref;
-	struct iov_iter to;
 	enum weft_fault fault;
 
 	if (!seg->payload)
@@ -43,9 +42,6 @@ enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg
 			     WEFT_MEM_REMOTE_WRITE, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	weft_mem_iter(&ref, ITER_DEST, &to);
-	if (weft_ulpdu_copy(seg->u, seg->payload_at, seg->payload, &to))
-		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
 	st->rx.written += seg->payload;
-	return fault;
+	return weft_rx_copy(seg, 0, &ref);
 }

@@ -19,19 +19,7 @@
 /* Answers in a row before the send queue has its turn. */
 #define ANSWER_BURST	8
 
-/**
- * weft_msg_untagged - start a message on an untagged queue
- * @st: stream, tx claim held
- * @msg: zeroed; gets opcode and MSN
- * @opcode: RDMAP opcode
- */
-void weft_msg_untagged(struct weft_stream *st, struct weft_msg *msg, u8 opcode)
-{
-	msg->opcode = opcode;
-	msg->msn = weft_ddp_tx_msn(&st->tx.ddp, weft_rdmap_info(opcode)->qn);
-}
-
-static enum weft_fault touch_nothing(void *arg, u32 done, struct iov_iter *iter)
+static enum weft_fault touch_nothing(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	return WEFT_FAULT_NONE;
 }
@@ -71,18 +59,6 @@ static struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 	return tx->msg;
 }
 
-/**
- * weft_pick_drop - no message is in hand any more
- * @tx: the direction, claim held
- *
- * Context: process.
- */
-void weft_pick_drop(struct weft_tx *tx)
-{
-	tx->msgs = 0;
-	tx->cur = 0;
-}
-
 static bool pick_terminate(struct weft_stream *st)
 {
 	if (st->tx.term_staged)
@@ -104,7 +80,7 @@ static bool pick_rtr(struct weft_stream *st)
 
 	msg->opcode = opcode[st->tx.rtr];
 	if (st->tx.rtr != WEFT_RTR_WRITE)
-		weft_msg_untagged(st, msg, msg->opcode);
+		weft_msg_untagged(&st->tx.ddp, msg, msg->opcode);
 	if (st->tx.rtr == WEFT_RTR_READ) {
 		msg->hdr_len = WEFT_READ_REQ_LEN;
 		weft_read_req_build(&nothing, st->tx.hdr);
@@ -288,7 +264,7 @@ bool weft_pick(struct weft_stream *st)
 	if (tx->rtr)
 		return pick_rtr(st);
 	yielded = answers_yield(st);
-	if (!yielded && pick_answer(st))
+	if (!yielded && weft_readq_owes(&st->readq) && pick_answer(st))
 		return true;
 	if (!tx->drained && pick_request(st))
 		return true;

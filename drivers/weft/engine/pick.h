@@ -7,14 +7,24 @@
 
 #include <linux/types.h>
 
+#include "engine/stream_state.h"
 #include "proto/fault.h"
 
-struct weft_stream;
 struct weft_swr;
-struct weft_tx;
 
 bool weft_pick(struct weft_stream *st);
-void weft_pick_drop(struct weft_tx *tx);
 void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
+
+/**
+ * weft_pick_drop - no message is in hand any more
+ * @tx: the direction, claim held
+ *
+ * Context: process.
+ */
+static inline void weft_pick_drop(struct weft_tx *tx)
+{
+	tx->msgs = 0;
+	tx->cur = 0;
+}
 
 #endif

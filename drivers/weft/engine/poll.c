@@ -44,23 +44,18 @@ void weft_poll_init(struct weft_poll *poll)
 	poll->not_before = jiffies;
 }
 
-static bool wanted(const struct weft_stream *st)
-{
-	return budget(st) && weft_sendq_lazy(st->cfg.sq);
-}
-
 /**
  * weft_poll_takes_over - shall a worker serve the queue, and stay with it?
- * @st: stream
+ * @st: stream of an application that is lazy
  *
- * Context: the doorbell. Return: true if the application streams, polling is on,
- * and the worker is not known to come late; the caller has to call it then.
+ * Context: the doorbell. Return: true if polling is on and the worker is not known to
+ * come late; the caller has to call it then.
  */
 bool weft_poll_takes_over(struct weft_stream *st)
 {
 	struct weft_poll *poll = &st->poll;
 
-	if (!wanted(st) || time_before(jiffies, READ_ONCE(poll->not_before)))
+	if (!budget(st) || time_before(jiffies, READ_ONCE(poll->not_before)))
 		return false;
 	if (!READ_ONCE(poll->asked))
 		WRITE_ONCE(poll->asked, local_clock());
@@ -116,7 +111,8 @@ bool weft_poll_stay(struct weft_stream *st)
 	struct weft_sendq *sq = st->cfg.sq;
 	bool news;
 
-	if (!wanted(st) || !weft_sendq_is_watched(sq) || !weft_tx_try_claim(st))
+	if (!budget(st) || !weft_sendq_lazy(sq) || !weft_sendq_is_watched(sq) ||
+	    !weft_tx_try_claim(st))
 		return false;
 	weft_sendq_set_busy(sq);
 	news = look_for(st, budget(st)) || !weft_tx_rest(st);

@@ -8,17 +8,11 @@
 #include "engine/relay.h"
 
 #include <linux/delay.h>
-#include <linux/llist.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
 #include "engine/stream_state.h"
 #include "engine/tx.h"
-
-struct weft_relay_seat {
-	struct task_struct *task;
-	struct llist_head owed;
-};
 
 static DEFINE_PER_CPU(struct weft_relay_seat, seats);
 
@@ -41,33 +35,16 @@ void weft_relay_open(struct weft_relay *relay)
 	put_cpu_ptr(&seats);
 }
 
-static void run_all(struct llist_node *owed)
+/* What weft_relay_close() has found. */
+void weft_relay_run(struct weft_relay_seat *seat)
 {
+	struct llist_node *owed = llist_del_all(&seat->owed);
 	struct weft_stream *st, *next;
 
 	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
 		weft_tx_run(st);
 		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
 	}
-}
-
-/**
- * weft_relay_close - do what came in meanwhile
- * @relay: from weft_relay_open()
- *
- * Whatever this brings in goes to workers, so there is an end to it.
- * Context: process, may sleep.
- */
-void weft_relay_close(struct weft_relay *relay)
-{
-	struct weft_relay_seat *seat = relay->seat;
-
-	if (!seat)
-		return;
-	/* First nothing more is added; pairs with weft_relay_open(). */
-	smp_store_release(&seat->task, NULL);
-	if (!llist_empty(&seat->owed))
-		run_all(llist_del_all(&seat->owed));
 }
 
 /**

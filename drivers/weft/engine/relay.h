@@ -7,10 +7,17 @@
 #ifndef WEFT_ENGINE_RELAY_H
 #define WEFT_ENGINE_RELAY_H
 
+#include <linux/llist.h>
 #include <linux/types.h>
 
+struct task_struct;
 struct weft_stream;
-struct weft_relay_seat;
+
+/* Of a CPU. */
+struct weft_relay_seat {
+	struct task_struct *task;
+	struct llist_head owed;
+};
 
 /* On the stack of a task that runs tx. */
 struct weft_relay {
@@ -18,7 +25,26 @@ struct weft_relay {
 };
 
 void weft_relay_open(struct weft_relay *relay);
-void weft_relay_close(struct weft_relay *relay);
+void weft_relay_run(struct weft_relay_seat *seat);
+
+/**
+ * weft_relay_close - do what came in meanwhile
+ * @relay: from weft_relay_open()
+ *
+ * Whatever this brings in goes to workers, so there is an end to it.
+ * Context: process, may sleep.
+ */
+static inline void weft_relay_close(struct weft_relay *relay)
+{
+	struct weft_relay_seat *seat = relay->seat;
+
+	if (!seat)
+		return;
+	/* First nothing more is added; pairs with weft_relay_open(). */
+	smp_store_release(&seat->task, NULL);
+	if (!llist_empty(&seat->owed))
+		weft_relay_run(seat);
+}
 
 bool weft_relay_offer(struct weft_stream *st);
 void weft_relay_wait(struct weft_stream *st);

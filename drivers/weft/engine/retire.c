@@ -21,11 +21,11 @@ static bool wants_completion(const struct weft_stream *st, const struct weft_swr
 	return swr->status || st->cfg.signal_all || swr->wqe.flags & WEFT_WRF_SIGNALED;
 }
 
-static struct weft_cqe completion_of(const struct weft_stream *st, const struct weft_swr *swr)
+static void describe(struct weft_cqe *cqe, const struct weft_stream *st, const struct weft_swr *swr)
 {
 	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
 
-	return (struct weft_cqe){
+	*cqe = (struct weft_cqe){
 		.wr_id = swr->wqe.wr_id,
 		.qp_num = st->qpn,
 		.opcode = op ? op->wc : WEFT_WC_SEND,
@@ -61,16 +61,19 @@ static void count_outcome(struct weft_stream *st, u8 status)
 static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_cqe cqe __uninitialized;
 	struct weft_swr *swr;
 	int err = 0;
 
 	lockdep_assert_held(&st->retire_lock);
 	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE) {
-		const struct weft_cqe cqe = completion_of(st, swr);
 		bool wanted = wants_completion(st, swr);
 
+		if (wanted)
+			describe(&cqe, st, swr);
 		count_outcome(st, swr->status);
-		trace_weft_send_done(st->cfg.ifindex, st->qpn, cqe.wr_id, cqe.status, cqe.byte_len);
+		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
+				     swr->wc_len);
 		swr->state = WEFT_SWR_FREE;
 		WRITE_ONCE(sq->retired, sq->retired + 1);
 		weft_sendq_publish_retired(sq);
@@ -151,8 +154,8 @@ void weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch
 	after_retire(st, err);
 }
 
-static int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
-			struct weft_cq_batch *batch)
+static __always_inline int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+					struct weft_cq_batch *batch)
 {
 	count_outcome(st, cqe->status);
 	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe->wr_id, cqe->status, cqe->byte_len);
@@ -210,7 +213,7 @@ bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch
 	fail_the_named(st);
 	for (i = sq->retired; i != sq->fetched; i++)
 		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
-	if (sq->retired != sq->fetched)	/* a queue never used has no requests to look at */
+	if (sq->retired != sq->fetched) /* a queue never used has no requests to look at */
 		retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	while (!IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq)))

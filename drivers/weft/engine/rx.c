@@ -26,14 +26,31 @@
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 
-static enum weft_fault place_piece(void *arg, u32 done, struct iov_iter *to)
+/**
+ * weft_rx_copy - move some of a segment's payload to where it belongs
+ * @seg: the segment
+ * @done: octets of the payload to skip
+ * @ref: the memory, granted for writing
+ */
+enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+			     const struct weft_mem_ref *ref)
 {
-	struct weft_rx_seg *seg = arg;
-	u32 len = iov_iter_count(to);
+	u32 at = seg->payload_at + done;
+	struct iov_iter to;
+	int err;
 
-	if (weft_ulpdu_copy(seg->u, seg->payload_at + done, len, to))
-		return WEFT_FAULT_LOCAL_CATASTROPHIC;
-	return WEFT_FAULT_NONE;
+	if (ref->flat) {
+		err = weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat);
+	} else {
+		weft_mem_iter(ref, ITER_DEST, &to);
+		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
+	}
+	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+}
+
+static enum weft_fault place_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+{
+	return weft_rx_copy(arg, done, ref);
 }
 
 /**
@@ -145,7 +162,7 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
 	if (!seg->ddp.last)
 		return WEFT_FAULT_NONE;
-	weft_tally_received(st, weft_rdmap_opcode(seg->ddp.ulp));
+	weft_tally_received(st->cfg.counters, weft_rdmap_opcode(seg->ddp.ulp));
 	trace_weft_message_received(st->cfg.ifindex, st->qpn, weft_rdmap_opcode(seg->ddp.ulp),
 				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
 				    seg->ddp.msn);
@@ -195,8 +212,7 @@ static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
 		fault = dispatch(st, &seg);
 	if (fault != WEFT_FAULT_NONE)
 		return refuse(st, &seg, fault);
-	weft_count(st->cfg.counters, WEFT_CTR_RX_SEGS);
-	weft_count_add(st->cfg.counters, WEFT_CTR_RX_BYTES, seg.payload);
+	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
 	return WEFT_FAULT_NONE;
 }
 
@@ -272,22 +288,37 @@ void weft_rx_read(struct weft_stream *st, struct weft_inbox *in, struct weft_cq_
 
 static void read_here(struct weft_stream *st)
 {
-	struct weft_cq_batch batch = {};
-	u32 octets = weft_inbox_waiting(st->sock);
-	u64 start = weft_away_clock(octets);
+	struct weft_cq_batch batch;
 
+	batch.count = 0;
 	weft_rx_read(st, NULL, &batch);
-	weft_away_measured(st, octets, start);
 	weft_cq_batch_fire(&batch);
+}
+
+static void read_much(struct weft_stream *st, u32 octets)
+{
+	u64 start;
+
+	if (weft_away_takes_over(st, octets))
+		return;
+	start = ktime_get_ns();
+	read_here(st);
+	weft_away_learn(st, octets, start);
 }
 
 static void readable(void *owner)
 {
 	struct weft_stream *st = owner;
+	u32 octets;
 
 	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
-	if (weft_away_home(st) && !weft_away_takes_over(st))
+	if (!weft_away_home(st))
+		return;
+	octets = weft_inbox_waiting(st->sock);
+	if (octets < WEFT_AWAY_BULK)
 		read_here(st);
+	else
+		read_much(st, octets);
 }
 
 static void writable(void *owner)

@@ -40,27 +40,31 @@ static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, b
 		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
-static enum weft_fault stage_piece(void *arg, u32 done, struct iov_iter *iter)
+static enum weft_fault stage_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
-	struct weft_stream *st = arg;
+	struct weft_txsock *sock = arg;
+	struct iov_iter from;
+	int err;
 
-	return weft_txsock_copy(&st->tx.sock, iter, iov_iter_count(iter)) ?
-		       WEFT_FAULT_LOCAL_CATASTROPHIC :
-		       WEFT_FAULT_NONE;
+	if (ref->flat) {
+		err = weft_txsock_copy_linear(sock, ref->flat, ref->len);
+	} else {
+		weft_mem_iter(ref, ITER_SOURCE, &from);
+		err = weft_txsock_copy(sock, &from, ref->len);
+	}
+	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
 static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg *msg, u32 len)
 {
 	struct weft_mem_ref ref;
-	struct iov_iter from;
 	enum weft_fault fault;
 
 	fault = weft_mem_get(&st->tx.mem, msg->src_stag, msg->src_to + msg->done, len,
 			     WEFT_MEM_REMOTE_READ, &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	weft_mem_iter(&ref, ITER_SOURCE, &from);
-	return stage_piece(st, 0, &from);
+	return stage_piece(&st->tx.sock, 0, &ref);
 }
 
 static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_msg *msg, u32 len)
@@ -73,7 +77,7 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 		return stage_stag(st, msg, len);
 	if (msg->source == WEFT_SRC_SGE)
 		return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, msg->done, len,
-				     WEFT_MEM_LOCAL_READ, stage_piece, st);
+				     WEFT_MEM_LOCAL_READ, stage_piece, &st->tx.sock);
 	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)swr->sge + msg->done, len))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	return WEFT_FAULT_NONE;
@@ -100,8 +104,7 @@ static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *ms
 		return fault;
 	}
 	msg->done += payload;
-	weft_count(st->cfg.counters, WEFT_CTR_TX_SEGS);
-	weft_count_add(st->cfg.counters, WEFT_CTR_TX_BYTES, payload);
+	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, payload);
 	return WEFT_FAULT_NONE;
 }
 
@@ -110,7 +113,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	struct weft_tx *tx = &st->tx;
 
-	weft_tally_sent(st, msg->opcode);
+	weft_tally_sent(st->cfg.counters, msg->opcode);
 	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
 		weft_readq_owed_pop(&st->readq);

@@ -454,7 +454,7 @@ void weft_stream_abort(struct weft_stream *st)
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 }
 
-static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
+static __always_inline void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
 {
 	weft_count(st->cfg.counters, which);
 	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
@@ -468,7 +468,7 @@ static void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind
  */
 void weft_stream_kick(struct weft_stream *st)
 {
-	if (weft_poll_takes_over(st)) {
+	if (weft_sendq_lazy(st->cfg.sq) && weft_poll_takes_over(st)) {
 		weft_stream_kick_atomic(st);
 		return;
 	}

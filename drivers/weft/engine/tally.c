@@ -8,18 +8,13 @@
 #include "engine/stream_state.h"
 #include "proto/term.h"
 
-struct pair {
-	u8 sent;
-	u8 received;
-};
-
 #define KIND(_kind)                                         \
 	{                                                   \
 		.sent = WEFT_CTR_TX_KIND + WEFT_MSG_##_kind,     \
 		.received = WEFT_CTR_RX_KIND + WEFT_MSG_##_kind, \
 	}
 
-static const struct pair kinds[WEFT_OP_COUNT] = {
+const struct weft_tally weft_tallies[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = KIND(WRITE),
 	[WEFT_OP_READ_REQ] = KIND(READ_REQ),
 	[WEFT_OP_READ_RESP] = KIND(READ_RESP),
@@ -81,26 +76,6 @@ static const u8 reasons[WEFT_FAULT_COUNT] = {
 	[WEFT_FAULT_LOCAL_BIND] = WEFT_TERM_LOCAL,
 	[WEFT_FAULT_LOCAL_CATASTROPHIC] = WEFT_TERM_LOCAL,
 };
-
-/**
- * weft_tally_sent - a message is staged
- * @st: stream, tx claim held
- * @opcode: RDMAP opcode
- */
-void weft_tally_sent(struct weft_stream *st, u8 opcode)
-{
-	weft_count_both(st->cfg.counters, WEFT_CTR_TX_MSGS, kinds[opcode].sent);
-}
-
-/**
- * weft_tally_received - a message is there in full
- * @st: stream, socket lock held
- * @opcode: RDMAP opcode, known
- */
-void weft_tally_received(struct weft_stream *st, u8 opcode)
-{
-	weft_count_both(st->cfg.counters, WEFT_CTR_RX_MSGS, kinds[opcode].received);
-}
 
 /**
  * weft_tally_term_sent - the reason of a Terminate of ours

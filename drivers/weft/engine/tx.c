@@ -100,6 +100,14 @@ static bool may_send(const struct weft_stream *st)
 	return (state == WEFT_QP_RTS || state == WEFT_QP_CLOSING) && READ_ONCE(st->gate_open);
 }
 
+static __always_inline bool rest(struct weft_stream *st)
+{
+	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+		return true;
+	return (weft_sendq_lazy(st->cfg.sq) && weft_watch_begin(st)) ||
+	       weft_sendq_set_idle(st->cfg.sq);
+}
+
 /**
  * weft_tx_rest - may the queue be left?
  * @st: stream
@@ -109,9 +117,7 @@ static bool may_send(const struct weft_stream *st)
  */
 bool weft_tx_rest(struct weft_stream *st)
 {
-	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
-		return true;
-	return weft_watch_begin(st) || weft_sendq_set_idle(st->cfg.sq);
+	return rest(st);
 }
 
 /* Returns true when the budget is spent and there is more. */
@@ -127,7 +133,7 @@ static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 			return false;
 		if (done) {
 			report_progress(st);
-			if (weft_tx_rest(st))
+			if (rest(st))
 				return false;
 		}
 		if (time_after(jiffies, end))

@@ -158,17 +158,17 @@ static void start(struct weft_watch *w)
 
 /**
  * weft_watch_begin - leave an empty queue WATCHED if that makes sense
- * @st: stream that may send
+ * @st: stream that may send, of an application that is lazy
  *
- * Context: tx claim held, may sleep. Return: false if the queue must ask for kicks: the
- * application does not want it, or nothing was posted since the last watch ended.
+ * Context: tx claim held, may sleep. Return: false if the queue must ask for kicks: there
+ * are no watches, or nothing was posted since the last one ended.
  */
 bool weft_watch_begin(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_watch *w;
 
-	if (!weft_sendq_lazy(sq) || !READ_ONCE(st->index->watch))
+	if (!READ_ONCE(st->index->watch))
 		return false;
 	w = st->watch ?: new_watch(st);
 	if (!w)

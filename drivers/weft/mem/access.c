@@ -30,7 +30,7 @@ static bool is_local(enum weft_mem_right right)
 	return rights[right].context == WEFT_STAG_LOCAL;
 }
 
-static struct weft_stag_view view_of(const struct weft_mem_region *mr)
+static __always_inline struct weft_stag_view view_of(const struct weft_mem_region *mr)
 {
 	if (!mr)
 		return (struct weft_stag_view){ .valid = false };
@@ -60,11 +60,10 @@ static bool is_kernel_range(u64 addr, u32 len)
 	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
 }
 
-static enum weft_fault check(const struct weft_mem_user *user, const struct weft_mem_region *mr,
-			     u64 to, u32 len, enum weft_mem_right right)
+static __always_inline struct weft_stag_req request_of(const struct weft_mem_user *user, u64 to,
+						       u32 len, enum weft_mem_right right)
 {
-	const struct weft_stag_view view = view_of(mr);
-	const struct weft_stag_req req = {
+	return (struct weft_stag_req){
 		.context = rights[right].context,
 		.right = rights[right].bit,
 		.pd = user->pd,
@@ -72,6 +71,14 @@ static enum weft_fault check(const struct weft_mem_user *user, const struct weft
 		.to = to,
 		.len = len,
 	};
+}
+
+static noinline enum weft_fault check(const struct weft_mem_user *user,
+				      const struct weft_mem_region *mr, u64 to, u32 len,
+				      enum weft_mem_right right)
+{
+	const struct weft_stag_view view = view_of(mr);
+	const struct weft_stag_req req = request_of(user, to, len, right);
 	enum weft_fault fault = weft_stag_check(&view, &req);
 
 	if (fault != WEFT_FAULT_NONE || !mr)
@@ -84,38 +91,69 @@ static enum weft_fault check(const struct weft_mem_user *user, const struct weft
 							   WEFT_FAULT_RDMAP_BOUNDS;
 }
 
+/* What passes here passes check(), too; nothing goes through memory for it. */
+static __always_inline bool allows(const struct weft_mem_user *user,
+				   const struct weft_mem_region *mr, u64 to, u32 len,
+				   enum weft_mem_right right)
+{
+	const struct weft_stag_req req = request_of(user, to, len, right);
+	struct weft_stag_view view;
+
+	if (!mr || !mr->grant.backing->vec || (is_local(right) && !is_local_key(mr)))
+		return false;
+	view = view_of(mr);
+	return weft_stag_allows(&view, &req);
+}
+
 static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 {
 	ref->offset = addr;
 	ref->len = len;
-	ref->kvec.iov_base = (void *)(uintptr_t)addr;
+	ref->flat = (void *)(uintptr_t)addr;
+	ref->kvec.iov_base = ref->flat;
 	ref->kvec.iov_len = len;
-}
-
-/**
- * weft_mem_release - the run of accesses is over
- * @user: on whose behalf they were
- *
- * Context: any.
- */
-void weft_mem_release(struct weft_mem_user *user)
-{
-	if (user->held)
-		weft_stag_unpin(user->held);
-	user->held = NULL;
 }
 
 /*
  * Segments of one message, and messages from one region, follow each other: the pin of
  * the last access serves as long as the STag stays valid.
  */
-static struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
+static __always_inline struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
 {
 	if (user->held && weft_stag_is(user->held, stag))
 		return user->held;
 	weft_mem_release(user);
 	user->held = weft_stag_pin(user->table, stag);
 	return user->held;
+}
+
+static __always_inline enum weft_fault get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+					   enum weft_mem_right right, struct weft_mem_ref *ref)
+{
+	struct weft_mem_region *mr;
+	enum weft_fault fault;
+
+	ref->mr = NULL;
+	if (!len || (!stag && user->kernel && is_local(right))) {
+		grant_address(ref, to, len);
+		return WEFT_FAULT_NONE;
+	}
+
+	mr = hold(user, stag);
+	ref->mr = mr;
+	if (unlikely(!allows(user, mr, to, len, right))) {
+		fault = check(user, mr, to, len, right);
+		if (fault != WEFT_FAULT_NONE)
+			return fault;
+	}
+	if (!mr->grant.backing->vec) {
+		grant_address(ref, to, len);
+		return WEFT_FAULT_NONE;
+	}
+	ref->offset = mr->grant.offset + (to - mr->grant.iova);
+	ref->len = len;
+	ref->flat = weft_backing_flat(mr->grant.backing, ref->offset, len);
+	return WEFT_FAULT_NONE;
 }
 
 /**
@@ -132,26 +170,7 @@ static struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
 enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref)
 {
-	enum weft_fault fault;
-
-	ref->mr = NULL;
-	if (!len || (!stag && user->kernel && is_local(right))) {
-		grant_address(ref, to, len);
-		return WEFT_FAULT_NONE;
-	}
-
-	ref->mr = hold(user, stag);
-	fault = check(user, ref->mr, to, len, right);
-	if (fault != WEFT_FAULT_NONE)
-		return fault;
-
-	if (!ref->mr->grant.backing->vec) {
-		grant_address(ref, to, len);
-	} else {
-		ref->offset = ref->mr->grant.offset + (to - ref->mr->grant.iova);
-		ref->len = len;
-	}
-	return WEFT_FAULT_NONE;
+	return get(user, stag, to, len, right, ref);
 }
 
 /**
@@ -168,22 +187,6 @@ void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_
 		weft_backing_iter(ref->mr->grant.backing, ref->offset, ref->len, dir, out);
 	else
 		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
-}
-
-static enum weft_fault visit(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
-			     enum weft_mem_right right, u32 done, weft_mem_copy_fn fn, void *arg)
-{
-	unsigned int dir = right == WEFT_MEM_LOCAL_READ ? ITER_SOURCE : ITER_DEST;
-	struct weft_mem_ref ref;
-	struct iov_iter iter;
-	enum weft_fault fault;
-
-	fault = weft_mem_get(user, stag, to, len, right, &ref);
-	if (fault != WEFT_FAULT_NONE)
-		return fault;
-
-	weft_mem_iter(&ref, dir, &iter);
-	return fn(arg, done, &iter);
 }
 
 /**
@@ -206,6 +209,7 @@ enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge 
 			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,
 			      void *arg)
 {
+	struct weft_mem_ref ref __uninitialized;
 	enum weft_fault fault;
 	u32 done = 0;
 	u32 piece;
@@ -216,7 +220,9 @@ enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge 
 			continue;
 		}
 		piece = min(sge->length - offset, len - done);
-		fault = visit(user, sge->lkey, sge->addr + offset, piece, right, done, fn, arg);
+		fault = get(user, sge->lkey, sge->addr + offset, piece, right, &ref);
+		if (fault == WEFT_FAULT_NONE)
+			fault = fn(arg, done, &ref);
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 		done += piece;

@@ -10,11 +10,10 @@
 #include <linux/types.h>
 #include <linux/uio.h>
 
+#include "mem/stag.h"
 #include "proto/fault.h"
 
-struct weft_mem_region;
 struct weft_sge;
-struct weft_stag_table;
 
 /**
  * struct weft_mem_user - on whose behalf memory is touched
@@ -51,6 +50,7 @@ enum weft_mem_right {
  * @mr: region, pinned by its user; NULL for kernel memory by address
  * @offset: of the first octet within the region's backing, or the kernel address
  * @len: octets granted
+ * @flat: where they are if they lie in a row in mapped memory, else NULL
  * @kvec: storage for an iterator over kernel memory
  *
  * Good until its user touches other memory or releases, never over a wait or a send.
@@ -60,23 +60,36 @@ struct weft_mem_ref {
 	struct weft_mem_region *mr;
 	u64 offset;
 	u32 len;
+	u8 *flat;
 	struct kvec kvec;
 };
 
 enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref);
 void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out);
-void weft_mem_release(struct weft_mem_user *user);
 
 /**
- * typedef weft_mem_copy_fn - move one contiguous piece
+ * weft_mem_release - the run of accesses is over
+ * @user: on whose behalf they were
+ *
+ * Context: any.
+ */
+static inline void weft_mem_release(struct weft_mem_user *user)
+{
+	if (user->held)
+		weft_stag_unpin(user->held);
+	user->held = NULL;
+}
+
+/**
+ * typedef weft_mem_copy_fn - move one piece, part of one element
  * @arg: the caller's
  * @done: octets of the request before this piece
- * @iter: the memory, exactly the piece's length
+ * @ref: the memory, granted
  *
  * Return: 0, or a fault that ends the walk.
  */
-typedef enum weft_fault (*weft_mem_copy_fn)(void *arg, u32 done, struct iov_iter *iter);
+typedef enum weft_fault (*weft_mem_copy_fn)(void *arg, u32 done, const struct weft_mem_ref *ref);
 
 enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge, u32 num_sge,
 			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,

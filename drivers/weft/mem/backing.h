@@ -5,10 +5,11 @@
 #ifndef WEFT_MEM_BACKING_H
 #define WEFT_MEM_BACKING_H
 
+#include <linux/bvec.h>
+#include <linux/mm.h>
 #include <linux/types.h>
 #include <linux/uio.h>
 
-struct bio_vec;
 struct ib_umem;
 struct weft_atomic_op;
 
@@ -47,6 +48,26 @@ int weft_backing_add(struct weft_backing *b, void *page);
 
 void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsigned int dir,
 		       struct iov_iter *out);
+
+/**
+ * weft_backing_flat - the address of part of a region
+ * @b: pages, not all of kernel memory
+ * @offset: first octet
+ * @len: octets, all inside the region
+ *
+ * Context: any. Return: NULL if they span elements, or are not mapped for good.
+ */
+static inline u8 *weft_backing_flat(const struct weft_backing *b, u64 offset, u32 len)
+{
+	u64 at = offset + b->first;
+	const struct bio_vec *bv = &b->vec[at >> b->page_shift];
+	u32 skip = at & ((1UL << b->page_shift) - 1);
+
+	if (len > bv->bv_len - skip || PageHighMem(bv->bv_page))
+		return NULL;
+	return (u8 *)page_address(bv->bv_page) + bv->bv_offset + skip;
+}
+
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op);
 bool weft_backing_aligned8(const struct weft_backing *b, u64 offset);
 

@@ -175,11 +175,13 @@ int weft_stag_rename(struct weft_mem_region *mr, u32 stag)
 	return ret;
 }
 
-/*
- * The last pin of a disabled STag is gone. The owner may free @mr as soon as it
- * sees IDLE, hence RCU.
+/**
+ * weft_stag_drained - the last pin of a disabled STag is gone
+ * @mr: the region; its owner may free it as soon as it sees IDLE, hence RCU
+ *
+ * Context: any.
  */
-static void drained(struct weft_mem_region *mr)
+void weft_stag_drained(struct weft_mem_region *mr)
 {
 	struct weft_mem_region *parent;
 	unsigned long flags;
@@ -233,18 +235,6 @@ struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 		return mr;
 	weft_stag_unpin(mr);
 	return NULL;
-}
-
-/**
- * weft_stag_unpin - end an access
- * @mr: from weft_stag_pin(); may be freed by its owner from here on
- *
- * Context: any.
- */
-void weft_stag_unpin(struct weft_mem_region *mr)
-{
-	if (atomic_dec_and_test(&mr->pins))
-		drained(mr);
 }
 
 /* True if it was valid; then the caller drops the pin of validity. */

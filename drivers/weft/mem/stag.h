@@ -130,7 +130,19 @@ void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
 
 /* An access. */
 struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag);
-void weft_stag_unpin(struct weft_mem_region *mr);
+void weft_stag_drained(struct weft_mem_region *mr);
+
+/**
+ * weft_stag_unpin - end an access
+ * @mr: from weft_stag_pin(); may be freed by its owner from here on
+ *
+ * Context: any.
+ */
+static inline void weft_stag_unpin(struct weft_mem_region *mr)
+{
+	if (atomic_dec_and_test(&mr->pins))
+		weft_stag_drained(mr);
+}
 
 /**
  * weft_stag_is - is this region still what an STag names?

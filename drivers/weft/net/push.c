@@ -23,7 +23,7 @@
 #include "base/counters.h"
 #include "net/txsock.h"
 
-#define PUSH_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+#define PUSH_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 
 #ifdef HAVE_TCP_SENDPAGE
 
@@ -72,14 +72,15 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
  */
 static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
 {
+	bool reserves = sock_flag(sk, SOCK_MEMALLOC);
 	unsigned int noreclaim;
 	int n;
 
-	if (!sock_flag(sk, SOCK_MEMALLOC))
-		return push_pages(sk, vec, count, bytes, more);
-	noreclaim = memalloc_noreclaim_save();
+	if (reserves)
+		noreclaim = memalloc_noreclaim_save();
 	n = push_pages(sk, vec, count, bytes, more);
-	memalloc_noreclaim_restore(noreclaim);
+	if (reserves)
+		memalloc_noreclaim_restore(noreclaim);
 	return n;
 }
 
@@ -93,7 +94,7 @@ static void cut_segment(struct sock *sk)
 }
 
 /* The runs up to and including the next planned cut. */
-static u32 stretch(const struct weft_txsock *tx, u32 *bytes)
+static inline u32 stretch(const struct weft_txsock *tx, u32 *bytes)
 {
 	u32 i = tx->head;
 

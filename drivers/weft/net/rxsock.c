@@ -13,6 +13,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "base/copy.h"
 #include "base/counters.h"
 #include "net/tcpsock.h"
 #include "proto/crc.h"
@@ -159,6 +160,15 @@ static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 	       weft_crc_matches(crc_over(skb, offset, len), wire);
 }
 
+/* As a rule of a length that is known here, which spares a loop. */
+static void copy_head(struct weft_ulpdu *u)
+{
+	if (u->head_len == WEFT_ULPDU_HEAD)
+		memcpy(u->head, u->linear, WEFT_ULPDU_HEAD);
+	else
+		weft_copy(u->head, u->linear, u->head_len);
+}
+
 /* Describe the ULPDU of the FPDU at @offset, all of which is in @skb. */
 static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
 		     u32 ulpdu_len)
@@ -170,14 +180,15 @@ static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear
 	u->pages = NULL;
 	u->linear = linear ? linear + WEFT_MPA_LEN_OCTETS : NULL;
 	if (u->linear) {
-		memcpy(u->head, u->linear, u->head_len);
+		copy_head(u);
 		return true;
 	}
 	return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
 }
 
 /* Take the FPDU at @offset where it stands. Return: its octets, 0 if not whole. */
-static u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
+				      u32 avail)
 {
 	u8 buf[WEFT_MPA_LEN_OCTETS];
 	u32 ulpdu_len, wire_len;
@@ -359,7 +370,7 @@ static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 a
 
 /* --- running --- */
 
-static u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static __always_inline u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 n = 0;
 

@@ -116,17 +116,6 @@ static void leave_reserves(struct sock *sk)
 }
 
 /**
- * weft_sock_allocation - flags for memory that the connection needs to go on
- * @s: the socket
- *
- * Context: any. Return: as TCP allocates for it in process context.
- */
-gfp_t weft_sock_allocation(const struct weft_sock *s)
-{
-	return READ_ONCE(s->allocation);
-}
-
-/**
  * weft_sock_bind - give the socket its local address
  * @s: the socket
  * @addr: address, port and scope

@@ -60,7 +60,6 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos);
 void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
 void weft_sock_use_reserves(struct weft_sock *s);
-gfp_t weft_sock_allocation(const struct weft_sock *s);
 
 void weft_sock_lock(struct weft_sock *s);
 void weft_sock_unlock(struct weft_sock *s);
@@ -70,5 +69,16 @@ int weft_sock_send(struct weft_sock *s, const void *buf, size_t len);
 void weft_sock_half_close(struct weft_sock *s);
 void weft_sock_reset(struct weft_sock *s);
 void weft_sock_release(struct weft_sock *s);
+
+/**
+ * weft_sock_allocation - flags for memory that the connection needs to go on
+ * @s: the socket
+ *
+ * Context: any. Return: as TCP allocates for it in process context.
+ */
+static inline gfp_t weft_sock_allocation(const struct weft_sock *s)
+{
+	return READ_ONCE(s->allocation);
+}
 
 #endif

@@ -23,6 +23,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "base/copy.h"
 #include "base/counters.h"
 #include "net/push.h"
 #include "net/tcpsock.h"
@@ -155,16 +156,13 @@ static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
 }
 
-/* What was written in the open room joins the train; the room is closed. */
-static int keep(struct weft_txsock *tx)
+/* What was written in the open room joins the train. */
+static int add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->fresh;
 
-	tx->room = 0;
 	tx->fresh = 0;
-	if (!len)
-		return 0;
 	if (extends(tx, frag)) {
 		tx->vec[tx->count - 1].bv_len += len;
 	} else {
@@ -181,11 +179,18 @@ static int keep(struct weft_txsock *tx)
 	return 0;
 }
 
+/* The room is closed. */
+static int keep(struct weft_txsock *tx)
+{
+	tx->room = 0;
+	return tx->fresh ? add_fresh(tx) : 0;
+}
+
 /*
  * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
  * Nothing that is done before keep() may want another fragment.
  */
-static int open_room(struct weft_txsock *tx)
+static __always_inline int open_room(struct weft_txsock *tx)
 {
 	gfp_t gfp = weft_sock_allocation(tx->s) | __GFP_NOWARN;
 	struct page_frag *frag = &current->task_frag;
@@ -209,7 +214,7 @@ static bool draw(struct source *from, u8 *to, u32 len)
 {
 	if (from->iter)
 		return _copy_from_iter(to, len, from->iter) == len;
-	memcpy(to, from->linear, len);
+	weft_copy(to, from->linear, len);
 	from->linear += len;
 	return true;
 }
@@ -234,6 +239,17 @@ static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 		sum_up(tx);
 }
 
+/* The next @len octets of the room are written. */
+static inline void advance(struct weft_txsock *tx, u32 len)
+{
+	if (tx->crc)
+		sum_later(tx, tx->to, len);
+	tx->to += len;
+	tx->room -= len;
+	tx->fresh += len;
+	tx->pos += len;
+}
+
 static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
@@ -244,12 +260,7 @@ static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
 			return ret;
 		if (!draw(from, tx->to, n))
 			return -EFAULT;
-		if (tx->crc)
-			sum_later(tx, tx->to, n);
-		tx->to += n;
-		tx->room -= n;
-		tx->fresh += n;
-		tx->pos += n;
+		advance(tx, n);
 		len -= n;
 	}
 	return 0;
@@ -294,6 +305,23 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
 static int stage(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	return tx->markers ? stage_marked(tx, from, len) : stage_all(tx, from, len);
+}
+
+/* Has the open room space for @len octets that are all to be written in a row? */
+static inline bool fits(const struct weft_txsock *tx, u32 len)
+{
+	return len <= tx->room && len <= PIECE && !tx->markers;
+}
+
+static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets, u32 len)
+{
+	struct source from = { .linear = octets };
+
+	if (!fits(tx, len))
+		return stage(tx, &from, len);
+	weft_copy(tx->to, octets, len);
+	advance(tx, len);
+	return 0;
 }
 
 /* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
@@ -356,7 +384,6 @@ void weft_txsock_cancel(struct weft_txsock *tx)
  */
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len)
 {
-	struct source from = { .linear = start };
 	u32 ulpdu_len = hdr_len + payload_len;
 	u32 wire_len;
 	int ret;
@@ -378,7 +405,7 @@ int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payloa
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = stage(tx, &from, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = open_room(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_txsock_cancel(tx);
 	return ret;
@@ -409,18 +436,16 @@ int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
  */
 int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
 {
-	struct source source = { .linear = from };
-
-	return stage(tx, &source, len);
+	return stage_linear(tx, from, len);
 }
 
 /* The pad, to which markers count like any other octets. */
-static int stage_pad(struct weft_txsock *tx)
+static int stage_pad(struct weft_txsock *tx, u32 pad)
 {
 	static const u8 zero[4];
 	struct source from = { .linear = zero };
 
-	return stage(tx, &from, weft_mpa_pad(tx->ulpdu_len));
+	return stage(tx, &from, pad);
 }
 
 /* The CRC field; whatever its value, the field itself is always there. */
@@ -441,6 +466,16 @@ static int stage_crc(struct weft_txsock *tx)
 	return stage_all(tx, &from, sizeof(field));
 }
 
+/* Both at once where the room is. */
+static void write_end(struct weft_txsock *tx, u32 pad)
+{
+	put_unaligned(0, (u32 *)tx->to);
+	advance(tx, pad);
+	sum_up(tx);
+	weft_crc_store(tx->running, tx->to);
+	advance(tx, WEFT_MPA_CRC_OCTETS);
+}
+
 /**
  * weft_txsock_end - complete the FPDU
  * @tx: the writer, all of the payload copied
@@ -449,7 +484,12 @@ static int stage_crc(struct weft_txsock *tx)
  */
 int weft_txsock_end(struct weft_txsock *tx)
 {
-	return stage_pad(tx) ?: stage_crc(tx) ?: keep(tx);
+	u32 pad = weft_mpa_pad(tx->ulpdu_len);
+
+	if (!fits(tx, pad + WEFT_MPA_CRC_OCTETS))
+		return stage_pad(tx, pad) ?: stage_crc(tx) ?: keep(tx);
+	write_end(tx, pad);
+	return keep(tx);
 }
 
 /* --- pushing --- */

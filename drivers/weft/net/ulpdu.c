@@ -13,6 +13,7 @@
 #include <asm/barrier.h>
 
 #include "base/compat.h"
+#include "base/copy.h"
 
 static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
 {
@@ -26,20 +27,6 @@ static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter 
 		len -= n;
 	}
 	return 0;
-}
-
-/* Where the next @len octets of @to are if they lie in one directly mapped page. */
-static u8 *in_one_page(const struct iov_iter *to, u32 len)
-{
-	const struct bio_vec *bv = to->bvec;
-	u32 at;
-
-	if (!iov_iter_is_bvec(to) || len > bv->bv_len - to->iov_offset)
-		return NULL;
-	at = bv->bv_offset + to->iov_offset;
-	if (offset_in_page(at) + len > PAGE_SIZE || PageHighMem(bv->bv_page))
-		return NULL;
-	return (u8 *)page_address(bv->bv_page) + at;
 }
 
 static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
@@ -69,24 +56,6 @@ static u32 last_word(unsigned long end, u32 len)
 	return word;
 }
 
-/* @tail octets at the end, an aligned word, in one store. */
-static void copy_flat(u8 *to, const u8 *from, u32 len, u32 tail)
-{
-	u8 *end = to + len - tail;
-
-	memcpy(to, from, len - tail);
-	from += len - tail;
-	smp_wmb(); /* pairs with whatever the poller has behind its last look */
-	if (tail == sizeof(u64))
-		WRITE_ONCE(*(u64 *)end, get_unaligned((const u64 *)from));
-	else if (tail == sizeof(u32))
-		WRITE_ONCE(*(u32 *)end, get_unaligned((const u32 *)from));
-	else if (tail == sizeof(u16))
-		WRITE_ONCE(*(u16 *)end, get_unaligned((const u16 *)from));
-	else
-		WRITE_ONCE(*end, *from);
-}
-
 /**
  * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
@@ -104,22 +73,66 @@ int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_
 {
 	u32 tail;
 	int ret;
-	u8 *flat;
 
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
 	if (!len)
 		return 0;
 	tail = last_word(next_address(to) + len, len);
-	flat = u->linear ? in_one_page(to, len) : NULL;
-	if (flat) {
-		copy_flat(flat, u->linear + offset, len, tail);
-		iov_iter_advance(to, len);
-		return 0;
-	}
 	ret = copy_out(u, offset, len - tail, to);
 	if (ret)
 		return ret;
-	smp_wmb(); /* as in copy_flat() */
+	smp_wmb(); /* pairs with whatever the poller has behind its last look */
 	return copy_out(u, offset + len - tail, tail, to);
+}
+
+/* An aligned word in one store. */
+static void store_word(u8 *to, const u8 *from, u32 size)
+{
+	if (size == sizeof(u64))
+		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)from));
+	else if (size == sizeof(u32))
+		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)from));
+	else if (size == sizeof(u16))
+		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)from));
+	else
+		WRITE_ONCE(*to, *from);
+}
+
+static int copy_rows(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
+{
+	struct kvec kvec = { .iov_base = to, .iov_len = len };
+	struct iov_iter iter;
+
+	iov_iter_kvec(&iter, ITER_DEST, &kvec, 1, len);
+	return weft_ulpdu_copy(u, offset, len, &iter);
+}
+
+/**
+ * weft_ulpdu_copy_flat - place a part of a ULPDU in memory that is mapped
+ * @u: the ULPDU, during the callback that handed it over
+ * @offset: first octet, counted from the DDP header
+ * @len: octets
+ * @to: where
+ *
+ * The last aligned word shows last, as with weft_ulpdu_copy().
+ * Context: any. Return: 0, or -EFAULT if not all were copied.
+ */
+int weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
+{
+	const u8 *from = u->linear + offset;
+	u32 tail;
+
+	if (!u->linear)
+		return copy_rows(u, offset, len, to);
+	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
+		return -EFAULT;
+	if (!len)
+		return 0;
+	tail = last_word((unsigned long)to + len, len);
+	len -= tail;
+	weft_copy(to, from, len);
+	smp_wmb(); /* as in weft_ulpdu_copy() */
+	store_word(to + len, from + len, tail);
+	return 0;
 }

@@ -39,5 +39,6 @@ struct weft_ulpdu {
 };
 
 int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to);
+int weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to);
 
 #endif

@@ -219,13 +219,8 @@ int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_
 	return ret;
 }
 
-/**
- * weft_cq_batch_fire - raise the events that were held back
- * @batch: empty afterwards; its queues are kept alive by the caller's streams
- *
- * Context: any, no lock held that a completion handler may want.
- */
-void weft_cq_batch_fire(struct weft_cq_batch *batch)
+/* The part of weft_cq_batch_fire() for a batch that is not empty. */
+void weft_cq_batch_raise(struct weft_cq_batch *batch)
 {
 	u32 i;
 

@@ -11,6 +11,7 @@
 #include <linux/string.h>
 #include <asm/barrier.h>
 
+#include "base/copy.h"
 #include "base/limits.h"
 #include "ring/lock.h"
 
@@ -66,7 +67,7 @@ static int copy_entry(const struct weft_recvq *rq, struct weft_rwr *out, const s
 		return -EINVAL;
 	}
 
-	memcpy(out->sge, rqe + 1, out->num_sge * sizeof(out->sge[0]));
+	weft_copy((u8 *)out->sge, (const u8 *)(rqe + 1), out->num_sge * sizeof(out->sge[0]));
 	barrier(); /* the sum below is that of the copy */
 	for (i = 0; i < out->num_sge; i++)
 		out->length += out->sge[i].length;

@@ -15,6 +15,7 @@
 #include <linux/string.h>
 #include <asm/barrier.h>
 
+#include "base/copy.h"
 #include "base/limits.h"
 #include "proto/fault.h"
 
@@ -110,7 +111,7 @@ static enum weft_fault copy_list(struct weft_swr *swr, const struct weft_sge *fr
 	u64 length = 0;
 	u32 i;
 
-	memcpy(swr->sge, from, swr->wqe.num_sge * sizeof(*from));
+	weft_copy((u8 *)swr->sge, (const u8 *)from, swr->wqe.num_sge * sizeof(*from));
 	barrier(); /* the sum below is that of the copy */
 	for (i = 0; i < swr->wqe.num_sge; i++)
 		length += swr->sge[i].length;
@@ -138,7 +139,7 @@ static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *
 	if (swr->wqe.inline_len > sq->max_inline)
 		return WEFT_FAULT_LOCAL_LENGTH;
 	swr->length = swr->wqe.inline_len;
-	memcpy(swr->sge, from + 1, swr->wqe.inline_len);
+	weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), swr->wqe.inline_len);
 	return WEFT_FAULT_NONE;
 }
 

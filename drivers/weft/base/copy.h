@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Copies of some dozen octets. memcpy() of a length that the compiler does not know
+ * is a call and, as a rule, a string instruction, which is slow to start.
+ */
+#ifndef WEFT_BASE_COPY_H
+#define WEFT_BASE_COPY_H
+
+#include <linux/string.h>
+#include <linux/types.h>
+
+#define WEFT_COPY_SHORT 256U
+
+/**
+ * weft_copy - copy octets that do not overlap
+ * @to: where to
+ * @from: where from
+ * @len: how many
+ *
+ * Context: any.
+ */
+static __always_inline void weft_copy(u8 *to, const u8 *from, u32 len)
+{
+	if (len > WEFT_COPY_SHORT) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (; len >= 32; len -= 32, to += 32, from += 32)
+		memcpy(to, from, 32); /* of known length: some loads and stores */
+	for (; len >= 8; len -= 8, to += 8, from += 8)
+		memcpy(to, from, 8);
+	while (len--)
+		*to++ = *from++;
+}
+
+#endif
