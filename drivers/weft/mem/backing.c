@@ -11,6 +11,7 @@
 #include <linux/highmem.h>
 #include <linux/limits.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -19,10 +20,8 @@
 #include "proto/atomic.h"
 
 /* kvmalloc() refuses what a region of half a terabyte needs. */
-static struct bio_vec *alloc_vec(size_t count)
+static void *alloc_big(size_t bytes)
 {
-	size_t bytes = array_size(count, sizeof(struct bio_vec));
-
 	if (bytes > INT_MAX)
 		return __vmalloc(bytes, GFP_KERNEL_ACCOUNT);
 	return kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
@@ -36,19 +35,16 @@ static struct bio_vec *alloc_vec(size_t count)
  */
 struct weft_backing *weft_backing_pages(u32 capacity)
 {
-	struct weft_backing *b;
+	struct weft_backing *b = alloc_big(struct_size(b, pages, capacity));
 
-	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
 
-	b->vec = alloc_vec(capacity);
-	if (!b->vec) {
-		kfree(b);
-		return ERR_PTR(-ENOMEM);
-	}
-	b->capacity = capacity;
-	b->page_shift = PAGE_SHIFT;
+	*b = (struct weft_backing){
+		.vec = b->pages,
+		.capacity = capacity,
+		.page_shift = PAGE_SHIFT,
+	};
 	return b;
 }
 
@@ -109,8 +105,7 @@ void weft_backing_free(struct weft_backing *b)
 		ib_umem_release(b->umem);
 	if (b->release)
 		b->release(b->owner);
-	kvfree(b->vec);
-	kfree(b);
+	kvfree(b);
 }
 
 /**

@@ -18,11 +18,12 @@ struct weft_atomic_op;
  * @umem: pinned user memory, owned, NULL for other kinds
  * @release: gives other memory back when the backing goes, or NULL
  * @owner: handed to it
- * @vec: one element per page of the region, NULL: offsets are kernel addresses
+ * @vec: one element per page of the region: @pages; NULL: offsets are kernel addresses
  * @count: elements in use
  * @capacity: elements allocated (fast-register)
  * @first: offset of the region's first octet in its first page
  * @page_shift: size of an element
+ * @pages: next to what is looked at with each of them
  *
  * Owned by a region; the windows bound to it borrow it, and keep the region
  * from going away while they do.
@@ -36,6 +37,7 @@ struct weft_backing {
 	u32 capacity;
 	u32 first;
 	u32 page_shift;
+	struct bio_vec pages[];
 };
 
 struct weft_backing *weft_backing_from_umem(struct ib_umem *umem);
