@@ -22,6 +22,7 @@
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "net/tcpsock.h"
+#include "proto/hot.h"
 #include "ring/cq.h"
 
 #define NEIGHBOURS	8U	/* CPUs among which streams are spread */
@@ -217,7 +218,7 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
  * Context: socket lock held. Return: false while another CPU reads; it will look
  * at the socket once more before it goes.
  */
-bool weft_away_home(struct weft_stream *st)
+bool weft_hot weft_away_home(struct weft_stream *st)
 {
 	u8 state = state_of(st);
 

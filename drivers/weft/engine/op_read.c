@@ -8,6 +8,7 @@
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "mem/rights.h"
+#include "proto/hot.h"
 #include "ring/sendq.h"
 
 /*
@@ -20,7 +21,8 @@ static void name_sink(const struct weft_swr *swr, u32 *stag, u64 *to)
 	*to = *stag ? swr->sge[0].addr : 0;
 }
 
-enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs)
+enum weft_fault weft_hot weft_read_plan(struct weft_stream *st, struct weft_swr *swr,
+					struct weft_msg *msgs)
 {
 	struct weft_readq_sent *slot = weft_readq_sent_slot(&st->readq);
 	struct weft_read_req req = {
@@ -63,7 +65,7 @@ static enum weft_fault check_source(struct weft_mem_user *user, const struct wef
  * One that cannot be served waits for its turn to be told, behind the answers to
  * earlier ones, but nothing behind it is taken: it is the first error (RFC 5040, 7.1).
  */
-enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
 
@@ -90,8 +92,8 @@ enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg
  * copied; here once more as a whole, since it may have been invalidated meanwhile: a
  * request that cannot be served sends nothing (RFC 5040, 7).
  */
-enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
-				 struct weft_msg *msg)
+enum weft_fault weft_hot weft_read_answer(struct weft_stream *st,
+					  const struct weft_readq_owed *owed, struct weft_msg *msg)
 {
 	const struct weft_read_req *req = &owed->read;
 
@@ -127,7 +129,7 @@ enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg
 }
 
 /* A response must answer the oldest request, and that must be a Read. */
-enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 
@@ -149,7 +151,7 @@ static enum weft_fault fits(const struct weft_readq_sent *sent, const struct wef
 	return WEFT_FAULT_NONE;
 }
 
-enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	enum weft_fault fault = fits(sent, seg);
@@ -176,7 +178,7 @@ static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft
 	return weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, busy);
 }
 
-enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	struct weft_mem_region *busy = NULL;

@@ -8,6 +8,7 @@
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "mem/rights.h"
+#include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
@@ -19,7 +20,8 @@ static void plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *
 	msg->length = swr->length;
 }
 
-enum weft_fault weft_send_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs)
+enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr *swr,
+					struct weft_msg *msgs)
 {
 	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
 
@@ -62,7 +64,7 @@ static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, en
 }
 
 /* Takes the next receive; the RTR Send is the connection's, it takes none. */
-enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rx *rx = &st->rx;
 	int err;
@@ -78,7 +80,7 @@ enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
 }
 
-enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rwr *rwr = &st->rx.rwr;
 	enum weft_fault fault;
@@ -101,7 +103,7 @@ static void hold_receive(struct weft_stream *st, struct weft_cqe *cqe, struct we
 	weft_rx_hold(st, busy);
 }
 
-enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp));
 	struct weft_cqe cqe = {

@@ -8,9 +8,11 @@
 #include "engine/op_imm.h"
 #include "engine/stream_state.h"
 #include "mem/access.h"
+#include "proto/hot.h"
 #include "ring/sendq.h"
 
-enum weft_fault weft_write_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs)
+enum weft_fault weft_hot weft_write_plan(struct weft_stream *st, struct weft_swr *swr,
+					 struct weft_msg *msgs)
 {
 	msgs->opcode = WEFT_OP_WRITE;
 	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
@@ -31,7 +33,7 @@ enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr
 }
 
 /* A segment without payload touches nothing and is not checked (RFC 5041, 7.1). */
-enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_mem_ref ref;
 	enum weft_fault fault;

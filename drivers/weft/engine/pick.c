@@ -13,6 +13,7 @@
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
+#include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/sendq.h"
 
@@ -48,7 +49,7 @@ static void clear(struct weft_msg *msg)
 	msg->swr = NULL;
 }
 
-static struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
+static struct weft_msg *weft_hot hold(struct weft_tx *tx, u8 msgs)
 {
 	u8 i;
 
@@ -109,7 +110,7 @@ static enum weft_fault answer(struct weft_stream *st, const struct weft_readq_ow
 	return owed->atomic ? weft_atomic_answer(st, owed, msg) : weft_read_answer(st, owed, msg);
 }
 
-static bool pick_answer(struct weft_stream *st)
+static bool weft_hot pick_answer(struct weft_stream *st)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
 	struct weft_msg *msg;
@@ -251,7 +252,7 @@ static bool pick_request(struct weft_stream *st)
  *
  * Context: process, may sleep. Return: false if nothing may be sent now.
  */
-bool weft_pick(struct weft_stream *st)
+bool weft_hot weft_pick(struct weft_stream *st)
 {
 	struct weft_tx *tx = &st->tx;
 	bool yielded;

@@ -13,6 +13,7 @@
 
 #include "engine/stream_state.h"
 #include "engine/tx.h"
+#include "proto/hot.h"
 
 static DEFINE_PER_CPU(struct weft_relay_seat, seats);
 
@@ -22,7 +23,7 @@ static DEFINE_PER_CPU(struct weft_relay_seat, seats);
  *
  * Context: process; not nested.
  */
-void weft_relay_open(struct weft_relay *relay)
+void weft_hot weft_relay_open(struct weft_relay *relay)
 {
 	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
 
@@ -36,7 +37,7 @@ void weft_relay_open(struct weft_relay *relay)
 }
 
 /* What weft_relay_close() has found. */
-void weft_relay_run(struct weft_relay_seat *seat)
+void weft_hot weft_relay_run(struct weft_relay_seat *seat)
 {
 	struct llist_node *owed = llist_del_all(&seat->owed);
 	struct weft_stream *st, *next;
@@ -54,7 +55,7 @@ void weft_relay_run(struct weft_relay_seat *seat)
  * Context: any up to softirq. Return: false if no task is there for it, or does
  * it already and might just be through: somebody else must.
  */
-bool weft_relay_offer(struct weft_stream *st)
+bool weft_hot weft_relay_offer(struct weft_stream *st)
 {
 	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
 	bool taken = READ_ONCE(seat->task) == current &&

@@ -13,6 +13,7 @@
 #include "engine/op_term.h"
 #include "engine/ops.h"
 #include "engine/stream_state.h"
+#include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
@@ -58,7 +59,7 @@ static void count_outcome(struct weft_stream *st, u8 status)
  * Completes and frees every request at the head that is done. The entry is given
  * back before its completion shows: who polls it may post again at once.
  */
-static int retire(struct weft_stream *st, struct weft_cq_batch *batch)
+static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_cqe cqe __uninitialized;
@@ -99,8 +100,8 @@ static void after_retire(struct weft_stream *st, int err)
  *
  * Context: any up to softirq.
  */
-void weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault,
-		      struct weft_cq_batch *batch)
+void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault,
+			       struct weft_cq_batch *batch)
 {
 	int err;
 
@@ -133,7 +134,7 @@ static void mark_sent(struct weft_swr *swr)
  *
  * Sends and Writes are done when TCP has all their octets (RFC 5040, 5.5).
  */
-void weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
+void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
@@ -163,8 +164,8 @@ static __always_inline int post_receive(struct weft_stream *st, const struct wef
 }
 
 /* Posts a receive completion; any context up to softirq. */
-void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
-			 struct weft_cq_batch *batch)
+void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+				  struct weft_cq_batch *batch)
 {
 	after_retire(st, post_receive(st, cqe, batch));
 }

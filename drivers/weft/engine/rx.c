@@ -23,6 +23,7 @@
 #include "net/rxpages.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
+#include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 
@@ -32,8 +33,8 @@
  * @done: octets of the payload to skip
  * @ref: the memory, granted for writing
  */
-enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-			     const struct weft_mem_ref *ref)
+enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+				      const struct weft_mem_ref *ref)
 {
 	u32 at = seg->payload_at + done;
 	struct iov_iter to;
@@ -48,7 +49,7 @@ enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
-static enum weft_fault place_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+static enum weft_fault weft_hot place_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	return weft_rx_copy(arg, done, ref);
 }
@@ -61,8 +62,8 @@ static enum weft_fault place_piece(void *arg, u32 done, const struct weft_mem_re
  * @num_sge: how many
  * @offset: where in the buffer they make the payload goes; it fits
  */
-enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
-			      const struct weft_sge *sge, u32 num_sge, u32 offset)
+enum weft_fault weft_hot weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
+				       const struct weft_sge *sge, u32 num_sge, u32 offset)
 {
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
@@ -194,7 +195,7 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 }
 
 /* One whole ULPDU; anything but NONE ends reception (RFC 5041, 7.1). */
-static enum weft_fault ulpdu(void *owner, const struct weft_ulpdu *u)
+static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct weft_stream *st = owner;
 	enum weft_fault fault;
@@ -268,7 +269,8 @@ static int run(struct weft_stream *st, struct weft_inbox *in)
  *
  * Context: owner of rx, any up to softirq.
  */
-void weft_rx_read(struct weft_stream *st, struct weft_inbox *in, struct weft_cq_batch *batch)
+void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
+			   struct weft_cq_batch *batch)
 {
 	int err = -EAGAIN;
 
@@ -306,7 +308,7 @@ static void read_much(struct weft_stream *st, u32 octets)
 	weft_away_learn(st, octets, start);
 }
 
-static void readable(void *owner)
+static void weft_hot readable(void *owner)
 {
 	struct weft_stream *st = owner;
 	u32 octets;

@@ -12,6 +12,7 @@
 #include "engine/pick.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
+#include "proto/hot.h"
 #include "ring/sendq.h"
 
 static u32 header_len(const struct weft_msg *msg)
@@ -40,7 +41,7 @@ static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, b
 		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
-static enum weft_fault stage_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+static enum weft_fault weft_hot stage_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	struct weft_txsock *sock = arg;
 	struct iov_iter from;
@@ -83,7 +84,8 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg, bool *last)
+static enum weft_fault weft_hot stage_segment(struct weft_stream *st, struct weft_msg *msg,
+					      bool *last)
 {
 	struct weft_txsock *sock = &st->tx.sock;
 	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
@@ -165,7 +167,7 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
  * A segment that cannot be made fails its request, or the stream. Context: process,
  * may sleep. Return: false if nothing was staged.
  */
-bool weft_segment_next(struct weft_stream *st)
+bool weft_hot weft_segment_next(struct weft_stream *st)
 {
 	struct weft_msg *msg;
 	enum weft_fault fault;

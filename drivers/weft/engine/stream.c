@@ -24,6 +24,7 @@
 #include "mem/rights.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
+#include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
@@ -466,7 +467,7 @@ static __always_inline void count_kick(struct weft_stream *st, enum weft_counter
  *
  * Or let a worker do it that will stay. Context: process, may sleep.
  */
-void weft_stream_kick(struct weft_stream *st)
+void weft_hot weft_stream_kick(struct weft_stream *st)
 {
 	if (weft_sendq_lazy(st->cfg.sq) && weft_poll_takes_over(st)) {
 		weft_stream_kick_atomic(st);
@@ -504,7 +505,7 @@ void weft_stream_kick_atomic(struct weft_stream *st)
  * If a task that runs tx is below us, it does this too when it is done.
  * Context: as weft_stream_kick_atomic().
  */
-void weft_stream_kick_soon(struct weft_stream *st)
+void weft_hot weft_stream_kick_soon(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);

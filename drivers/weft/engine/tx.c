@@ -16,6 +16,7 @@
 #include "engine/segment.h"
 #include "engine/stream_state.h"
 #include "mem/access.h"
+#include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
@@ -163,7 +164,7 @@ void weft_tx_flush(struct weft_stream *st)
 }
 
 /* One turn of the owner. Returns true when a worker should go on. */
-static bool turn(struct weft_stream *st)
+static bool weft_hot turn(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
 	unsigned int noio;
@@ -189,7 +190,7 @@ static bool turn(struct weft_stream *st)
  *
  * Return: true if nobody runs tx, so that the caller must see to it. Any context.
  */
-bool weft_tx_mark(struct weft_stream *st)
+bool weft_hot weft_tx_mark(struct weft_stream *st)
 {
 	set_bit(WEFT_TX_AGAIN, &st->tx.claim);
 	smp_mb__after_atomic();	/* pairs with the one in weft_tx_unclaim() */
@@ -216,7 +217,7 @@ void weft_tx_unclaim(struct weft_stream *st)
  * A mark left by others while we owned the claim is served before we go, so no
  * kick is lost. Context: process, may sleep.
  */
-void weft_tx_run(struct weft_stream *st)
+void weft_hot weft_tx_run(struct weft_stream *st)
 {
 	bool more;
 
@@ -266,7 +267,7 @@ void weft_tx_settle(struct weft_stream *st)
  *
  * Also the closing stream waits for its last response.
  */
-void weft_tx_response_in(struct weft_stream *st)
+void weft_hot weft_tx_response_in(struct weft_stream *st)
 {
 	smp_mb();	/* the pop before, the mark after; pairs with waits() */
 	if (test_and_clear_bit(WEFT_TX_WAITS, &st->tx.claim) ||

@@ -10,6 +10,7 @@
 
 #include "mem/backing.h"
 #include "mem/stag.h"
+#include "proto/hot.h"
 #include "proto/stag_rules.h"
 #include "uapi/weft-abi.h"
 
@@ -167,8 +168,8 @@ static __always_inline enum weft_fault get(struct weft_mem_user *user, u32 stag,
  *
  * Context: any. Return: a fault in the words of the message @right stands for.
  */
-enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
-			     enum weft_mem_right right, struct weft_mem_ref *ref)
+enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+				      enum weft_mem_right right, struct weft_mem_ref *ref)
 {
 	return get(user, stag, to, len, right, ref);
 }
@@ -205,9 +206,9 @@ void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_
  * Context: as @fn. Return: a fault of the access or of @fn, or
  * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
  */
-enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge, u32 num_sge,
-			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,
-			      void *arg)
+enum weft_fault weft_hot weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge,
+				       u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
+				       weft_mem_copy_fn fn, void *arg)
 {
 	struct weft_mem_ref ref __uninitialized;
 	enum weft_fault fault;

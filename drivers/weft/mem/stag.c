@@ -15,6 +15,7 @@
 #include <linux/wait_bit.h>
 
 #include "base/limits.h"
+#include "proto/hot.h"
 
 #define KEY_BITS	8
 
@@ -213,7 +214,7 @@ void weft_stag_drained(struct weft_mem_region *mr)
  *
  * Context: any. Return: the region, NULL when @stag is not valid.
  */
-struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
+struct weft_mem_region *weft_hot weft_stag_pin(struct weft_stag_table *t, u32 stag)
 {
 	struct weft_mem_region *mr;
 

@@ -14,6 +14,7 @@
 
 #include "net/rxsock.h"
 #include "net/tcpsock.h"
+#include "proto/hot.h"
 
 /**
  * weft_inbox_init - an empty inbox
@@ -66,7 +67,7 @@ bool weft_inbox_barred(const struct weft_sock *s)
  *
  * Context: socket lock held. Return: octets.
  */
-u32 weft_inbox_waiting(const struct weft_sock *s)
+u32 weft_hot weft_inbox_waiting(const struct weft_sock *s)
 {
 	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
 

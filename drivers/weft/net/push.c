@@ -22,6 +22,7 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "net/txsock.h"
+#include "proto/hot.h"
 
 #define PUSH_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 
@@ -161,7 +162,7 @@ static void start_over(struct weft_txsock *tx)
  * when it has all of them, -EAGAIN when it has no room (the socket will say when it
  * has), or another -errno.
  */
-int weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
+int weft_hot weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
 	align_train(tx, sk);

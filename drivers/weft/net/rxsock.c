@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "net/tcpsock.h"
 #include "proto/crc.h"
+#include "proto/hot.h"
 
 /**
  * weft_rxsock_init - start reading at stream position 0
@@ -399,7 +400,7 @@ void weft_rxsock_begin(struct weft_rxsock *rx)
  *
  * Return: octets read. Less than @len: the run is over.
  */
-u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
+u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	u32 taken = 0;
 
@@ -422,7 +423,8 @@ int weft_rxsock_end(struct weft_rxsock *rx, int ret)
 	return rx->starved ? -EAGAIN : ret;
 }
 
-static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len)
+static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
+			  size_t len)
 {
 	return weft_rxsock_take(desc->arg.data, skb, offset, len);
 }
@@ -436,7 +438,7 @@ static int actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offs
  * sleep. Opens the receive window for what was read. Return: octets read, 0 when
  * there were none, or -EAGAIN as weft_rxsock_end().
  */
-int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
+int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
 	struct sock *sk = s->sock->sk;

@@ -10,8 +10,9 @@
 #include <net/sock.h>
 
 #include "net/tcpsock.h"
+#include "proto/hot.h"
 
-static void on_data_ready(struct sock *sk)
+static void weft_hot on_data_ready(struct sock *sk)
 {
 	struct weft_sock *s = sk->sk_user_data;
 

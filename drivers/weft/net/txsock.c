@@ -29,6 +29,7 @@
 #include "net/tcpsock.h"
 #include "net/ulpdu.h"
 #include "proto/crc.h"
+#include "proto/hot.h"
 
 #define ALIGN_FROM	512U	/* octets of an FPDU that is worth aligning */
 #define FILL_FROM	256U	/* octets of a rest of a segment that is worth filling */
@@ -107,7 +108,7 @@ void weft_txsock_free(struct weft_txsock *tx)
  *
  * Context: process, tx claim. Cheap; meant for once per train.
  */
-void weft_txsock_refresh(struct weft_txsock *tx)
+void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
 	const struct tcp_sock *tp = tcp_sk(tx->s->sock->sk);
 	u32 mss = READ_ONCE(tp->mss_cache);
@@ -157,7 +158,7 @@ static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 }
 
 /* What was written in the open room joins the train. */
-static int add_fresh(struct weft_txsock *tx)
+static int weft_hot add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->fresh;
@@ -382,7 +383,7 @@ void weft_txsock_cancel(struct weft_txsock *tx)
  * Context: process, tx claim. Return: 0; after -ENOMEM or another -errno there
  * is nothing to cancel.
  */
-int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len)
+int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len)
 {
 	u32 ulpdu_len = hdr_len + payload_len;
 	u32 wire_len;
@@ -434,7 +435,7 @@ int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
+int weft_hot weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
 {
 	return stage_linear(tx, from, len);
 }
@@ -482,7 +483,7 @@ static void write_end(struct weft_txsock *tx, u32 pad)
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-int weft_txsock_end(struct weft_txsock *tx)
+int weft_hot weft_txsock_end(struct weft_txsock *tx)
 {
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
 
@@ -510,7 +511,7 @@ static void uncork(struct weft_txsock *tx)
  * run in here. Return: 0 when TCP has all of it, -EAGAIN when it is full (@writable
  * will tell, push again then), another -errno when the connection is lost.
  */
-int weft_txsock_push(struct weft_txsock *tx, bool more)
+int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 {
 	struct sock *sk = tx->s->sock->sk;
 	int ret;

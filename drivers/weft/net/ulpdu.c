@@ -14,6 +14,7 @@
 
 #include "base/compat.h"
 #include "base/copy.h"
+#include "proto/hot.h"
 
 static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
 {
@@ -118,7 +119,7 @@ static int copy_rows(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
  * The last aligned word shows last, as with weft_ulpdu_copy().
  * Context: any. Return: 0, or -EFAULT if not all were copied.
  */
-int weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
+int weft_hot weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
 	const u8 *from = u->linear + offset;
 	u32 tail;

@@ -4,6 +4,7 @@
  * which segments of the untagged queues may come. RFC 5041, 4, 5.2, 7.1.
  */
 #include "proto/ddp.h"
+#include "proto/hot.h"
 
 /* Offsets within a ULPDU; the first three are common to both kinds. */
 #define DDP_CTRL_AT	0
@@ -41,7 +42,7 @@ static void parse_untagged(const u8 *head, struct weft_ddp_hdr *out)
  * Return: WEFT_FAULT_NONE, WEFT_FAULT_MPA_MARKER for a ULPDU that ends inside
  * its header, or the version fault of its kind.
  */
-enum weft_fault weft_ddp_parse(const u8 *head, u32 len, struct weft_ddp_hdr *out)
+enum weft_fault weft_hot weft_ddp_parse(const u8 *head, u32 len, struct weft_ddp_hdr *out)
 {
 	bool tagged;
 	u32 hdr_len;
@@ -75,7 +76,7 @@ enum weft_fault weft_ddp_parse(const u8 *head, u32 len, struct weft_ddp_hdr *out
  *
  * Return: octets written, 14 or 18.
  */
-u32 weft_ddp_build(const struct weft_ddp_hdr *hdr, u8 *out)
+u32 weft_hot weft_ddp_build(const struct weft_ddp_hdr *hdr, u8 *out)
 {
 	out[DDP_CTRL_AT] = WEFT_DDP_DV | (hdr->tagged ? WEFT_DDP_TAGGED : 0) |
 			   (hdr->last ? WEFT_DDP_LAST : 0);

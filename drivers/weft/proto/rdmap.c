@@ -4,6 +4,7 @@
  * the headers behind DDP's. RFC 5040, 4, 5 and 7.2; RFC 7306, 4 to 6.
  */
 #include "proto/rdmap.h"
+#include "proto/hot.h"
 
 const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = {
@@ -73,7 +74,7 @@ static bool size_fits(const struct weft_rdmap_info *info, const struct weft_ddp_
  * weft_rdmap_check - does the segment make a legal message, whenever it comes?
  * @hdr: a parsed DDP header
  */
-enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr)
+enum weft_fault weft_hot weft_rdmap_check(const struct weft_ddp_hdr *hdr)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(hdr->ulp));
 

@@ -14,6 +14,7 @@
  *				slot is done with before it is filled again
  */
 #include "proto/readq.h"
+#include "proto/hot.h"
 
 /* Slots of a ring for @depth requests; depths are at most 16 bits wide. */
 static u32 slots(u32 depth)
@@ -61,7 +62,7 @@ void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird)
  * Return: a slot to fill, what stood there before still in it; NULL without
  * credit.
  */
-struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q)
+struct weft_readq_sent *weft_hot weft_readq_sent_slot(struct weft_readq *q)
 {
 	if (!weft_readq_credit(q))
 		return NULL;
@@ -72,7 +73,7 @@ struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q)
  * weft_readq_sent_push - the slot is filled; before the request can be answered (tx)
  * @q: the rings
  */
-void weft_readq_sent_push(struct weft_readq *q)
+void weft_hot weft_readq_sent_push(struct weft_readq *q)
 {
 	/* pairs with weft_readq_sent_head() and weft_readq_sent_find() */
 	smp_store_release(&q->sent_tail, q->sent_tail + 1);
@@ -82,7 +83,7 @@ void weft_readq_sent_push(struct weft_readq *q)
  * weft_readq_sent_head - the request that is answered next (rx)
  * @q: the rings
  */
-struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q)
+struct weft_readq_sent *weft_hot weft_readq_sent_head(struct weft_readq *q)
 {
 	/* pairs with weft_readq_sent_push() */
 	if (q->sent_head == smp_load_acquire(&q->sent_tail))
@@ -94,7 +95,7 @@ struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q)
  * weft_readq_sent_pop - the oldest request is answered and not needed any more (rx)
  * @q: the rings, not empty
  */
-void weft_readq_sent_pop(struct weft_readq *q)
+void weft_hot weft_readq_sent_pop(struct weft_readq *q)
 {
 	/* pairs with weft_readq_credit() and weft_readq_idle() */
 	smp_store_release(&q->sent_head, q->sent_head + 1);
@@ -127,7 +128,7 @@ struct weft_readq_sent *weft_readq_sent_find(struct weft_readq *q, u32 msn)
  * Return: a slot to fill, what stood there before still in it; NULL if the peer
  * asks for more than was negotiated.
  */
-struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q)
+struct weft_readq_owed *weft_hot weft_readq_owed_slot(struct weft_readq *q)
 {
 	/* pairs with weft_readq_owed_pop() */
 	if (q->owed_tail - smp_load_acquire(&q->owed_head) >= q->ird)
@@ -139,7 +140,7 @@ struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q)
  * weft_readq_owed_push - the slot is filled (rx)
  * @q: the rings
  */
-void weft_readq_owed_push(struct weft_readq *q)
+void weft_hot weft_readq_owed_push(struct weft_readq *q)
 {
 	/* pairs with weft_readq_owed_head() */
 	smp_store_release(&q->owed_tail, q->owed_tail + 1);
@@ -152,7 +153,7 @@ void weft_readq_owed_push(struct weft_readq *q)
  * The peer sends its next request as soon as it has the response, so a pop after
  * the last octet went out would find the ring full for no reason.
  */
-void weft_readq_owed_pop(struct weft_readq *q)
+void weft_hot weft_readq_owed_pop(struct weft_readq *q)
 {
 	/* pairs with weft_readq_owed_slot() */
 	smp_store_release(&q->owed_head, q->owed_head + 1);

@@ -15,6 +15,7 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "proto/hot.h"
 #include "ring/lock.h"
 
 static void notify(struct weft_cq *cq)
@@ -197,7 +198,8 @@ static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
  * Context: any; with @batch NULL or full @cq->events may be called.
  * Return: 0, or -ENOSPC: the entry is lost, and so is the queue.
  */
-int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch)
+int weft_hot weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe,
+			  struct weft_cq_batch *batch)
 {
 	bool first_lost = false;
 	bool event = false;

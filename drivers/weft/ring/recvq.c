@@ -13,6 +13,7 @@
 
 #include "base/copy.h"
 #include "base/limits.h"
+#include "proto/hot.h"
 #include "ring/lock.h"
 
 /**
@@ -136,7 +137,7 @@ static bool limit_reached(struct weft_recvq *rq)
  * malformed: @out has its wr_id and no elements; -EIO: the producer index is
  * impossible, nothing was taken, and that will not mend itself.
  */
-int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
+int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 {
 	unsigned long flags;
 	bool reached;
