@@ -49,7 +49,7 @@ static void clear(struct weft_msg *msg)
 	msg->swr = NULL;
 }
 
-static struct weft_msg *weft_hot hold(struct weft_tx *tx, u8 msgs)
+static weft_hot struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 {
 	u8 i;
 

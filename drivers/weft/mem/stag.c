@@ -214,7 +214,7 @@ void weft_stag_drained(struct weft_mem_region *mr)
  *
  * Context: any. Return: the region, NULL when @stag is not valid.
  */
-struct weft_mem_region *weft_hot weft_stag_pin(struct weft_stag_table *t, u32 stag)
+weft_hot struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 {
 	struct weft_mem_region *mr;
 

@@ -62,7 +62,7 @@ void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird)
  * Return: a slot to fill, what stood there before still in it; NULL without
  * credit.
  */
-struct weft_readq_sent *weft_hot weft_readq_sent_slot(struct weft_readq *q)
+weft_hot struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q)
 {
 	if (!weft_readq_credit(q))
 		return NULL;
@@ -83,7 +83,7 @@ void weft_hot weft_readq_sent_push(struct weft_readq *q)
  * weft_readq_sent_head - the request that is answered next (rx)
  * @q: the rings
  */
-struct weft_readq_sent *weft_hot weft_readq_sent_head(struct weft_readq *q)
+weft_hot struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q)
 {
 	/* pairs with weft_readq_sent_push() */
 	if (q->sent_head == smp_load_acquire(&q->sent_tail))
@@ -128,7 +128,7 @@ struct weft_readq_sent *weft_readq_sent_find(struct weft_readq *q, u32 msn)
  * Return: a slot to fill, what stood there before still in it; NULL if the peer
  * asks for more than was negotiated.
  */
-struct weft_readq_owed *weft_hot weft_readq_owed_slot(struct weft_readq *q)
+weft_hot struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q)
 {
 	/* pairs with weft_readq_owed_pop() */
 	if (q->owed_tail - smp_load_acquire(&q->owed_head) >= q->ird)

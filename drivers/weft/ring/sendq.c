@@ -198,7 +198,7 @@ static struct weft_swr *take(struct weft_sendq *sq, u32 index)
  * there is none, ERR_PTR(-EIO) when the producer index is impossible, which
  * will not mend itself.
  */
-struct weft_swr *weft_hot weft_sendq_fetch(struct weft_sendq *sq)
+weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 {
 	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
 	u32 prod = smp_load_acquire(&weft_sendq_ctl(sq)->prod);
