@@ -24,16 +24,21 @@
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
 #define PATIENCE	(HZ / 10)	/* while the process is kicking something else */
-#define SHARE_MAX	16U
+#define KICKING_MAX	4U
+#define STRETCH_MAX	16U
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
-/* However many queues a process has, it is not looked at much more often. */
-static ktime_t period(const struct weft_stream *st)
+/*
+ * However many queues a process has, it is not looked at much more often; and the less,
+ * the longer it was seen kicking.
+ */
+static ktime_t period(const struct weft_watch *w)
 {
-	u64 share = min(weft_bell_watched(st->cfg.bell), SHARE_MAX);
+	const struct weft_stream *st = w->st;
+	u64 times = min(weft_bell_watched(st->cfg.bell) * w->stretch, STRETCH_MAX);
 
-	return ns_to_ktime(share * max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
+	return ns_to_ktime(times * max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
 }
 
 /*
@@ -74,6 +79,7 @@ static bool look(struct weft_watch *w)
 		w->idle++;
 	w->waiting = waiting && !late;
 	w->seen = fetched;
+	w->stretch = rang ? min(2 * w->stretch, KICKING_MAX) : 1;
 	return late;
 }
 
@@ -106,7 +112,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!on)
 		weft_bell_unwatch(st->cfg.bell);
 	if (on)
-		hrtimer_forward_now(timer, period(st));
+		hrtimer_forward_now(timer, period(w));
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
@@ -151,9 +157,10 @@ static void start(struct weft_watch *w)
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
+	w->stretch = 1;
 	w->seen = st->cfg.sq->fetched;
 	WRITE_ONCE(w->on, true);
-	hrtimer_start(&w->timer, period(st), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&w->timer, period(w), HRTIMER_MODE_REL_SOFT);
 }
 
 /**

@@ -21,6 +21,7 @@ struct weft_stream;
  * @late: how often a post lay about; good looks make up for it
  * @seen: what tx had fetched at the last look
  * @rings: the kicks of the process, then
+ * @stretch: periods from one look to the next, more while the process kicks
  * @since: jiffies of the last look at which no post had waited
  * @backoff: jiffies to leave the queue alone after the next failure
  * @not_before: jiffies before which the queue is not watched again
@@ -34,6 +35,7 @@ struct weft_watch {
 	u8 late;
 	u32 seen;
 	u32 rings;
+	u32 stretch;
 	unsigned long since;
 	unsigned long backoff;
 	unsigned long not_before;
