@@ -39,7 +39,7 @@ void weft_inbox_init(struct weft_inbox *in)
  */
 bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 	bool ours;
 
 	bh_lock_sock(sk);
@@ -58,7 +58,7 @@ bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg
  */
 bool weft_inbox_barred(const struct weft_sock *s)
 {
-	return sock_owned_by_user_nocheck(s->sock->sk);
+	return sock_owned_by_user_nocheck(s->sk);
 }
 
 /**
@@ -69,7 +69,7 @@ bool weft_inbox_barred(const struct weft_sock *s)
  */
 u32 weft_hot weft_inbox_waiting(const struct weft_sock *s)
 {
-	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
+	const struct tcp_sock *tp = tcp_sk(s->sk);
 
 	return tp->rcv_nxt - tp->copied_seq;
 }
@@ -86,7 +86,7 @@ u32 weft_hot weft_inbox_waiting(const struct weft_sock *s)
  */
 bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	sock_owned_by_me(sk);
@@ -165,7 +165,7 @@ static bool all_read(const struct weft_inbox *in)
 bool weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s)
 {
 	read_descriptor_t desc = {};
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool whole;
 

@@ -441,7 +441,7 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
 int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	sock_owned_by_me(sk);
 	weft_rxsock_begin(rx);

@@ -90,7 +90,7 @@ static void restore(struct weft_sock *s, struct sock *sk)
  */
 void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
@@ -112,7 +112,7 @@ void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events
  */
 void weft_sock_detach(struct weft_sock *s)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);

@@ -73,7 +73,7 @@ static void set_privileged(struct weft_sock *s, const struct weft_sock_opts *opt
  */
 void weft_sock_apply(struct weft_sock *s, const struct weft_sock_opts *opts)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	set_privileged(s, opts);
 	set_keepalive(sk, opts);

@@ -21,7 +21,7 @@ void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out)
 {
 	struct tcp_info info;
 
-	tcp_get_info(s->sock->sk, &info);
+	tcp_get_info(s->sk, &info);
 	*out = (struct weft_tcp_facts){
 		.counts.retrans_bytes = info.tcpi_bytes_retrans,
 		.counts.retrans = info.tcpi_total_retrans,

@@ -52,7 +52,7 @@ static void hold_netns(struct sock *sk)
  */
 static void set_options(struct weft_sock *s)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	s->allocation = GFP_NOIO;
 	sk->sk_allocation = s->allocation;
@@ -81,7 +81,8 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 		kfree(s);
 		return ret;
 	}
-	hold_netns(s->sock->sk);
+	s->sk = s->sock->sk;
+	hold_netns(s->sk);
 	set_options(s);
 	*out = s;
 	return 0;
@@ -97,7 +98,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
  */
 void weft_sock_use_reserves(struct weft_sock *s)
 {
-	struct sock *sk = s->sock->sk;
+	struct sock *sk = s->sk;
 
 	lock_sock(sk);
 	if (!sock_flag(sk, SOCK_MEMALLOC))
@@ -128,7 +129,7 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 	struct sockaddr_storage copy = *addr;
 
 	if (reuse)
-		sock_set_reuseaddr(s->sock->sk);
+		sock_set_reuseaddr(s->sk);
 	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
 }
 
@@ -166,7 +167,8 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 		kfree(s);
 		return ret;
 	}
-	weft_sock_disinherit(listener, s->sock->sk);
+	s->sk = s->sock->sk;
+	weft_sock_disinherit(listener, s->sk);
 	set_options(s);
 	*out = s;
 	return 0;
@@ -195,7 +197,7 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
  */
 int weft_sock_error(const struct weft_sock *s)
 {
-	return -READ_ONCE(s->sock->sk->sk_err);
+	return -READ_ONCE(s->sk->sk_err);
 }
 
 /**
@@ -206,7 +208,7 @@ int weft_sock_error(const struct weft_sock *s)
  */
 u64 weft_sock_acked(const struct weft_sock *s)
 {
-	return READ_ONCE(tcp_sk(s->sock->sk)->bytes_acked);
+	return READ_ONCE(tcp_sk(s->sk)->bytes_acked);
 }
 
 /**
@@ -217,7 +219,7 @@ u64 weft_sock_acked(const struct weft_sock *s)
  */
 bool weft_sock_all_acked(const struct weft_sock *s)
 {
-	const struct tcp_sock *tp = tcp_sk(s->sock->sk);
+	const struct tcp_sock *tp = tcp_sk(s->sk);
 
 	return READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
 }
@@ -230,7 +232,7 @@ bool weft_sock_all_acked(const struct weft_sock *s)
  */
 enum weft_sock_state weft_sock_state(const struct weft_sock *s)
 {
-	switch (inet_sk_state_load(s->sock->sk)) {
+	switch (inet_sk_state_load(s->sk)) {
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
 		return WEFT_SOCK_CONNECTING;
@@ -290,8 +292,8 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos)
 {
 	int val = tos;
 
-	ip_sock_set_tos(s->sock->sk, tos);
-	if (s->sock->sk->sk_family == AF_INET6)
+	ip_sock_set_tos(s->sk, tos);
+	if (s->sk->sk_family == AF_INET6)
 		s->sock->ops->setsockopt(s->sock, SOL_IPV6, IPV6_TCLASS, KERNEL_SOCKPTR(&val),
 					 sizeof(val));
 }
@@ -304,7 +306,7 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos)
  */
 void weft_sock_set_v6only(struct weft_sock *s)
 {
-	ip6_sock_set_v6only(s->sock->sk);
+	ip6_sock_set_v6only(s->sk);
 }
 
 /**
@@ -318,7 +320,7 @@ void weft_sock_set_v6only(struct weft_sock *s)
 void weft_sock_set_device(struct weft_sock *s, int ifindex)
 {
 	if (ifindex)
-		sock_bindtoindex(s->sock->sk, ifindex, true);
+		sock_bindtoindex(s->sk, ifindex, true);
 }
 
 /**
@@ -330,7 +332,7 @@ void weft_sock_set_device(struct weft_sock *s, int ifindex)
  */
 void weft_sock_lock(struct weft_sock *s)
 {
-	lock_sock(s->sock->sk);
+	lock_sock(s->sk);
 }
 
 /**
@@ -341,7 +343,7 @@ void weft_sock_lock(struct weft_sock *s)
  */
 void weft_sock_unlock(struct weft_sock *s)
 {
-	release_sock(s->sock->sk);
+	release_sock(s->sk);
 }
 
 /**
@@ -390,7 +392,7 @@ int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int ret = kernel_sendmsg(s->sock, &msg, &vec, 1, len);
 
-	drop_fragment(s->sock->sk);
+	drop_fragment(s->sk);
 	return ret;
 }
 
@@ -414,7 +416,7 @@ void weft_sock_half_close(struct weft_sock *s)
  */
 void weft_sock_reset(struct weft_sock *s)
 {
-	tcp_abort(s->sock->sk, ECONNRESET);
+	tcp_abort(s->sk, ECONNRESET);
 }
 
 /**
@@ -426,8 +428,8 @@ void weft_sock_reset(struct weft_sock *s)
  */
 void weft_sock_release(struct weft_sock *s)
 {
-	WARN_ON_ONCE(s->sock->sk->sk_user_data);
-	leave_reserves(s->sock->sk);
+	WARN_ON_ONCE(s->sk->sk_user_data);
+	leave_reserves(s->sk);
 	sock_release(s->sock);
 	kfree(s);
 }

@@ -17,6 +17,7 @@ struct weft_sock_events;
 /**
  * struct weft_sock - a socket and who listens to it
  * @sock: the kernel's object; holds its network namespace until it is destructed
+ * @sk: of @sock
  * @events, @owner: whom the callbacks tell; NULL: nobody
  * @listening: connections come out of it, not octets
  * @allocation: as TCP allocates; a copy, since its own shares a line with what each ACK
@@ -28,6 +29,7 @@ struct weft_sock_events;
  */
 struct weft_sock {
 	struct socket *sock;
+	struct sock *sk;
 	const struct weft_sock_events *events;
 	void *owner;
 	bool listening;

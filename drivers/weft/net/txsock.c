@@ -59,7 +59,8 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 		      struct weft_counters *counters)
 {
 	memset(tx, 0, sizeof(*tx));
-	tx->s = s;
+	tx->sk = s->sk;
+	tx->allocation = weft_sock_allocation(s);
 	tx->crc = crc;
 	tx->markers = markers;
 	tx->counters = counters;
@@ -110,7 +111,7 @@ void weft_txsock_free(struct weft_txsock *tx)
  */
 void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
-	const struct tcp_sock *tp = tcp_sk(tx->s->sock->sk);
+	const struct tcp_sock *tp = tcp_sk(tx->sk);
 	u32 mss = READ_ONCE(tp->mss_cache);
 	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
 
@@ -128,8 +129,8 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 /* From now on for whole trains: who has sent something large will do so again. */
 static int get_many_vecs(struct weft_txsock *tx)
 {
-	struct bio_vec *many = kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many),
-					     weft_sock_allocation(tx->s) | __GFP_NOWARN);
+	struct bio_vec *many =
+		kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
 
 	if (!many)
 		return -ENOMEM;
@@ -193,7 +194,7 @@ static int keep(struct weft_txsock *tx)
  */
 static __always_inline int open_room(struct weft_txsock *tx)
 {
-	gfp_t gfp = weft_sock_allocation(tx->s) | __GFP_NOWARN;
+	gfp_t gfp = tx->allocation | __GFP_NOWARN;
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->end - tx->pos;
 	int ret;
@@ -499,7 +500,7 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 static void uncork(struct weft_txsock *tx)
 {
 	tx->corked = false;
-	tcp_sock_set_nodelay(tx->s->sock->sk);
+	tcp_sock_set_nodelay(tx->sk);
 }
 
 /**
@@ -513,7 +514,7 @@ static void uncork(struct weft_txsock *tx)
  */
 int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 {
-	struct sock *sk = tx->s->sock->sk;
+	struct sock *sk = tx->sk;
 	int ret;
 
 	if (weft_txsock_empty(tx)) {

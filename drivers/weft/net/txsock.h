@@ -13,6 +13,7 @@
 
 #include "proto/mpa_frame.h"
 
+struct sock;
 struct weft_counters;
 struct weft_sock;
 
@@ -38,6 +39,7 @@ struct weft_txmark {
 
 /**
  * struct weft_txsock - writer of one stream
+ * @sk: socket that is written to
  * @crc, @markers: as negotiated
  * @mulpdu: for the segments of the train being staged
  * @mss: of TCP when @mulpdu was computed
@@ -55,6 +57,7 @@ struct weft_txmark {
  * @fresh: octets in front of @to that are in no run yet
  * @end: where the FPDU being staged will end
  * @ulpdu_len: of that FPDU
+ * @allocation: how memory is asked for
  * @cursor: with markers, what the next staged octet is
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
@@ -66,7 +69,7 @@ struct weft_txmark {
  * may keep them as long as it likes.
  */
 struct weft_txsock {
-	struct weft_sock *s;
+	struct sock *sk;
 	struct weft_counters *counters;
 	bool crc;
 	bool markers;
@@ -87,6 +90,7 @@ struct weft_txsock {
 	u32 fresh;
 	u64 end;
 	u32 ulpdu_len;
+	gfp_t allocation;
 	struct weft_mpa_cursor cursor;
 	u32 running;
 	const u8 *summed_to;
