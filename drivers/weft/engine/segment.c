@@ -22,7 +22,8 @@ static u32 header_len(const struct weft_msg *msg)
 	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
 }
 
-static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, bool last, u8 *out)
+static __always_inline void build_header(const struct weft_tx *tx, const struct weft_msg *msg,
+					 bool last, u8 *out)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
 	struct weft_ddp_hdr hdr __uninitialized;
@@ -41,7 +42,8 @@ static void build_header(const struct weft_tx *tx, const struct weft_msg *msg, b
 		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
-static enum weft_fault weft_hot stage_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
+						   const struct weft_mem_ref *ref)
 {
 	struct weft_txsock *sock = arg;
 	struct iov_iter from;
@@ -68,7 +70,8 @@ static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg 
 	return stage_piece(&st->tx.sock, 0, &ref);
 }
 
-static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_msg *msg, u32 len)
+static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
+						     const struct weft_msg *msg, u32 len)
 {
 	const struct weft_swr *swr = msg->swr;
 
@@ -84,8 +87,8 @@ static enum weft_fault stage_payload(struct weft_stream *st, const struct weft_m
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault weft_hot stage_segment(struct weft_stream *st, struct weft_msg *msg,
-					      bool *last)
+static __always_inline enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg,
+						     bool *last)
 {
 	struct weft_txsock *sock = &st->tx.sock;
 	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;

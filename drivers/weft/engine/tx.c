@@ -122,7 +122,7 @@ bool weft_tx_rest(struct weft_stream *st)
 }
 
 /* Returns true when the budget is spent and there is more. */
-static bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
+static __always_inline bool send_trains(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	unsigned long end = jiffies + BUDGET;
 	bool done;
@@ -164,7 +164,7 @@ void weft_tx_flush(struct weft_stream *st)
 }
 
 /* One turn of the owner. Returns true when a worker should go on. */
-static bool weft_hot turn(struct weft_stream *st)
+static __always_inline bool turn(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
 	unsigned int noio;

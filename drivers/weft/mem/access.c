@@ -190,25 +190,10 @@ void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_
 		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
 }
 
-/**
- * weft_mem_walk - move octets to or from a list of local buffers
- * @user: on whose behalf
- * @sge: the list
- * @num_sge: its elements
- * @offset: octets of the list to skip
- * @len: octets to move
- * @right: WEFT_MEM_LOCAL_READ or WEFT_MEM_LOCAL_WRITE
- * @fn: moves one piece
- * @arg: for @fn
- *
- * Elements without octets are not looked at.
- *
- * Context: as @fn. Return: a fault of the access or of @fn, or
- * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
- */
-enum weft_fault weft_hot weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge,
-				       u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
-				       weft_mem_copy_fn fn, void *arg)
+/* weft_mem_walk() for more than one element, or a list that is too short. */
+enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft_sge *sge,
+				   u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
+				   weft_mem_copy_fn fn, void *arg)
 {
 	struct weft_mem_ref ref __uninitialized;
 	enum weft_fault fault;

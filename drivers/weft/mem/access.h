@@ -12,8 +12,7 @@
 
 #include "mem/stag.h"
 #include "proto/fault.h"
-
-struct weft_sge;
+#include "uapi/weft-abi.h"
 
 /**
  * struct weft_mem_user - on whose behalf memory is touched
@@ -91,8 +90,38 @@ static inline void weft_mem_release(struct weft_mem_user *user)
  */
 typedef enum weft_fault (*weft_mem_copy_fn)(void *arg, u32 done, const struct weft_mem_ref *ref);
 
-enum weft_fault weft_mem_walk(struct weft_mem_user *user, const struct weft_sge *sge, u32 num_sge,
-			      u32 offset, u32 len, enum weft_mem_right right, weft_mem_copy_fn fn,
-			      void *arg);
+enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft_sge *sge,
+				   u32 num_sge, u32 offset, u32 len, enum weft_mem_right right,
+				   weft_mem_copy_fn fn, void *arg);
+
+/**
+ * weft_mem_walk - move octets to or from a list of local buffers
+ * @user: on whose behalf
+ * @sge: the list
+ * @num_sge: its elements
+ * @offset: octets of the list to skip
+ * @len: octets to move
+ * @right: WEFT_MEM_LOCAL_READ or WEFT_MEM_LOCAL_WRITE
+ * @fn: moves one piece
+ * @arg: for @fn
+ *
+ * Elements without octets are not looked at.
+ *
+ * Context: as @fn. Return: a fault of the access or of @fn, or
+ * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
+ */
+static __always_inline enum weft_fault weft_mem_walk(struct weft_mem_user *user,
+						     const struct weft_sge *sge, u32 num_sge,
+						     u32 offset, u32 len, enum weft_mem_right right,
+						     weft_mem_copy_fn fn, void *arg)
+{
+	struct weft_mem_ref ref __uninitialized;
+	enum weft_fault fault;
+
+	if (num_sge != 1 || !len || offset > sge->length || len > sge->length - offset)
+		return weft_mem_walk_list(user, sge, num_sge, offset, len, right, fn, arg);
+	fault = weft_mem_get(user, sge->lkey, sge->addr + offset, len, right, &ref);
+	return fault == WEFT_FAULT_NONE ? fn(arg, 0, &ref) : fault;
+}
 
 #endif

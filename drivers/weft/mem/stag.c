@@ -67,10 +67,11 @@ static void leave_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
 	cmpxchg(recent_slot(t, mr->index), RCU_INITIALIZER(mr), NULL);
 }
 
-/* In an RCU read section. */
+/* In an RCU read section of either kind. */
 static struct weft_mem_region *look_up(struct weft_stag_table *t, u32 index)
 {
-	struct weft_mem_region *mr = rcu_dereference(*recent_slot(t, index));
+	struct weft_mem_region *mr =
+		rcu_dereference_check(*recent_slot(t, index), rcu_read_lock_sched_held());
 
 	return mr && mr->index == index ? mr : xa_load(&t->xa, index);
 }
@@ -218,11 +219,11 @@ weft_hot struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 st
 {
 	struct weft_mem_region *mr;
 
-	rcu_read_lock();
+	rcu_read_lock_sched(); /* which is no call */
 	mr = look_up(t, index_of(stag));
 	if (mr && !weft_stag_hold(mr))
 		mr = NULL;
-	rcu_read_unlock();
+	rcu_read_unlock_sched();
 	if (!mr)
 		return NULL;
 
