@@ -7,7 +7,7 @@
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
  */
-#include "net/push.h"
+#include "net/txsock.h"
 
 #include <linux/bits.h>
 #include <linux/bvec.h>
@@ -21,7 +21,6 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
-#include "net/txsock.h"
 #include "proto/hot.h"
 
 #define PUSH_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -152,17 +151,11 @@ static void start_over(struct weft_txsock *tx)
 	tx->partial = false;
 }
 
-/**
- * weft_push_train - let TCP take what is staged
- * @tx: the writer, not empty
- * @sk: its socket, locked by the caller
- * @more: a last, partial segment may wait for the next train
- *
- * Context: process, tx claim. TCP takes its own references to the pages. Return: 0
- * when it has all of them, -EAGAIN when it has no room (the socket will say when it
- * has), or another -errno.
+/*
+ * TCP takes its own references to the pages. Return: 0 when it has all of them,
+ * -EAGAIN when it has no room (the socket will say when it has), or another -errno.
  */
-int weft_hot weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
 	align_train(tx, sk);
@@ -181,4 +174,39 @@ int weft_hot weft_push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 	}
 	start_over(tx);
 	return 0;
+}
+
+/* Nothing is staged: let go of what an earlier push held back. */
+static void uncork(struct weft_txsock *tx)
+{
+	tx->corked = false;
+	tcp_sock_set_nodelay(tx->sk);
+}
+
+/**
+ * weft_txsock_push - hand everything staged to TCP
+ * @tx: the writer, between two FPDUs
+ * @more: another push follows at once: a last, partial segment may wait for it
+ *
+ * Context: process, tx claim; takes the socket lock. A callback of the socket may
+ * run in here. Return: 0 when TCP has all of it, -EAGAIN when it is full (@writable
+ * will tell, push again then), another -errno when the connection is lost.
+ */
+int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
+{
+	struct sock *sk = tx->sk;
+	int ret;
+
+	if (weft_txsock_empty(tx)) {
+		if (tx->corked && !more)
+			uncork(tx);
+		return 0;
+	}
+	lock_sock(sk);
+	ret = push_train(tx, sk, more);
+	release_sock(sk);
+	tx->corked = more && !ret;
+	if (ret == -EAGAIN)
+		weft_count(tx->counters, WEFT_CTR_TX_FULL);
+	return ret;
 }

@@ -24,8 +24,6 @@
 #include <net/tcp.h>
 
 #include "base/copy.h"
-#include "base/counters.h"
-#include "net/push.h"
 #include "net/tcpsock.h"
 #include "net/ulpdu.h"
 #include "proto/crc.h"
@@ -492,41 +490,4 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 		return stage_pad(tx, pad) ?: stage_crc(tx) ?: keep(tx);
 	write_end(tx, pad);
 	return keep(tx);
-}
-
-/* --- pushing --- */
-
-/* Nothing is staged: let go of what an earlier push held back. */
-static void uncork(struct weft_txsock *tx)
-{
-	tx->corked = false;
-	tcp_sock_set_nodelay(tx->sk);
-}
-
-/**
- * weft_txsock_push - hand everything staged to TCP
- * @tx: the writer, between two FPDUs
- * @more: another push follows at once: a last, partial segment may wait for it
- *
- * Context: process, tx claim; takes the socket lock. A callback of the socket may
- * run in here. Return: 0 when TCP has all of it, -EAGAIN when it is full (@writable
- * will tell, push again then), another -errno when the connection is lost.
- */
-int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
-{
-	struct sock *sk = tx->sk;
-	int ret;
-
-	if (weft_txsock_empty(tx)) {
-		if (tx->corked && !more)
-			uncork(tx);
-		return 0;
-	}
-	lock_sock(sk);
-	ret = weft_push_train(tx, sk, more);
-	release_sock(sk);
-	tx->corked = more && !ret;
-	if (ret == -EAGAIN)
-		weft_count(tx->counters, WEFT_CTR_TX_FULL);
-	return ret;
 }
