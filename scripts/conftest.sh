@@ -102,6 +102,12 @@ int f(struct sock *);
 int f(struct sock *sk) { return tcp_sendpage_locked(sk, NULL, 0, 0, 0); }
 C
 
+probe SEND_ACK_FLAGS '6.14: __tcp_send_ack takes TCP flags' <<'C'
+#include <net/tcp.h>
+void f(struct sock *sk);
+void f(struct sock *sk) { __tcp_send_ack(sk, 0, 0); }
+C
+
 probe SOCKADDR_UNSIZED '6.19: kernel_bind and friends take struct sockaddr_unsized' <<'C'
 #include <linux/net.h>
 int f(struct socket *, struct sockaddr_unsized *);

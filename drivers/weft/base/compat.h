@@ -77,6 +77,13 @@ static inline bool compat_core_raises_port_events(const struct net_device *netde
 #endif
 }
 
+/* An ACK at once; the last argument says nothing special about it. */
+#ifdef HAVE_SEND_ACK_FLAGS
+#define compat_send_ack(sk, rcv_nxt) __tcp_send_ack(sk, rcv_nxt, 0)
+#else
+#define compat_send_ack(sk, rcv_nxt) __tcp_send_ack(sk, rcv_nxt)
+#endif
+
 /* The type that bind and connect of a kernel socket take. */
 #ifdef HAVE_SOCKADDR_UNSIZED
 #define weft_sockaddr sockaddr_unsized

@@ -21,6 +21,7 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "net/window.h"
 #include "proto/hot.h"
 
 #define PUSH_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -204,7 +205,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	}
 	lock_sock(sk);
 	ret = push_train(tx, sk, more);
-	release_sock(sk);
+	weft_window_release(sk);
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)
 		weft_count(tx->counters, WEFT_CTR_TX_FULL);

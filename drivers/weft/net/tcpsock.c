@@ -24,6 +24,7 @@
 #include "base/compat.h"
 #include "net/addr.h"
 #include "net/sockevents.h"
+#include "net/window.h"
 
 /*
  * A kernel socket does not hold its network namespace, but its timers need it
@@ -343,7 +344,7 @@ void weft_sock_lock(struct weft_sock *s)
  */
 void weft_sock_unlock(struct weft_sock *s)
 {
-	release_sock(s->sk);
+	weft_window_release(s->sk);
 }
 
 /**
