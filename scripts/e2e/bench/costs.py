@@ -10,7 +10,7 @@ import tcp
 from programs import Failure, port
 
 MESSAGE = 65536
-SHORT, LONG = 1000, 11000	# messages
+SHORT, LONG = 1000, 41000	# messages
 FEWEST, MOST = 1000, 100000	# more of them in a long run
 SECONDS = 1.5			# that a long run is to take longer
 GB = 1e9
@@ -55,16 +55,21 @@ def cpu_tcp(world, job):
     return _per_gigabyte(messages)
 
 
+# perftest compares two clocks when it starts, for as many calls as that takes, and
+# User-Mode Linux has no vDSO that would answer them.
+CLOCK = "gettimeofday"
+
+
 def _calls(world, job, count):
     """System calls of the client, by strace's summary."""
     with tempfile.NamedTemporaryFile("r") as told:
         perftest.pair(world, job.peer, [*job.case.words, "-n", str(count)],
                       wrap=("strace", "-f", "-c", "-o", told.name), seconds=60)
-        for line in told:
-            words = line.split()
-            if words and words[-1] == "total":
-                return int(words[3])
-    raise Failure("strace counted nothing")
+        rows = [line.split() for line in told]
+    calls = {row[-1]: int(row[3]) for row in rows if len(row) > 4 and row[3].isdigit()}
+    if "total" not in calls:
+        raise Failure("strace counted nothing")
+    return calls["total"] - calls.get(CLOCK, 0)
 
 
 def system_calls(world, job):
