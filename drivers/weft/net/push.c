@@ -182,6 +182,7 @@ static void uncork(struct weft_txsock *tx)
 {
 	tx->corked = false;
 	tcp_sock_set_nodelay(tx->sk);
+	weft_window_check(tx->sk);
 }
 
 /**

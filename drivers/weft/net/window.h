@@ -29,6 +29,18 @@ static inline bool weft_window_shut(const struct sock *sk)
 }
 
 /**
+ * weft_window_check - the socket lock was held, and let go
+ * @sk: a connection
+ *
+ * Context: process.
+ */
+static inline void weft_window_check(struct sock *sk)
+{
+	if (unlikely(weft_window_shut(sk)))
+		weft_window_tell(sk);
+}
+
+/**
  * weft_window_release - let go of the socket lock
  * @sk: a connection whose lock the caller holds; callbacks that were due run in here
  *
@@ -37,8 +49,7 @@ static inline bool weft_window_shut(const struct sock *sk)
 static inline void weft_window_release(struct sock *sk)
 {
 	release_sock(sk);
-	if (unlikely(weft_window_shut(sk)))
-		weft_window_tell(sk);
+	weft_window_check(sk);
 }
 
 #endif

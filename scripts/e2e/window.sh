@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# A receiver that sends, too, has its socket locked while octets come in. When it has read
+# them all its window must not stay shut, or the sender waits 200 ms for its persist timer.
+. "$(dirname "$0")/lib.sh"
+
+suite window <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1) --- lo, MTU 1500
+TOPOLOGY
+
+runs=6
+
+# look: the octets acknowledged to a sender that has waited for 100 ms, with its persist
+# timer, although its receiver has nothing to read and nothing to receive.
+look() {
+	ss -tnmoiH state established '( sport = :18515 or dport = :18515 )' | awk '
+		!/skmem/ { receiver = $3 ~ /:18515$/; waits = /timer:\(persist/; next }
+		receiver { busy = busy || !/skmem:\(r0,/ || !/,bl0,/ }
+		waits && /lastack:[1-9][0-9][0-9]/ && match($0, /bytes_acked:[0-9]+/) {
+			stuck = substr($0, RSTART, RLENGTH)
+		}
+		END { if (stuck && !busy) print stuck }'
+}
+
+# watch FILE: adds a line for each such wait.
+watch() {
+	local now told=''
+	while sleep 0.02; do
+		now=$(look)
+		if [ "${now:-$told}" != "$told" ]; then
+			echo "$now" >>"$1"
+			told=$now
+		fi
+	done
+}
+
+opens_again() {
+	local watcher k
+	: >"$tmp/stalls"
+	watch "$tmp/stalls" &
+	watcher=$!
+	for ((k = 0; k < runs; k++)); do
+		perftest 30 ib_send_bw "$dev" "$dev" -s 65536 -D 1 || break
+	done
+	kill "$watcher"
+	[ "$k" -eq "$runs" ] || fail "run $k"
+	echo "stalls:"
+	cat "$tmp/stalls"
+	# One may be a CPU that was taken from whoever was about to tell.
+	[ "$(wc -l <"$tmp/stalls")" -le 1 ] || fail "the window stays shut"
+}
+
+topology_dummy
+ip link set lo mtu 1500
+# A window that does not grow: some trains behind the lock shut it.
+sysctl -qw net.ipv4.tcp_rmem='4096 131072 1000000'
+t "a window that is shut while the receiver sends opens again" opens_again
+finish
