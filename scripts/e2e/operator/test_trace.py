@@ -3,6 +3,7 @@
 
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -160,6 +161,32 @@ def perf_counts_what_the_counters_count(w):
     same(found, dict(zip(names, (moved["tx_messages"], moved["rx_messages"]))), said)
 
 
+def says_go(bpftrace, seconds):
+    """Does it print what its first probe does? It has been seen to sit there without."""
+    said = b""
+    while b"go\n" not in said:
+        if not select.select([bpftrace.stdout], [], [], seconds)[0]:
+            return False
+        piece = os.read(bpftrace.stdout.fileno(), 4096)
+        if not piece:
+            return False
+        said += piece
+    return True
+
+
+def started(program, seconds):
+    """bpftrace at work; nothing is judged before that, so it may be tried again."""
+    errors = ""
+    for _ in range(3):
+        bpftrace = subprocess.Popen(["bpftrace", "-B", "none", "-e", program],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if says_go(bpftrace, seconds):
+            return bpftrace
+        bpftrace.kill()
+        errors += bpftrace.communicate()[1].decode()
+    return same("nothing", "go", "the first word of bpftrace: " + errors)
+
+
 @test
 def bpftrace_reads_the_fields(w):
     """Messages of the device, and by its fields what one QP did."""
@@ -172,18 +199,13 @@ def bpftrace_reads_the_fields(w):
         tracepoint:weft:weft_send_done /args->qpn == %d/ {
             @done = count(); @octets = sum(args->length); @bad = sum(args->status); }
         """ % pair.qpn[pair.a]
-    with subprocess.Popen(["bpftrace", "-B", "none", "-e", program], text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as bpftrace:
-        said = bpftrace.stdout.readline()   # how many probes
-        while said and said != "go\n":
-            said = bpftrace.stdout.readline()
-        same(said, "go\n", "the first word of bpftrace")
+    with started(program, 20 * w.slow) as bpftrace:
         before = w.counters()
         with Trace(w) as trace:
             pair.mix()
             moved = w.since(before)
         bpftrace.send_signal(signal.SIGINT)
-        said, errors = bpftrace.communicate(timeout=60)
+        said, errors = (words.decode() for words in bpftrace.communicate(timeout=60))
     found = {name: int(value) for name, value in re.findall(r"@(\w+): (\d+)", said)}
     octets = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
     same(found, {"sent": moved["tx_messages"], "received": moved["rx_messages"], "done": 8,
