@@ -8,7 +8,6 @@
 #define WEFT_ENGINE_AWAY_H
 
 #include <linux/interrupt.h>
-#include <linux/ktime.h>
 #include <linux/smp.h>
 #include <linux/types.h>
 

@@ -13,7 +13,7 @@
 #include "proto/atomic.h"
 #include "ring/sendq.h"
 
-#define OPERAND 8U
+#define OPERAND	8U
 
 static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg,
 			       struct weft_atomic_req *req)

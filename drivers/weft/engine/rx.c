@@ -8,6 +8,7 @@
  */
 #include "engine/rx.h"
 
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "base/counters.h"

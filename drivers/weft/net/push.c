@@ -24,7 +24,7 @@
 #include "net/window.h"
 #include "proto/hot.h"
 
-#define PUSH_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
+#define PUSH_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 
 #ifdef HAVE_TCP_SENDPAGE
 
