@@ -128,8 +128,19 @@ static __always_inline struct weft_mem_region *hold(struct weft_mem_user *user, 
 	return user->held;
 }
 
-static __always_inline enum weft_fault get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
-					   enum weft_mem_right right, struct weft_mem_ref *ref)
+/**
+ * weft_mem_get - access memory
+ * @user: on whose behalf
+ * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
+ * @to: tagged offset, or local address
+ * @len: octets; 0 is granted without a look at @stag
+ * @right: what is to be done
+ * @ref: filled in if access is granted
+ *
+ * Context: any. Return: a fault in the words of the message @right stands for.
+ */
+enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+				      enum weft_mem_right right, struct weft_mem_ref *ref)
 {
 	struct weft_mem_region *mr;
 	enum weft_fault fault;
@@ -155,23 +166,6 @@ static __always_inline enum weft_fault get(struct weft_mem_user *user, u32 stag,
 	ref->len = len;
 	ref->flat = weft_backing_flat(mr->grant.backing, ref->offset, len);
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_mem_get - access memory
- * @user: on whose behalf
- * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
- * @to: tagged offset, or local address
- * @len: octets; 0 is granted without a look at @stag
- * @right: what is to be done
- * @ref: filled in if access is granted
- *
- * Context: any. Return: a fault in the words of the message @right stands for.
- */
-enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
-				      enum weft_mem_right right, struct weft_mem_ref *ref)
-{
-	return get(user, stag, to, len, right, ref);
 }
 
 /**
@@ -206,7 +200,7 @@ enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft
 			continue;
 		}
 		piece = min(sge->length - offset, len - done);
-		fault = get(user, sge->lkey, sge->addr + offset, piece, right, &ref);
+		fault = weft_mem_get(user, sge->lkey, sge->addr + offset, piece, right, &ref);
 		if (fault == WEFT_FAULT_NONE)
 			fault = fn(arg, done, &ref);
 		if (fault != WEFT_FAULT_NONE)
