@@ -80,8 +80,8 @@ static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 
 /* --- an FPDU in one socket buffer --- */
 
-/* Where @len octets at @offset stand, if they do so in one piece, else NULL. */
-static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 len)
+/* Where the octets from @offset on stand, @row of them in one piece; NULL: nowhere. */
+static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 *row)
 {
 	u32 i;
 
@@ -94,7 +94,8 @@ static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 len)
 			offset -= size;
 			continue;
 		}
-		data = len <= size - offset ? skb_frag_address_safe(frag) : NULL;
+		*row = size - offset;
+		data = skb_frag_address_safe(frag);
 		return data ? data + offset : NULL;
 	}
 	return NULL;
@@ -120,17 +121,33 @@ static const struct sk_buff *part_at(const struct sk_buff *skb, u32 *offset)
 	return NULL;
 }
 
-static const u8 *in_one_piece(const struct sk_buff *skb, u32 offset, u32 len)
+static __always_inline const u8 *in_a_row(const struct sk_buff *skb, u32 offset, u32 *row)
 {
 	const struct sk_buff *part = part_at(skb, &offset);
 	u32 head;
 
+	*row = 0;
 	if (!part)
 		return NULL;
 	head = skb_headlen(part);
 	if (offset >= head)
-		return in_frags(part, offset - head, len);
-	return len <= head - offset ? part->data + offset : NULL;
+		return in_frags(part, offset - head, row);
+	*row = head - offset;
+	return part->data + offset;
+}
+
+/* The length in front of the ULPDU at @offset, @row octets of which stand at @octets. */
+static bool read_length(struct sk_buff *skb, u32 offset, const u8 *octets, u32 row, u32 *len)
+{
+	u8 field[WEFT_MPA_LEN_OCTETS];
+
+	if (!octets || row < sizeof(field)) {
+		if (skb_copy_bits(skb, offset, field, sizeof(field)))
+			return false;
+		octets = field;
+	}
+	*len = get_unaligned_be16(octets);
+	return true;
 }
 
 static u32 crc_over(struct sk_buff *skb, u32 offset, u32 len)
@@ -191,22 +208,21 @@ static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear
 static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
-	u8 buf[WEFT_MPA_LEN_OCTETS];
-	u32 ulpdu_len, wire_len;
+	u32 ulpdu_len, wire_len, row;
 	struct weft_ulpdu u __uninitialized;
-	const u8 *linear, *p;
+	const u8 *linear;
 
-	if (avail < sizeof(buf))
+	if (avail < WEFT_MPA_LEN_OCTETS)
 		return 0;
-	p = skb_header_pointer(skb, offset, sizeof(buf), buf);
-	if (!p)
+	linear = in_a_row(skb, offset, &row);
+	if (!read_length(skb, offset, linear, row, &ulpdu_len))
 		return 0;
-	ulpdu_len = get_unaligned_be16(p);
 	wire_len = weft_mpa_bare_len(ulpdu_len);
 	if (wire_len > avail)
 		return 0;
 
-	linear = in_one_piece(skb, offset, wire_len);
+	if (wire_len > row)
+		linear = NULL;
 	if (!describe(&u, skb, linear, offset, ulpdu_len))
 		return 0;
 	rx->pos += wire_len;
