@@ -377,6 +377,7 @@ static void weft_recvq_limit_is_raised_once(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
+	rq->shared = true;
 	rq->limit_event = count_limit;
 	rq->owner = &raised;
 
@@ -599,6 +600,7 @@ static void weft_recvq_resize_moves_entries(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
 	rq->user = true;
+	rq->shared = true;
 	rq->cons = U32_MAX - 2;
 	for (i = 0; i < 6; i++)
 		user_rqe(rq, rq->cons + i, i % SGES);

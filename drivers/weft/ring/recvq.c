@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receive queue, of one QP or shared by many: one producer side, and as many
- * consumers as there are streams, so fetching takes a lock.
+ * Receive queue, of one QP or shared by many: one producer side, and as many consumers as
+ * there are streams. So fetching takes a lock, but not where there is only one of them.
  */
 #include "ring/recvq.h"
 
@@ -18,7 +18,7 @@
 
 /**
  * weft_recvq_init - set up an empty receive queue
- * @rq: what to fill in; the caller sets @limit_event and @owner afterwards
+ * @rq: what to fill in; the caller sets @shared, @limit_event and @owner afterwards
  * @entries: a power of two
  * @max_sge: elements a receive may have, up to WEFT_MAX_SGE
  * @space: of the process that posts, NULL for a kernel consumer
@@ -56,7 +56,8 @@ void weft_recvq_free(struct weft_recvq *rq)
 	weft_ring_free(&rq->ring);
 }
 
-static int copy_entry(const struct weft_recvq *rq, struct weft_rwr *out, const struct weft_rqe *rqe)
+static __always_inline int copy_entry(const struct weft_recvq *rq, struct weft_rwr *out,
+				      const struct weft_rqe *rqe)
 {
 	u32 i;
 
@@ -82,12 +83,18 @@ static u32 available(const struct weft_recvq *rq)
 	return smp_load_acquire(&rq->ctl->prod) - rq->cons;
 }
 
+static void assert_owned(struct weft_recvq *rq)
+{
+	if (rq->shared)
+		lockdep_assert_held(&rq->lock);
+}
+
 /* The producer's word is looked at only when the copy says that there is nothing. */
 static u32 ready(struct weft_recvq *rq)
 {
 	u32 avail = rq->seen - rq->cons;
 
-	lockdep_assert_held(&rq->lock);
+	assert_owned(rq);
 	if (avail)
 		return avail;
 	avail = available(rq);
@@ -96,12 +103,11 @@ static u32 ready(struct weft_recvq *rq)
 	return avail;
 }
 
-static int fetch_locked(struct weft_recvq *rq, struct weft_rwr *out)
+static __always_inline int fetch(struct weft_recvq *rq, struct weft_rwr *out)
 {
 	u32 avail = ready(rq);
 	int ret;
 
-	lockdep_assert_held(&rq->lock);
 	if (!avail)
 		return -ENOENT;
 	if (avail > rq->ring.entries) {
@@ -110,8 +116,8 @@ static int fetch_locked(struct weft_recvq *rq, struct weft_rwr *out)
 	}
 
 	ret = copy_entry(rq, out, weft_ring_entry(&rq->ring, rq->cons));
-	rq->cons++;
-	/* Pairs with weft_ring_observe() of the provider: the slot may be reused. */
+	WRITE_ONCE(rq->cons, rq->cons + 1);
+	/* Pairs with weft_ring_observe() of the provider and weft_recvq_reserve(): reuse. */
 	smp_store_release(&rq->ctl->cons, rq->cons);
 	return ret;
 }
@@ -126,31 +132,36 @@ static bool limit_reached(struct weft_recvq *rq)
 	return true;
 }
 
-/**
- * weft_recvq_fetch - take the oldest receive
- * @rq: the queue
- * @out: private copy; its head is written whenever the result is not -ENOENT, and its
- *	list has room for what the queue allows
- *
- * Context: any; @rq->limit_event may be called before it returns.
- * Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is
- * malformed: @out has its wr_id and no elements; -EIO: the producer index is
- * impossible, nothing was taken, and that will not mend itself.
- */
-int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
+static noinline int fetch_shared(struct weft_recvq *rq, struct weft_rwr *out)
 {
 	unsigned long flags;
 	bool reached;
 	int ret;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
-	ret = fetch_locked(rq, out);
+	ret = fetch(rq, out);
 	reached = limit_reached(rq);
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
 		rq->limit_event(rq->owner);
 	return ret;
+}
+
+/**
+ * weft_recvq_fetch - take the oldest receive
+ * @rq: the queue
+ * @out: private copy; its head is written whenever the result is not -ENOENT, and its
+ *	list has room for what the queue allows
+ *
+ * Context: any, for a queue that is not shared one caller at a time; @rq->limit_event may
+ * be called before it returns. Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is
+ * malformed: @out has its wr_id and no elements; -EIO: the producer index is
+ * impossible, nothing was taken, and that will not mend itself.
+ */
+int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
+{
+	return rq->shared ? fetch_shared(rq, out) : fetch(rq, out);
 }
 
 /**
@@ -269,7 +280,8 @@ int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq)
 {
 	lockdep_assert_held(&rq->lock);
-	if (rq->prod - rq->cons >= rq->ring.entries)
+	/* Pairs with fetch(). */
+	if (rq->prod - smp_load_acquire(&rq->ctl->cons) >= rq->ring.entries)
 		return NULL;
 	return weft_ring_entry(&rq->ring, rq->prod);
 }

@@ -31,8 +31,10 @@ struct weft_rwr {
  * @ring: memory
  * @ctl: control block, in @ring
  * @user: a process posts to it
+ * @shared: by streams that fetch at the same time; set by the owner before there are any
  * @max_sge: elements an entry has room for
- * @lock: @cons, @seen, @limit, @ring, @ctl and, for kernel producers, @prod
+ * @lock: for kernel producers @prod; of a shared queue all that follows, @ring and @ctl.
+ *	What only one stream fetches from, it fetches without
  * @cons: next entry to hand out
  * @seen: the producer index as last read from the control block
  * @prod: kernel producers' private producer index
@@ -44,6 +46,7 @@ struct weft_recvq {
 	struct weft_ring ring;
 	struct weft_rq_ctl *ctl;
 	bool user;
+	bool shared;
 	u16 max_sge;
 	spinlock_t lock; /* ring/lock.h */
 	u32 cons;

@@ -58,6 +58,7 @@ static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_
 		weft_recvq_free(&srq->rq);
 		return ret;
 	}
+	srq->rq.shared = true;
 	srq->rq.limit_event = on_limit;
 	srq->rq.owner = srq;
 	attr->max_wr = srq->rq.ring.entries;
