@@ -1,38 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * DDP segments: headers, cutting by MULPDU, order of untagged messages.
- * RFC 5041, 4 to 7.
+ * DDP segments: cutting by MULPDU, order of untagged messages. RFC 5041, 4 to 7.
  */
 #ifndef WEFT_PROTO_DDP_H
 #define WEFT_PROTO_DDP_H
 
+#include "proto/ddp_hdr.h"
 #include "proto/fault.h"
 #include "proto/wire.h"
-
-/**
- * struct weft_ddp_hdr - a DDP header in host order
- * @ulp: RDMAP control octet
- * @stag: tagged: sink; untagged: the octets after the control (Invalidate STag)
- * @to: tagged offset
- * @hdr_len: 14 or 18
- * @payload: octets behind the DDP header, RDMAP header included
- */
-struct weft_ddp_hdr {
-	bool tagged;
-	bool last;
-	u8 ulp;
-	u32 stag;
-	u64 to;
-	u32 qn;
-	u32 msn;
-	u32 mo;
-	u32 hdr_len;
-	u32 payload;
-};
-
-/* @head: at least min(@len, WEFT_DDP_UNTAGGED_LEN) octets of a ULPDU of @len. */
-enum weft_fault weft_ddp_parse(const u8 *head, u32 len, struct weft_ddp_hdr *out);
-u32 weft_ddp_build(const struct weft_ddp_hdr *hdr, u8 *out);
 
 struct weft_ddp_tx {
 	u32 msn[WEFT_DDP_QUEUES];	/* next to use */

@@ -4,7 +4,6 @@
  * the headers behind DDP's. RFC 5040, 4, 5 and 7.2; RFC 7306, 4 to 6.
  */
 #include "proto/rdmap.h"
-#include "proto/hot.h"
 
 const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = {
@@ -59,35 +58,6 @@ const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 	[14] = { .name = "unassigned" },
 	[15] = { .name = "unassigned" },
 };
-
-/* A message with a header of its own is one segment; most end behind the header. */
-static bool size_fits(const struct weft_rdmap_info *info, const struct weft_ddp_hdr *hdr)
-{
-	if (!info->hdr_len)
-		return true;
-	if (!hdr->last || hdr->payload < info->hdr_len)
-		return false;
-	return info->payload || hdr->payload == info->hdr_len;
-}
-
-/**
- * weft_rdmap_check - does the segment make a legal message, whenever it comes?
- * @hdr: a parsed DDP header
- */
-enum weft_fault weft_hot weft_rdmap_check(const struct weft_ddp_hdr *hdr)
-{
-	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(hdr->ulp));
-
-	if ((hdr->ulp & WEFT_RDMAP_RV_MASK) != WEFT_RDMAP_RV)
-		return WEFT_FAULT_RDMAP_VERSION;
-	if (!info->known || info->tagged != hdr->tagged)
-		return WEFT_FAULT_RDMAP_OPCODE;
-	if (!hdr->tagged && hdr->qn != info->qn)
-		return WEFT_FAULT_UNTAGGED_QN;
-	if (!size_fits(info, hdr))
-		return WEFT_FAULT_RDMAP_OPERATION;
-	return WEFT_FAULT_NONE;
-}
 
 /**
  * weft_read_req_build - write a Read Request header (RFC 5040, 4.4)

@@ -38,9 +38,6 @@ static inline u8 weft_rdmap_opcode(u8 ulp)
 	return ulp & WEFT_RDMAP_OP_MASK;
 }
 
-/* RV, opcode, tagged bit, queue, length of fixed-size messages (wire.md 6, 3 and 4). */
-enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr);
-
 /**
  * struct weft_rdmap_rx - messages in progress towards us
  * @tagged_open: a Write or Read Response has begun and not ended
@@ -99,6 +96,38 @@ extern const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT];
 static inline const struct weft_rdmap_info *weft_rdmap_info(u8 opcode)
 {
 	return &weft_rdmap_messages[opcode & WEFT_RDMAP_OP_MASK];
+}
+
+/* A message with a header of its own is one segment; most end behind the header. */
+static inline bool weft_rdmap_size_fits(const struct weft_rdmap_info *info,
+					const struct weft_ddp_hdr *hdr)
+{
+	if (!info->hdr_len)
+		return true;
+	if (!hdr->last || hdr->payload < info->hdr_len)
+		return false;
+	return info->payload || hdr->payload == info->hdr_len;
+}
+
+/**
+ * weft_rdmap_check - does the segment make a legal message, whenever it comes?
+ * @hdr: a parsed DDP header
+ *
+ * RV, opcode, tagged bit, queue, length of fixed-size messages (wire.md 6, 3 and 4).
+ */
+static inline enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr)
+{
+	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(hdr->ulp));
+
+	if ((hdr->ulp & WEFT_RDMAP_RV_MASK) != WEFT_RDMAP_RV)
+		return WEFT_FAULT_RDMAP_VERSION;
+	if (!info->known || info->tagged != hdr->tagged)
+		return WEFT_FAULT_RDMAP_OPCODE;
+	if (!hdr->tagged && hdr->qn != info->qn)
+		return WEFT_FAULT_UNTAGGED_QN;
+	if (!weft_rdmap_size_fits(info, hdr))
+		return WEFT_FAULT_RDMAP_OPERATION;
+	return WEFT_FAULT_NONE;
 }
 
 /**
