@@ -15,14 +15,6 @@
 #include <linux/wait_bit.h>
 
 #include "base/limits.h"
-#include "proto/hot.h"
-
-#define KEY_BITS	8
-
-static u32 index_of(u32 stag)
-{
-	return stag >> KEY_BITS;
-}
 
 /**
  * weft_stag_table_init - set up an empty table
@@ -48,32 +40,18 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
 	xa_destroy(&t->xa);
 }
 
-static struct weft_mem_region __rcu **recent_slot(struct weft_stag_table *t, u32 index)
-{
-	return &t->recent[index % WEFT_STAG_RECENT];
-}
-
 /*
  * Only the owner enters a region and only the owner takes it out, before it goes
  * from the table: a slot never holds what RCU may be about to free.
  */
 static void enter_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	rcu_assign_pointer(*recent_slot(t, mr->index), mr);
+	rcu_assign_pointer(*weft_stag_recent(t, mr->index), mr);
 }
 
 static void leave_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	cmpxchg(recent_slot(t, mr->index), RCU_INITIALIZER(mr), NULL);
-}
-
-/* In an RCU read section of either kind. */
-static struct weft_mem_region *look_up(struct weft_stag_table *t, u32 index)
-{
-	struct weft_mem_region *mr =
-		rcu_dereference_check(*recent_slot(t, index), rcu_read_lock_sched_held());
-
-	return mr && mr->index == index ? mr : xa_load(&t->xa, index);
+	cmpxchg(weft_stag_recent(t, mr->index), RCU_INITIALIZER(mr), NULL);
 }
 
 /*
@@ -82,7 +60,8 @@ static struct weft_mem_region *look_up(struct weft_stag_table *t, u32 index)
  */
 static int insert_anywhere(struct weft_stag_table *t, struct weft_mem_region *mr, u32 *index)
 {
-	struct xa_limit behind = XA_LIMIT(max(index_of(get_random_u32()), 1U), WEFT_MAX_STAG);
+	struct xa_limit behind =
+		XA_LIMIT(max(weft_stag_index(get_random_u32()), 1U), WEFT_MAX_STAG);
 	struct xa_limit all = XA_LIMIT(1, WEFT_MAX_STAG);
 	int ret;
 
@@ -122,7 +101,7 @@ struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_sta
 		return ERR_PTR(ret);
 	}
 	mr->index = index;
-	WRITE_ONCE(mr->grant.stag, index << KEY_BITS | (u8)get_random_u32());
+	WRITE_ONCE(mr->grant.stag, index << WEFT_STAG_KEY_BITS | (u8)get_random_u32());
 	enter_recent(t, mr);
 	return mr;
 }
@@ -203,40 +182,6 @@ void weft_stag_drained(struct weft_mem_region *mr)
 	smp_mb();
 	wake_up_var(&mr->state);
 	rcu_read_unlock();
-}
-
-/**
- * weft_stag_pin - begin an access
- * @t: table of the device
- * @stag: as the access names it, key octet included
- *
- * The grant does not change while the pin is held. Held for one run of copies only: an
- * invalidation may wait for it.
- *
- * Context: any. Return: the region, NULL when @stag is not valid.
- */
-weft_hot struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
-{
-	struct weft_mem_region *mr;
-
-	rcu_read_lock_sched(); /* which is no call */
-	mr = look_up(t, index_of(stag));
-	if (mr && !weft_stag_hold(mr))
-		mr = NULL;
-	rcu_read_unlock_sched();
-	if (!mr)
-		return NULL;
-
-	/*
-	 * What follows is read with the pin held: it is what was enabled, or
-	 * the state tells that it is going away. Pairs with the smp_wmb() in
-	 * weft_stag_enable().
-	 */
-	smp_mb__after_atomic();
-	if (weft_stag_is(mr, stag))
-		return mr;
-	weft_stag_unpin(mr);
-	return NULL;
 }
 
 /* True if it was valid; then the caller drops the pin of validity. */
@@ -352,7 +297,7 @@ struct weft_mem_region *weft_stag_find(struct weft_stag_table *t, u32 stag)
 	struct weft_mem_region *mr;
 
 	rcu_read_lock();
-	mr = xa_load(&t->xa, index_of(stag));
+	mr = xa_load(&t->xa, weft_stag_index(stag));
 	if (mr && !kref_get_unless_zero(&mr->ref))
 		mr = NULL;
 	rcu_read_unlock();

@@ -16,6 +16,7 @@
 struct weft_backing;
 
 #define WEFT_STAG_RECENT 256
+#define WEFT_STAG_KEY_BITS 8
 
 /* Pins of a valid STag that nobody accesses. */
 #define WEFT_STAG_UNUSED 1
@@ -129,7 +130,6 @@ int weft_stag_revoke(struct weft_mem_region *mr, bool for_good);
 void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
 
 /* An access. */
-struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag);
 void weft_stag_drained(struct weft_mem_region *mr);
 
 /**
@@ -170,6 +170,60 @@ static inline bool weft_stag_hold(struct weft_mem_region *mr)
 
 	return atomic_try_cmpxchg(&mr->pins, &pins, WEFT_STAG_UNUSED + 1) ||
 	       (pins && atomic_inc_not_zero(&mr->pins));
+}
+
+/* Place in the table of what an STag names. */
+static inline u32 weft_stag_index(u32 stag)
+{
+	return stag >> WEFT_STAG_KEY_BITS;
+}
+
+static inline struct weft_mem_region __rcu **weft_stag_recent(struct weft_stag_table *t, u32 index)
+{
+	return &t->recent[index % WEFT_STAG_RECENT];
+}
+
+/* In an RCU read section of either kind. */
+static inline struct weft_mem_region *weft_stag_look_up(struct weft_stag_table *t, u32 index)
+{
+	struct weft_mem_region *mr =
+		rcu_dereference_check(*weft_stag_recent(t, index), rcu_read_lock_sched_held());
+
+	return mr && mr->index == index ? mr : xa_load(&t->xa, index);
+}
+
+/**
+ * weft_stag_pin - begin an access
+ * @t: table of the device
+ * @stag: as the access names it, key octet included
+ *
+ * The grant does not change while the pin is held. Held for one run of copies only: an
+ * invalidation may wait for it.
+ *
+ * Context: any. Return: the region, NULL when @stag is not valid.
+ */
+static inline struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
+{
+	struct weft_mem_region *mr;
+
+	rcu_read_lock_sched(); /* which is no call */
+	mr = weft_stag_look_up(t, weft_stag_index(stag));
+	if (mr && !weft_stag_hold(mr))
+		mr = NULL;
+	rcu_read_unlock_sched();
+	if (!mr)
+		return NULL;
+
+	/*
+	 * What follows is read with the pin held: it is what was enabled, or
+	 * the state tells that it is going away. Pairs with the smp_wmb() in
+	 * weft_stag_enable().
+	 */
+	smp_mb__after_atomic();
+	if (weft_stag_is(mr, stag))
+		return mr;
+	weft_stag_unpin(mr);
+	return NULL;
 }
 
 /* A change of rights. */
