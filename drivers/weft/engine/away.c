@@ -218,7 +218,7 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
  * Context: socket lock held. Return: false while another CPU reads; it will look
  * at the socket once more before it goes.
  */
-bool weft_hot weft_away_home(struct weft_stream *st)
+bool weft_away_home(struct weft_stream *st)
 {
 	u8 state = state_of(st);
 

@@ -50,6 +50,17 @@ struct weft_away {
 	struct weft_trip *trip;
 };
 
+/**
+ * weft_away_is_home - does rx belong to the holder of the socket lock, as a rule?
+ * @away: of the stream
+ *
+ * Context: socket lock held. Return: false: weft_away_home() knows more.
+ */
+static inline bool weft_away_is_home(const struct weft_away *away)
+{
+	return smp_load_acquire(&away->state) == WEFT_AWAY_HOME; /* pairs with set_state() */
+}
+
 void weft_away_stop(struct weft_stream *st);
 
 /* Context: socket lock held. */

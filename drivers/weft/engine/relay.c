@@ -8,33 +8,12 @@
 #include "engine/relay.h"
 
 #include <linux/delay.h>
-#include <linux/percpu.h>
-#include <linux/sched.h>
 
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "proto/hot.h"
 
-static DEFINE_PER_CPU(struct weft_relay_seat, seats);
-
-/**
- * weft_relay_open - be there for what this task's sending brings in
- * @relay: for weft_relay_close()
- *
- * Context: process; not nested.
- */
-void weft_hot weft_relay_open(struct weft_relay *relay)
-{
-	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
-
-	relay->seat = NULL;
-	/* Pairs with weft_relay_close(). An empty seat is taken on its CPU only. */
-	if (!smp_load_acquire(&seat->task)) {
-		WRITE_ONCE(seat->task, current);
-		relay->seat = seat;
-	}
-	put_cpu_ptr(&seats);
-}
+DEFINE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
 
 /* What weft_relay_close() has found. */
 void weft_hot weft_relay_run(struct weft_relay_seat *seat)
@@ -57,13 +36,13 @@ void weft_hot weft_relay_run(struct weft_relay_seat *seat)
  */
 bool weft_hot weft_relay_offer(struct weft_stream *st)
 {
-	struct weft_relay_seat *seat = get_cpu_ptr(&seats);
+	struct weft_relay_seat *seat = get_cpu_ptr(&weft_relay_seats);
 	bool taken = READ_ONCE(seat->task) == current &&
 		     !test_and_set_bit_lock(WEFT_TX_OFFERED, &st->tx.claim);
 
 	if (taken)
 		llist_add(&st->relay_node, &seat->owed);
-	put_cpu_ptr(&seats);
+	put_cpu_ptr(&weft_relay_seats);
 	return taken;
 }
 

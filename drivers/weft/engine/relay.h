@@ -8,9 +8,10 @@
 #define WEFT_ENGINE_RELAY_H
 
 #include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
-struct task_struct;
 struct weft_stream;
 
 /* Of a CPU. */
@@ -24,7 +25,27 @@ struct weft_relay {
 	struct weft_relay_seat *seat;
 };
 
-void weft_relay_open(struct weft_relay *relay);
+DECLARE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
+
+/**
+ * weft_relay_open - be there for what this task's sending brings in
+ * @relay: for weft_relay_close()
+ *
+ * Context: process; not nested.
+ */
+static inline void weft_relay_open(struct weft_relay *relay)
+{
+	struct weft_relay_seat *seat = get_cpu_ptr(&weft_relay_seats);
+
+	relay->seat = NULL;
+	/* Pairs with weft_relay_close(). An empty seat is taken on its CPU only. */
+	if (!smp_load_acquire(&seat->task)) {
+		WRITE_ONCE(seat->task, current);
+		relay->seat = seat;
+	}
+	put_cpu_ptr(&weft_relay_seats);
+}
+
 void weft_relay_run(struct weft_relay_seat *seat);
 
 /**

@@ -28,14 +28,8 @@
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 
-/**
- * weft_rx_copy - move some of a segment's payload to where it belongs
- * @seg: the segment
- * @done: octets of the payload to skip
- * @ref: the memory, granted for writing
- */
-enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-				      const struct weft_mem_ref *ref)
+static __always_inline enum weft_fault copy(const struct weft_rx_seg *seg, u32 done,
+					    const struct weft_mem_ref *ref)
 {
 	u32 at = seg->payload_at + done;
 	struct iov_iter to;
@@ -50,9 +44,22 @@ enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
-static enum weft_fault weft_hot place_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+/**
+ * weft_rx_copy - move some of a segment's payload to where it belongs
+ * @seg: the segment
+ * @done: octets of the payload to skip
+ * @ref: the memory, granted for writing
+ */
+enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+				      const struct weft_mem_ref *ref)
 {
-	return weft_rx_copy(arg, done, ref);
+	return copy(seg, done, ref);
+}
+
+static __always_inline enum weft_fault place_piece(void *arg, u32 done,
+						   const struct weft_mem_ref *ref)
+{
+	return copy(arg, done, ref);
 }
 
 /**
@@ -315,7 +322,7 @@ static void weft_hot readable(void *owner)
 	u32 octets;
 
 	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
-	if (!weft_away_home(st))
+	if (!weft_away_is_home(&st->away) && !weft_away_home(st))
 		return;
 	octets = weft_inbox_waiting(st->sock);
 	if (octets < WEFT_AWAY_BULK)

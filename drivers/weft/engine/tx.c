@@ -133,7 +133,8 @@ static __always_inline bool send_trains(struct weft_stream *st, struct weft_cq_b
 		if (push(st, batch))
 			return false;
 		if (done) {
-			report_progress(st);
+			if (READ_ONCE(st->state) != WEFT_QP_RTS)
+				report_progress(st);
 			if (rest(st))
 				return false;
 		}

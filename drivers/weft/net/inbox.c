@@ -62,19 +62,6 @@ bool weft_inbox_barred(const struct weft_sock *s)
 }
 
 /**
- * weft_inbox_waiting - what there is to read
- * @s: the socket
- *
- * Context: socket lock held. Return: octets.
- */
-u32 weft_hot weft_inbox_waiting(const struct weft_sock *s)
-{
-	const struct tcp_sock *tp = tcp_sk(s->sk);
-
-	return tp->rcv_nxt - tp->copied_seq;
-}
-
-/**
  * weft_inbox_take - borrow all that is there to be read
  * @in: empty
  * @s: from its receive queue

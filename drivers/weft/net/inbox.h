@@ -7,10 +7,12 @@
 #define WEFT_NET_INBOX_H
 
 #include <linux/skbuff.h>
+#include <linux/tcp.h>
 #include <linux/types.h>
 
+#include "net/tcpsock.h"
+
 struct weft_rxsock;
-struct weft_sock;
 
 /**
  * struct weft_inbox - what was borrowed
@@ -28,6 +30,19 @@ struct weft_inbox {
 	u32 done;
 };
 
+/**
+ * weft_inbox_waiting - what there is to read
+ * @s: the socket
+ *
+ * Context: socket lock held. Return: octets.
+ */
+static inline u32 weft_inbox_waiting(const struct weft_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(s->sk);
+
+	return tp->rcv_nxt - tp->copied_seq;
+}
+
 void weft_inbox_init(struct weft_inbox *in);
 
 /* Context: softirq. */
@@ -35,7 +50,6 @@ bool weft_inbox_with_lock(struct weft_sock *s, void (*act)(void *arg), void *arg
 
 /* Context: socket lock held. */
 bool weft_inbox_barred(const struct weft_sock *s);
-u32 weft_inbox_waiting(const struct weft_sock *s);
 bool weft_inbox_take(struct weft_inbox *in, struct weft_sock *s);
 bool weft_inbox_give_back(struct weft_inbox *in, struct weft_sock *s);
 

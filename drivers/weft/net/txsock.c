@@ -23,7 +23,6 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "base/copy.h"
 #include "net/tcpsock.h"
 #include "net/ulpdu.h"
 #include "proto/crc.h"
@@ -146,7 +145,7 @@ static int make_room(struct weft_txsock *tx, u32 len)
 	return get_many_vecs(tx);
 }
 
-static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
+static __always_inline bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 {
 	const struct bio_vec *last;
 
@@ -157,7 +156,7 @@ static bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
 }
 
 /* What was written in the open room joins the train. */
-static int weft_hot add_fresh(struct weft_txsock *tx)
+static __always_inline int add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->fresh;
@@ -180,10 +179,16 @@ static int weft_hot add_fresh(struct weft_txsock *tx)
 }
 
 /* The room is closed. */
-static int keep(struct weft_txsock *tx)
+static __always_inline int close_room(struct weft_txsock *tx)
 {
 	tx->room = 0;
 	return tx->fresh ? add_fresh(tx) : 0;
+}
+
+/* In the middle of an FPDU, where that is rare. */
+static noinline int keep(struct weft_txsock *tx)
+{
+	return close_room(tx);
 }
 
 /*
@@ -199,7 +204,7 @@ static __always_inline int open_room(struct weft_txsock *tx)
 
 	if (WARN_ON_ONCE(!len))
 		return -EMSGSIZE;
-	ret = keep(tx);
+	ret = tx->fresh ? keep(tx) : 0;
 	if (ret)
 		return ret;
 	if (!skb_page_frag_refill(min(len, MIN_ROOM), frag, gfp))
@@ -244,10 +249,7 @@ static inline void advance(struct weft_txsock *tx, u32 len)
 {
 	if (tx->crc)
 		sum_later(tx, tx->to, len);
-	tx->to += len;
-	tx->room -= len;
-	tx->fresh += len;
-	tx->pos += len;
+	weft_txsock_advance(tx, len);
 }
 
 static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
@@ -310,7 +312,7 @@ static int stage(struct weft_txsock *tx, struct source *from, u32 len)
 /* Has the open room space for @len octets that are all to be written in a row? */
 static inline bool fits(const struct weft_txsock *tx, u32 len)
 {
-	return len <= tx->room && len <= PIECE && !tx->markers;
+	return len <= PIECE && weft_txsock_fits(tx, len);
 }
 
 static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets, u32 len)
@@ -334,7 +336,9 @@ static void place_in_segment(struct weft_txsock *tx, u32 len)
 			tx->seg_fill = 0;
 		}
 	}
-	tx->seg_fill = (tx->seg_fill + len) % tx->mss;
+	tx->seg_fill += len;
+	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
+		tx->seg_fill %= tx->mss;
 }
 
 /* By field: a compound literal is cleared first, octet by octet on some CPUs. */
@@ -426,15 +430,8 @@ int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
 	return stage(tx, &source, len);
 }
 
-/**
- * weft_txsock_copy_linear - payload from memory
- * @tx: the writer, within an FPDU
- * @from: kernel memory
- * @len: octets
- *
- * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
- */
-int weft_hot weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len)
+/* weft_txsock_copy_linear() for what is long, or takes more than a copy. */
+int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len)
 {
 	return stage_linear(tx, from, len);
 }
@@ -489,5 +486,5 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 	if (!fits(tx, pad + WEFT_MPA_CRC_OCTETS))
 		return stage_pad(tx, pad) ?: stage_crc(tx) ?: keep(tx);
 	write_end(tx, pad);
-	return keep(tx);
+	return close_room(tx);
 }

@@ -11,6 +11,7 @@
 #include <linux/types.h>
 #include <linux/uio.h>
 
+#include "base/copy.h"
 #include "proto/mpa_frame.h"
 
 struct sock;
@@ -110,7 +111,7 @@ void weft_txsock_refresh(struct weft_txsock *tx);
 u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
-int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from, u32 len);
+int weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len);
 int weft_txsock_end(struct weft_txsock *tx);
 void weft_txsock_cancel(struct weft_txsock *tx);
 int weft_txsock_push(struct weft_txsock *tx, bool more);
@@ -128,6 +129,39 @@ static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, 
 	if (!tx->seg_fill || tx->markers)
 		return tx->mulpdu;
 	return weft_txsock_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
+}
+
+/* Has the open room space for @len octets, with nothing in between? Context: tx claim. */
+static inline bool weft_txsock_fits(const struct weft_txsock *tx, u32 len)
+{
+	return len <= tx->room && !tx->markers;
+}
+
+/* The next @len octets of the room are written, and summed where they are. Context: tx claim. */
+static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
+{
+	tx->to += len;
+	tx->room -= len;
+	tx->fresh += len;
+	tx->pos += len;
+}
+
+/**
+ * weft_txsock_copy_linear - payload from memory
+ * @tx: the writer, within an FPDU
+ * @from: kernel memory
+ * @len: octets
+ *
+ * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
+ */
+static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from,
+						   u32 len)
+{
+	if (tx->crc || len > WEFT_COPY_SHORT || !weft_txsock_fits(tx, len))
+		return weft_txsock_copy_any(tx, from, len);
+	weft_copy(tx->to, from, len);
+	weft_txsock_advance(tx, len);
+	return 0;
 }
 
 /* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
