@@ -155,7 +155,8 @@ static noinline int fetch_shared(struct weft_recvq *rq, struct weft_rwr *out)
  *	list has room for what the queue allows
  *
  * Context: any, for a queue that is not shared one caller at a time; @rq->limit_event may
- * be called before it returns. Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is
+ * be called before it returns.
+ * Return: 0; -ENOENT: the queue is empty; -EINVAL: the entry was taken, but is
  * malformed: @out has its wr_id and no elements; -EIO: the producer index is
  * impossible, nothing was taken, and that will not mend itself.
  */
