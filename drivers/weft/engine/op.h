@@ -7,19 +7,20 @@
 #define WEFT_ENGINE_OP_H
 
 #include <linux/types.h>
+#include <linux/uio.h>
 
+#include "mem/access.h"
+#include "net/ulpdu.h"
 #include "proto/ddp.h"
 #include "proto/fault.h"
 #include "proto/rdmap.h"
 #include "proto/wire.h"
 
 struct weft_cq_batch;
-struct weft_mem_ref;
 struct weft_mem_region;
 struct weft_sge;
 struct weft_stream;
 struct weft_swr;
-struct weft_ulpdu;
 
 /* Where the payload of an outgoing message comes from. */
 enum weft_source {
@@ -131,12 +132,32 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 	msg->msn = weft_ddp_tx_msn(tx, weft_rdmap_info(opcode)->qn);
 }
 
+/**
+ * weft_rx_copy - move some of a segment's payload to where it belongs
+ * @seg: the segment
+ * @done: octets of the payload to skip
+ * @ref: the memory, granted for writing
+ */
+static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+						    const struct weft_mem_ref *ref)
+{
+	u32 at = seg->payload_at + done;
+	struct iov_iter to;
+	int err;
+
+	if (ref->flat) {
+		err = weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat);
+	} else {
+		weft_mem_iter(ref, ITER_DEST, &to);
+		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
+	}
+	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+}
+
 /* Helpers for the families; tx.c and rx.c. */
 enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr);
 void weft_tx_response_in(struct weft_stream *st);
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
-enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-			     const struct weft_mem_ref *ref);
 enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);
 

@@ -28,38 +28,10 @@
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 
-static __always_inline enum weft_fault copy(const struct weft_rx_seg *seg, u32 done,
-					    const struct weft_mem_ref *ref)
-{
-	u32 at = seg->payload_at + done;
-	struct iov_iter to;
-	int err;
-
-	if (ref->flat) {
-		err = weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat);
-	} else {
-		weft_mem_iter(ref, ITER_DEST, &to);
-		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
-	}
-	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
-}
-
-/**
- * weft_rx_copy - move some of a segment's payload to where it belongs
- * @seg: the segment
- * @done: octets of the payload to skip
- * @ref: the memory, granted for writing
- */
-enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-				      const struct weft_mem_ref *ref)
-{
-	return copy(seg, done, ref);
-}
-
 static __always_inline enum weft_fault place_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
-	return copy(arg, done, ref);
+	return weft_rx_copy(arg, done, ref);
 }
 
 /**

@@ -185,33 +185,29 @@ static __always_inline int close_room(struct weft_txsock *tx)
 	return tx->fresh ? add_fresh(tx) : 0;
 }
 
-/* In the middle of an FPDU, where that is rare. */
-static noinline int keep(struct weft_txsock *tx)
-{
-	return close_room(tx);
-}
-
 /*
  * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
- * Nothing that is done before keep() may want another fragment.
+ * Nothing that is done before close_room() may want another fragment.
  */
 static __always_inline int open_room(struct weft_txsock *tx)
 {
 	gfp_t gfp = tx->allocation | __GFP_NOWARN;
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->end - tx->pos;
-	int ret;
 
 	if (WARN_ON_ONCE(!len))
 		return -EMSGSIZE;
-	ret = tx->fresh ? keep(tx) : 0;
-	if (ret)
-		return ret;
 	if (!skb_page_frag_refill(min(len, MIN_ROOM), frag, gfp))
 		return -ENOMEM;
 	tx->room = min(len, frag->size - frag->offset);
 	tx->to = (u8 *)page_address(frag->page) + frag->offset;
 	return 0;
+}
+
+/* In the middle of an FPDU. */
+static int next_room(struct weft_txsock *tx)
+{
+	return close_room(tx) ?: open_room(tx);
 }
 
 /* Neither side is a process's memory by address: there is nothing to harden. */
@@ -255,7 +251,7 @@ static inline void advance(struct weft_txsock *tx, u32 len)
 static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
-		int ret = tx->room ? 0 : open_room(tx);
+		int ret = tx->room ? 0 : next_room(tx);
 		u32 n = min3(len, tx->room, PIECE);
 
 		if (ret)
@@ -482,9 +478,11 @@ static void write_end(struct weft_txsock *tx, u32 pad)
 int weft_hot weft_txsock_end(struct weft_txsock *tx)
 {
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
+	int ret = 0;
 
-	if (!fits(tx, pad + WEFT_MPA_CRC_OCTETS))
-		return stage_pad(tx, pad) ?: stage_crc(tx) ?: keep(tx);
-	write_end(tx, pad);
-	return close_room(tx);
+	if (fits(tx, pad + WEFT_MPA_CRC_OCTETS))
+		write_end(tx, pad);
+	else
+		ret = stage_pad(tx, pad) ?: stage_crc(tx);
+	return ret ?: close_room(tx);
 }
