@@ -29,16 +29,30 @@
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
+/* Nanoseconds from one look to the next, at the least. */
+static u64 shortest(const struct weft_stream *st)
+{
+	return max(READ_ONCE(st->index->watch), 10U) * (u64)NSEC_PER_USEC;
+}
+
 /*
  * However many queues a process has, it is not looked at much more often; and the less,
  * the longer it was seen kicking.
  */
-static ktime_t period(const struct weft_watch *w)
+static u64 period(const struct weft_watch *w)
 {
-	const struct weft_stream *st = w->st;
-	u64 times = min(weft_bell_watched(st->cfg.bell) * w->stretch, STRETCH_MAX);
+	u64 times = min(weft_bell_watched(w->st->cfg.bell) * w->stretch, STRETCH_MAX);
 
-	return ns_to_ktime(times * max(READ_ONCE(st->index->watch), 10U) * NSEC_PER_USEC);
+	return times * shortest(w->st);
+}
+
+/*
+ * A look that need not be soon may wait for another one's, so that one interrupt does
+ * for all queues of a process.
+ */
+static u64 slack(const struct weft_watch *w)
+{
+	return period(w) - shortest(w->st);
 }
 
 /*
@@ -112,7 +126,8 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!on)
 		weft_bell_unwatch(st->cfg.bell);
 	if (on)
-		hrtimer_forward_now(timer, period(w));
+		hrtimer_set_expires_range_ns(
+			timer, ktime_add_ns(hrtimer_cb_get_time(timer), period(w)), slack(w));
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
@@ -160,7 +175,7 @@ static void start(struct weft_watch *w)
 	w->stretch = 1;
 	w->seen = st->cfg.sq->fetched;
 	WRITE_ONCE(w->on, true);
-	hrtimer_start(&w->timer, period(w), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start_range_ns(&w->timer, ns_to_ktime(period(w)), slack(w), HRTIMER_MODE_REL_SOFT);
 }
 
 /**
