@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
+#include <linux/sched.h>
 #include <linux/socket.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -83,6 +84,16 @@ static inline bool compat_core_raises_port_events(const struct net_device *netde
 #else
 #define compat_send_ack(sk, rcv_nxt) __tcp_send_ack(sk, rcv_nxt)
 #endif
+
+/* Does another task want this CPU? Since 6.13 it may do so without any hurry. */
+static inline bool compat_cpu_is_wanted(void)
+{
+#ifdef TIF_NEED_RESCHED_LAZY
+	if (test_thread_flag(TIF_NEED_RESCHED_LAZY))
+		return true;
+#endif
+	return need_resched();
+}
 
 /* The type that bind and connect of a kernel socket take. */
 #ifdef HAVE_SOCKADDR_UNSIZED

@@ -68,6 +68,8 @@ enum weft_counter {
 	WEFT_CTR_RX_RETRIES,	/* reading left to a worker: memory, invalidation */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
+	WEFT_CTR_VIGILS,	/* messages whose answer a CPU is kept awake for */
+	WEFT_CTR_VIGILS_SPARED,	/* and those it is not, since it was in vain of late */
 	WEFT_CTR_WR_ERRORS,	/* work requests that failed, flushed ones apart */
 	WEFT_CTR_WR_FLUSHES,
 	WEFT_CTR_CONN_ACTIVE,	/* connections established by connect */

@@ -6,6 +6,7 @@
  */
 #include "engine/stream.h"
 
+#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -21,6 +22,7 @@
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
+#include "engine/vigil.h"
 #include "mem/rights.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
@@ -65,6 +67,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
 	index->handover = 50;
+	index->awake = 200;
 	index->busy_poll = weft_poll_default();
 	index->atomics = true;
 	index->harvested = jiffies;
@@ -461,6 +464,16 @@ static __always_inline void count_kick(struct weft_stream *st, enum weft_counter
 	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
 }
 
+/* Alone, a CPU has nobody to wait for that does not need it. */
+static noinline void keep_vigil(struct weft_stream *st)
+{
+	u32 us = READ_ONCE(st->index->awake);
+
+	if (us && num_online_cpus() > 1)
+		weft_count(st->cfg.counters,
+			   weft_vigil_keep(us) ? WEFT_CTR_VIGILS : WEFT_CTR_VIGILS_SPARED);
+}
+
 /**
  * weft_stream_kick - the doorbell: run tx in the caller's context
  * @st: stream
@@ -477,6 +490,8 @@ void weft_hot weft_stream_kick(struct weft_stream *st)
 	weft_bell_enter(st->cfg.bell);
 	run_tx(st);
 	weft_bell_leave(st->cfg.bell);
+	if (weft_bell_had_event(st->cfg.bell))
+		keep_vigil(st);
 }
 
 static void kick_worker(struct weft_stream *st)

@@ -36,6 +36,8 @@ struct weft_stream;
  *	does; may be changed at any time
  * @handover: microseconds of reading that are worth another CPU, 0: none are; may
  *	be changed at any time
+ * @awake: microseconds for which a CPU is kept awake for an answer, 0: none is; may
+ *	be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -46,6 +48,7 @@ struct weft_stream_index {
 	u32 watch;
 	u32 busy_poll;
 	u32 handover;
+	u32 awake;
 	unsigned long harvested;
 };
 

@@ -8,6 +8,7 @@
 #include <linux/minmax.h>
 
 #include "base/limits.h"
+#include "engine/bell.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/device.h"
@@ -38,6 +39,15 @@ static void call_handler(void *owner)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
+/* A process is only woken, and that can be done anywhere. */
+static void wake_process(void *owner)
+{
+	struct weft_ibcq *cq = owner;
+
+	weft_bell_event(cq->bell);
+	call_handler(cq);
+}
+
 static void call_handler_on_vector(void *owner)
 {
 	struct weft_ibcq *cq = owner;
@@ -53,9 +63,8 @@ static void on_overflow(void *owner)
 	schedule_work(&cq->overflow_work);
 }
 
-/* A process is only woken, and that can be done anywhere. */
 static const struct weft_cq_events user_events = {
-	.completion = call_handler,
+	.completion = wake_process,
 	.overflow = on_overflow,
 };
 
@@ -117,6 +126,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	ret = check_attr(ib, attr) ?: weft_charge(&dev->num_cq, WEFT_MAX_CQ);
 	if (ret)
 		return ret;
+	cq->bell = weft_udata_bell(udata);
 	INIT_WORK(&cq->overflow_work, report_overflow);
 	weft_vector_init(&cq->vector, attr->comp_vector, call_handler, cq);
 	ret = init_queue(cq, attr, udata);

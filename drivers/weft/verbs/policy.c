@@ -110,6 +110,7 @@ static struct knob knobs[] = {
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
 	KNOB(busy_poll_us, streams.busy_poll, 0, 10000),
 	KNOB(handover_us, streams.handover, 0, 10000),
+	KNOB(awake_us, streams.awake, 0, 1000),
 
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),
