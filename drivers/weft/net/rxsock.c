@@ -80,23 +80,42 @@ static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 
 /* --- an FPDU in one socket buffer --- */
 
-/* Where the octets from @offset on stand, @row of them in one piece; NULL: nowhere. */
-static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 *row)
+static const u8 *frag_data(const struct sk_buff *skb, u32 i)
+{
+	return skb_frag_address_safe(&skb_shinfo(skb)->frags[i]);
+}
+
+/*
+ * Fragment @i is at @data: how far from there, but for @want? TCP makes a fragment of
+ * each page it is handed, also where they lie in a row.
+ */
+static u32 row_of(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
+{
+	u32 row = skb_frag_size(&skb_shinfo(skb)->frags[i]);
+
+	while (row < want && ++i < skb_shinfo(skb)->nr_frags && frag_data(skb, i) == data + row)
+		row += skb_frag_size(&skb_shinfo(skb)->frags[i]);
+	return row;
+}
+
+/* As in_a_row(), for octets in fragments. */
+static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 want, u32 *row)
 {
 	u32 i;
 
 	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
-		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
-		u32 size = skb_frag_size(frag);
+		u32 size = skb_frag_size(&skb_shinfo(skb)->frags[i]);
 		const u8 *data;
 
 		if (offset >= size) {
 			offset -= size;
 			continue;
 		}
-		*row = size - offset;
-		data = skb_frag_address_safe(frag);
-		return data ? data + offset : NULL;
+		data = frag_data(skb, i);
+		if (!data)
+			return NULL;
+		*row = row_of(skb, i, data, offset + want) - offset;
+		return data + offset;
 	}
 	return NULL;
 }
@@ -121,7 +140,11 @@ static const struct sk_buff *part_at(const struct sk_buff *skb, u32 *offset)
 	return NULL;
 }
 
-static __always_inline const u8 *in_a_row(const struct sk_buff *skb, u32 offset, u32 *row)
+/*
+ * Where the octets from @offset on stand, @row of them in one piece, which is looked for
+ * up to @want; NULL: nowhere.
+ */
+static __always_inline const u8 *in_a_row(const struct sk_buff *skb, u32 offset, u32 want, u32 *row)
 {
 	const struct sk_buff *part = part_at(skb, &offset);
 	u32 head;
@@ -131,7 +154,7 @@ static __always_inline const u8 *in_a_row(const struct sk_buff *skb, u32 offset,
 		return NULL;
 	head = skb_headlen(part);
 	if (offset >= head)
-		return in_frags(part, offset - head, row);
+		return in_frags(part, offset - head, want, row);
 	*row = head - offset;
 	return part->data + offset;
 }
@@ -214,15 +237,18 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 
 	if (avail < WEFT_MPA_LEN_OCTETS)
 		return 0;
-	linear = in_a_row(skb, offset, &row);
+	linear = in_a_row(skb, offset, WEFT_MPA_LEN_OCTETS, &row);
 	if (!read_length(skb, offset, linear, row, &ulpdu_len))
 		return 0;
 	wire_len = weft_mpa_bare_len(ulpdu_len);
 	if (wire_len > avail)
 		return 0;
 
-	if (wire_len > row)
-		linear = NULL;
+	if (wire_len > row) {
+		linear = in_a_row(skb, offset, wire_len, &row);
+		if (wire_len > row)
+			linear = NULL;
+	}
 	if (!describe(&u, skb, linear, offset, ulpdu_len))
 		return 0;
 	rx->pos += wire_len;
