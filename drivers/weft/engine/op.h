@@ -7,7 +7,6 @@
 #define WEFT_ENGINE_OP_H
 
 #include <linux/types.h>
-#include <linux/uio.h>
 
 #include "mem/access.h"
 #include "net/ulpdu.h"
@@ -132,6 +131,9 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 	msg->msn = weft_ddp_tx_msn(tx, weft_rdmap_info(opcode)->qn);
 }
 
+enum weft_fault weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
+				  const struct weft_mem_ref *ref);
+
 /**
  * weft_rx_copy - move some of a segment's payload to where it belongs
  * @seg: the segment
@@ -142,16 +144,12 @@ static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *se
 						    const struct weft_mem_ref *ref)
 {
 	u32 at = seg->payload_at + done;
-	struct iov_iter to;
-	int err;
 
-	if (ref->flat) {
-		err = weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat);
-	} else {
-		weft_mem_iter(ref, ITER_DEST, &to);
-		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
-	}
-	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+	if (!ref->flat)
+		return weft_rx_copy_rows(seg, at, ref);
+	return weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat) ?
+		       WEFT_FAULT_LOCAL_CATASTROPHIC :
+		       WEFT_FAULT_NONE;
 }
 
 /* Helpers for the families; tx.c and rx.c. */

@@ -10,7 +10,9 @@
 
 #include <linux/ktime.h>
 #include <linux/slab.h>
+#include <linux/uio.h>
 
+#include "base/copy.h"
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/away.h"
@@ -27,6 +29,44 @@
 #include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
+
+/* Return: -EFAULT if not all were copied. */
+static int copy_rows(const struct weft_ulpdu *u, u32 at, const struct weft_mem_ref *ref)
+{
+	u32 done = 0;
+	u32 row;
+	u8 *to = weft_mem_row(ref, done, &row);
+
+	if (WARN_ON_ONCE(at > u->len || ref->len > u->len - at))
+		return -EFAULT;
+	while (row < ref->len - done) {
+		weft_copy(to, u->linear + at + done, row);
+		done += row;
+		to = weft_mem_row(ref, done, &row);
+	}
+	return weft_ulpdu_copy_flat(u, at + done, row, to);
+}
+
+/**
+ * weft_rx_copy_rows - the part of weft_rx_copy() for memory that does not lie in a row
+ * @seg: the segment
+ * @at: where in its ULPDU the octets are
+ * @ref: the memory, granted for writing
+ */
+enum weft_fault weft_hot weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
+					   const struct weft_mem_ref *ref)
+{
+	struct iov_iter to;
+	int err;
+
+	if (seg->u->linear && !IS_ENABLED(CONFIG_HIGHMEM)) {
+		err = copy_rows(seg->u, at, ref);
+	} else {
+		weft_mem_iter(ref, ITER_DEST, &to);
+		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
+	}
+	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+}
 
 static __always_inline enum weft_fault place_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)

@@ -6,6 +6,7 @@
 #include "engine/segment.h"
 
 #include <linux/string.h>
+#include <linux/uio.h>
 
 #include "base/counters.h"
 #include "base/trace.h"
@@ -42,19 +43,33 @@ static __always_inline void build_header(const struct weft_tx *tx, const struct 
 		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
+/* Memory that does not lie in a row. */
+static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
+{
+	struct iov_iter iter;
+	u32 done, row;
+
+	if (IS_ENABLED(CONFIG_HIGHMEM)) {
+		weft_mem_iter(ref, ITER_SOURCE, &iter);
+		return weft_txsock_copy(sock, &iter, ref->len);
+	}
+	for (done = 0; done < ref->len; done += row) {
+		const u8 *from = weft_mem_row(ref, done, &row);
+		int err = weft_txsock_copy_linear(sock, from, row);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
 	struct weft_txsock *sock = arg;
-	struct iov_iter from;
-	int err;
+	int err = ref->flat ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
+			      stage_rows(sock, ref);
 
-	if (ref->flat) {
-		err = weft_txsock_copy_linear(sock, ref->flat, ref->len);
-	} else {
-		weft_mem_iter(ref, ITER_SOURCE, &from);
-		err = weft_txsock_copy(sock, &from, ref->len);
-	}
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 

@@ -144,6 +144,7 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 {
 	struct weft_mem_region *mr;
 	enum weft_fault fault;
+	u32 row;
 
 	ref->mr = NULL;
 	if (!len || (!stag && user->kernel && is_local(right))) {
@@ -164,7 +165,9 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 	}
 	ref->offset = mr->grant.offset + (to - mr->grant.iova);
 	ref->len = len;
-	ref->flat = weft_backing_flat(mr->grant.backing, ref->offset, len);
+	ref->flat = weft_backing_row(mr->grant.backing, ref->offset, &row);
+	if (unlikely(len > row))
+		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
 }
 

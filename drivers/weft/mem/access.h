@@ -7,9 +7,11 @@
 #ifndef WEFT_MEM_ACCESS_H
 #define WEFT_MEM_ACCESS_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 #include <linux/uio.h>
 
+#include "mem/backing.h"
 #include "mem/stag.h"
 #include "proto/fault.h"
 #include "uapi/weft-abi.h"
@@ -66,6 +68,22 @@ struct weft_mem_ref {
 enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref);
 void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out);
+
+/**
+ * weft_mem_row - the next octets that lie in a row
+ * @ref: granted, not @flat
+ * @done: octets of it to skip, less than all
+ * @row: set to how many lie in a row behind them
+ *
+ * Context: any. Return: where, or NULL if they are not mapped for good.
+ */
+static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *row)
+{
+	u8 *at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
+
+	*row = min(*row, ref->len - done);
+	return at;
+}
 
 /**
  * weft_mem_release - the run of accesses is over

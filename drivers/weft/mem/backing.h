@@ -52,20 +52,21 @@ void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsign
 		       struct iov_iter *out);
 
 /**
- * weft_backing_flat - the address of part of a region
+ * weft_backing_row - the address of part of a region
  * @b: pages, not all of kernel memory
  * @offset: first octet
- * @len: octets, all inside the region
+ * @row: set to the octets that lie in a row from there on
  *
- * Context: any. Return: NULL if they span elements, or are not mapped for good.
+ * Context: any. Return: NULL if they are not mapped for good.
  */
-static inline u8 *weft_backing_flat(const struct weft_backing *b, u64 offset, u32 len)
+static inline u8 *weft_backing_row(const struct weft_backing *b, u64 offset, u32 *row)
 {
 	u64 at = offset + b->first;
 	const struct bio_vec *bv = &b->vec[at >> b->page_shift];
 	u32 skip = at & ((1UL << b->page_shift) - 1);
 
-	if (len > bv->bv_len - skip || PageHighMem(bv->bv_page))
+	*row = bv->bv_len - skip;
+	if (PageHighMem(bv->bv_page))
 		return NULL;
 	return (u8 *)page_address(bv->bv_page) + bv->bv_offset + skip;
 }
