@@ -47,8 +47,8 @@ enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
 				  const struct weft_stag_req *req);
 
 /* All the rules at once, in no order and without a branch: true is never refused. */
-static inline bool weft_stag_allows(const struct weft_stag_view *stag,
-				    const struct weft_stag_req *req)
+static __always_inline bool weft_stag_allows(const struct weft_stag_view *stag,
+					     const struct weft_stag_req *req)
 {
 	u64 offset = req->to - stag->base;
 	u64 last = req->to + req->len - 1;
