@@ -109,6 +109,13 @@ static bool goes_on(struct weft_watch *w)
 	return false;
 }
 
+static void plan_next(struct weft_watch *w)
+{
+	ktime_t at = ktime_add_ns(hrtimer_cb_get_time(&w->timer), period(w));
+
+	hrtimer_set_expires_range_ns(&w->timer, at, slack(w));
+}
+
 /* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
@@ -126,8 +133,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!on)
 		weft_bell_unwatch(st->cfg.bell);
 	if (on)
-		hrtimer_set_expires_range_ns(
-			timer, ktime_add_ns(hrtimer_cb_get_time(timer), period(w)), slack(w));
+		plan_next(w);
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
