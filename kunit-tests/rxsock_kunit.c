@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Deframing of socket buffers, however TCP cut them: each ULPDU once, in order,
+ * unchanged, and read where it stands if it lies in a row.
+ */
+#include "net/rxsock.h"
+
+#include <linux/gfp.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/string.h>
+#include <linux/uio.h>
+
+#include "base/counters.h"
+#include "net/ulpdu.h"
+#include "proto/crc.h"
+#include "suite.h"
+
+#define FPDUS 11U
+#define WIRE_LEN 1448U
+#define ULPDU_LEN (WIRE_LEN - WEFT_MPA_LEN_OCTETS - WEFT_MPA_CRC_OCTETS)
+#define OCTETS (FPDUS * WIRE_LEN)
+#define ORDER 2 /* pages for all of it */
+#define SPOILT 5 /* the FPDU that is damaged, across a page's end */
+
+static_assert(OCTETS <= PAGE_SIZE << ORDER);
+static_assert(WEFT_MPA_LEN_OCTETS + ULPDU_LEN + WEFT_MPA_CRC_OCTETS == WIRE_LEN);
+static_assert(SPOILT *WIRE_LEN<2 * PAGE_SIZE && (SPOILT + 1) * WIRE_LEN> 2 * PAGE_SIZE);
+
+/**
+ * struct layout - how the octets lie
+ * @name: of the row
+ * @head: octets in front of the fragments
+ * @piece: octets of a fragment
+ * @backwards: each page stands in front of the one before it
+ * @in_a_row: ULPDUs that can be read where they stand
+ */
+static const struct layout {
+	const char *name;
+	u32 head;
+	u32 piece;
+	bool backwards;
+	u32 in_a_row;
+} layouts[] = {
+	{ "all in the head", OCTETS, PAGE_SIZE, false, FPDUS },
+	{ "one fragment", 0, OCTETS, false, FPDUS },
+	{ "a fragment a page", 0, PAGE_SIZE, false, FPDUS },
+	{ "fragments of 1000", 0, 1000, false, FPDUS },
+	{ "pages apart", 0, PAGE_SIZE, true, FPDUS - 3 },
+	{ "a head within an FPDU", 700, PAGE_SIZE, false, FPDUS - 1 },
+	{ "a head and pages apart", 2 * WIRE_LEN, PAGE_SIZE, true, FPDUS - 3 },
+};
+
+WEFT_ROWS(layouts)
+
+/**
+ * struct reading - what comes of a buffer
+ * @wire: its octets
+ * @seen: ULPDUs handed over
+ * @in_a_row: of these, where they stand
+ * @fault: framing was lost
+ */
+struct reading {
+	struct kunit *test;
+	u8 *wire;
+	u32 seen;
+	u32 in_a_row;
+	enum weft_fault fault;
+	struct weft_counters counters;
+};
+
+static enum weft_fault take_ulpdu(void *owner, const struct weft_ulpdu *u)
+{
+	struct reading *r = owner;
+	const u8 *sent = r->wire + r->seen * WIRE_LEN + WEFT_MPA_LEN_OCTETS;
+	u8 *copy = kunit_kzalloc(r->test, ULPDU_LEN, GFP_KERNEL);
+	struct kvec kvec = { .iov_base = copy, .iov_len = ULPDU_LEN };
+	struct iov_iter to;
+
+	KUNIT_EXPECT_NOT_NULL(r->test, copy);
+	KUNIT_EXPECT_EQ(r->test, u->len, ULPDU_LEN);
+	if (!copy || u->len != ULPDU_LEN)
+		return WEFT_FAULT_STOPPED;
+	iov_iter_kvec(&to, ITER_DEST, &kvec, 1, ULPDU_LEN);
+	KUNIT_EXPECT_EQ(r->test, weft_ulpdu_copy(u, 0, ULPDU_LEN, &to), 0);
+	KUNIT_EXPECT_EQ(r->test, memcmp(copy, sent, ULPDU_LEN), 0);
+	KUNIT_EXPECT_EQ(r->test, memcmp(u->head, sent, u->head_len), 0);
+	if (u->linear)
+		KUNIT_EXPECT_EQ(r->test, memcmp(u->linear, sent, ULPDU_LEN), 0);
+	r->in_a_row += !!u->linear;
+	r->seen++;
+	return WEFT_FAULT_NONE;
+}
+
+static void lose_framing(void *owner, enum weft_fault fault)
+{
+	((struct reading *)owner)->fault = fault;
+}
+
+static const struct weft_rxsock_events events = {
+	.ulpdu = take_ulpdu,
+	.fault = lose_framing,
+};
+
+static u8 *make_wire(struct kunit *test)
+{
+	u8 *wire = kunit_kzalloc(test, OCTETS, GFP_KERNEL);
+	u64 state = 42;
+	u32 i, at;
+
+	KUNIT_ASSERT_NOT_NULL(test, wire);
+	for (i = 0; i < OCTETS; i++)
+		wire[i] = weft_next_random(&state);
+	for (at = 0; at < OCTETS; at += WIRE_LEN) {
+		u32 summed = WEFT_MPA_LEN_OCTETS + ULPDU_LEN;
+
+		put_unaligned_be16(ULPDU_LEN, wire + at);
+		weft_crc_store(weft_crc_update(WEFT_CRC_SEED, wire + at, summed),
+			       wire + at + summed);
+	}
+	return wire;
+}
+
+/* Where octet @at of the fragments stands within the pages; @run of them follow. */
+static u32 place(const struct layout *l, u32 at, u32 *run)
+{
+	if (!l->backwards) {
+		*run = l->piece;
+		return at;
+	}
+	*run = PAGE_SIZE;
+	return ((1U << ORDER) - 1 - at / PAGE_SIZE) * PAGE_SIZE;
+}
+
+static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, const u8 *wire)
+{
+	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, ORDER);
+	struct sk_buff *skb = alloc_skb(l->head, GFP_KERNEL);
+	u32 at, run, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb_put_data(skb, wire, l->head);
+	for (at = 0; at < OCTETS - l->head; at += n) {
+		u32 to = place(l, at, &run);
+		struct page *page = pages + to / PAGE_SIZE;
+
+		n = min(run, OCTETS - l->head - at);
+		memcpy(page_address(pages) + to, wire + l->head + at, n);
+		get_page(page);
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, to % PAGE_SIZE, n, n);
+	}
+	put_page(pages);
+	KUNIT_EXPECT_EQ(test, skb->len, OCTETS);
+	return skb;
+}
+
+static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt)
+{
+	const struct layout *l = test->param_value;
+	struct weft_rxsock rx;
+	struct sk_buff *skb;
+
+	r->test = test;
+	r->wire = make_wire(test);
+	if (spoilt)
+		r->wire[spoilt] ^= 1;
+	skb = make_skb(test, l, r->wire);
+	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
+	weft_rxsock_init(&rx, crc, false, &events, r, &r->counters);
+	weft_rxsock_begin(&rx);
+	KUNIT_EXPECT_EQ(test, weft_rxsock_take(&rx, skb, 0, skb->len), OCTETS);
+	KUNIT_EXPECT_EQ(test, weft_rxsock_end(&rx, 0), 0);
+	weft_rxsock_free(&rx);
+	weft_counters_free(&r->counters);
+	kfree_skb(skb);
+}
+
+static void each_ulpdu_once(struct kunit *test)
+{
+	const struct layout *l = test->param_value;
+	struct reading with = {}, without = {};
+
+	read_all(test, &with, true, 0);
+	KUNIT_EXPECT_EQ(test, with.fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, with.seen, FPDUS);
+	KUNIT_EXPECT_EQ(test, with.in_a_row, l->in_a_row);
+	read_all(test, &without, false, 0);
+	KUNIT_EXPECT_EQ(test, without.seen, FPDUS);
+	KUNIT_EXPECT_EQ(test, without.in_a_row, l->in_a_row);
+}
+
+static void a_damaged_one_ends_it(struct kunit *test)
+{
+	struct reading r = {};
+
+	read_all(test, &r, true, (SPOILT + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
+	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, r.seen, SPOILT);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE_PARAM(each_ulpdu_once, layouts_gen_params),
+	KUNIT_CASE_PARAM(a_damaged_one_ends_it, layouts_gen_params),
+	{},
+};
+
+static struct kunit_suite suite = {
+	.name = "weft_rxsock",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
