@@ -5,7 +5,9 @@
  */
 #include "net/rxsock.h"
 
+#include <linux/build_bug.h>
 #include <linux/gfp.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -24,9 +26,8 @@
 #define ORDER 2 /* pages for all of it */
 #define SPOILT 5 /* the FPDU that is damaged, across a page's end */
 
-static_assert(OCTETS <= PAGE_SIZE << ORDER);
-static_assert(WEFT_MPA_LEN_OCTETS + ULPDU_LEN + WEFT_MPA_CRC_OCTETS == WIRE_LEN);
-static_assert(SPOILT *WIRE_LEN<2 * PAGE_SIZE && (SPOILT + 1) * WIRE_LEN> 2 * PAGE_SIZE);
+static_assert(DIV_ROUND_UP(OCTETS, PAGE_SIZE) == 1 << ORDER);
+static_assert(2 * PAGE_SIZE - SPOILT * WIRE_LEN < WIRE_LEN, "the second page ends in it");
 
 /**
  * struct layout - how the octets lie
@@ -36,13 +37,15 @@ static_assert(SPOILT *WIRE_LEN<2 * PAGE_SIZE && (SPOILT + 1) * WIRE_LEN> 2 * PAG
  * @backwards: each page stands in front of the one before it
  * @in_a_row: ULPDUs that can be read where they stand
  */
-static const struct layout {
+struct layout {
 	const char *name;
 	u32 head;
 	u32 piece;
 	bool backwards;
 	u32 in_a_row;
-} layouts[] = {
+};
+
+static const struct layout layouts[] = {
 	{ "all in the head", OCTETS, PAGE_SIZE, false, FPDUS },
 	{ "one fragment", 0, OCTETS, false, FPDUS },
 	{ "a fragment a page", 0, PAGE_SIZE, false, FPDUS },
@@ -56,10 +59,12 @@ WEFT_ROWS(layouts)
 
 /**
  * struct reading - what comes of a buffer
+ * @test: that reads it
  * @wire: its octets
  * @seen: ULPDUs handed over
  * @in_a_row: of these, where they stand
  * @fault: framing was lost
+ * @counters: of the reader
  */
 struct reading {
 	struct kunit *test;
