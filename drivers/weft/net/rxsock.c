@@ -15,6 +15,7 @@
 
 #include "base/copy.h"
 #include "base/counters.h"
+#include "net/skbrow.h"
 #include "net/tcpsock.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
@@ -79,85 +80,6 @@ static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 }
 
 /* --- an FPDU in one socket buffer --- */
-
-static const u8 *frag_data(const struct sk_buff *skb, u32 i)
-{
-	return skb_frag_address_safe(&skb_shinfo(skb)->frags[i]);
-}
-
-/*
- * Fragment @i is at @data: how far from there, but for @want? TCP makes a fragment of
- * each page it is handed, also where they lie in a row.
- */
-static u32 row_of(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
-{
-	u32 row = skb_frag_size(&skb_shinfo(skb)->frags[i]);
-
-	while (row < want && ++i < skb_shinfo(skb)->nr_frags && frag_data(skb, i) == data + row)
-		row += skb_frag_size(&skb_shinfo(skb)->frags[i]);
-	return row;
-}
-
-/* As in_a_row(), for octets in fragments. */
-static const u8 *in_frags(const struct sk_buff *skb, u32 offset, u32 want, u32 *row)
-{
-	u32 i;
-
-	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
-		u32 size = skb_frag_size(&skb_shinfo(skb)->frags[i]);
-		const u8 *data;
-
-		if (offset >= size) {
-			offset -= size;
-			continue;
-		}
-		data = frag_data(skb, i);
-		if (!data)
-			return NULL;
-		*row = row_of(skb, i, data, offset + want) - offset;
-		return data + offset;
-	}
-	return NULL;
-}
-
-/* The buffer of a fragment list that holds @offset, which becomes relative to it. */
-static const struct sk_buff *part_at(const struct sk_buff *skb, u32 *offset)
-{
-	const struct sk_buff *part;
-	u32 own;
-
-	if (!skb_has_frag_list(skb))
-		return skb;
-	own = skb_pagelen(skb);
-	if (*offset < own)
-		return skb;
-	*offset -= own;
-	skb_walk_frags(skb, part) {
-		if (*offset < part->len)
-			return part;
-		*offset -= part->len;
-	}
-	return NULL;
-}
-
-/*
- * Where the octets from @offset on stand, @row of them in one piece, which is looked for
- * up to @want; NULL: nowhere.
- */
-static __always_inline const u8 *in_a_row(const struct sk_buff *skb, u32 offset, u32 want, u32 *row)
-{
-	const struct sk_buff *part = part_at(skb, &offset);
-	u32 head;
-
-	*row = 0;
-	if (!part)
-		return NULL;
-	head = skb_headlen(part);
-	if (offset >= head)
-		return in_frags(part, offset - head, want, row);
-	*row = head - offset;
-	return part->data + offset;
-}
 
 /* The length in front of the ULPDU at @offset, @row octets of which stand at @octets. */
 static bool read_length(struct sk_buff *skb, u32 offset, const u8 *octets, u32 row, u32 *len)
@@ -237,7 +159,7 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 
 	if (avail < WEFT_MPA_LEN_OCTETS)
 		return 0;
-	linear = in_a_row(skb, offset, WEFT_MPA_LEN_OCTETS, &row);
+	linear = weft_skb_row(skb, offset, WEFT_MPA_LEN_OCTETS, &row);
 	if (!read_length(skb, offset, linear, row, &ulpdu_len))
 		return 0;
 	wire_len = weft_mpa_bare_len(ulpdu_len);
@@ -245,7 +167,7 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 		return 0;
 
 	if (wire_len > row) {
-		linear = in_a_row(skb, offset, wire_len, &row);
+		linear = weft_skb_row(skb, offset, wire_len, &row);
 		if (wire_len > row)
 			linear = NULL;
 	}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Octets of a socket buffer that lie in a row, so that they can be read where they
+ * stand: in its head, in a fragment, or in fragments that follow each other in memory.
+ */
+#ifndef WEFT_NET_SKBROW_H
+#define WEFT_NET_SKBROW_H
+
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+static inline const u8 *weft_skb_frag(const struct sk_buff *skb, u32 i)
+{
+	return skb_frag_address_safe(&skb_shinfo(skb)->frags[i]);
+}
+
+/*
+ * Fragment @i is at @data: how far from there, but for @want? TCP makes a fragment of
+ * each page it is handed, also where they lie in a row.
+ */
+static inline u32 weft_skb_frags_row(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
+{
+	u32 row = skb_frag_size(&skb_shinfo(skb)->frags[i]);
+
+	while (row < want && ++i < skb_shinfo(skb)->nr_frags && weft_skb_frag(skb, i) == data + row)
+		row += skb_frag_size(&skb_shinfo(skb)->frags[i]);
+	return row;
+}
+
+/* As weft_skb_row(), for octets in fragments. */
+static inline const u8 *weft_skb_row_in_frags(const struct sk_buff *skb, u32 offset, u32 want,
+					      u32 *row)
+{
+	u32 i;
+
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
+		u32 size = skb_frag_size(&skb_shinfo(skb)->frags[i]);
+		const u8 *data;
+
+		if (offset >= size) {
+			offset -= size;
+			continue;
+		}
+		data = weft_skb_frag(skb, i);
+		if (!data)
+			return NULL;
+		*row = weft_skb_frags_row(skb, i, data, offset + want) - offset;
+		return data + offset;
+	}
+	return NULL;
+}
+
+/* The buffer of a fragment list that holds @offset, which becomes relative to it. */
+static inline const struct sk_buff *weft_skb_part(const struct sk_buff *skb, u32 *offset)
+{
+	const struct sk_buff *part;
+	u32 own;
+
+	if (!skb_has_frag_list(skb))
+		return skb;
+	own = skb_pagelen(skb);
+	if (*offset < own)
+		return skb;
+	*offset -= own;
+	skb_walk_frags(skb, part) {
+		if (*offset < part->len)
+			return part;
+		*offset -= part->len;
+	}
+	return NULL;
+}
+
+/**
+ * weft_skb_row - where octets of a socket buffer stand
+ * @skb: the buffer
+ * @offset: the first of them
+ * @want: how many are to lie in a row
+ * @row: set to how many do, looked for up to @want
+ *
+ * Context: any. Return: where the first stands, or NULL if it is not mapped.
+ */
+static __always_inline const u8 *weft_skb_row(const struct sk_buff *skb, u32 offset, u32 want,
+					      u32 *row)
+{
+	const struct sk_buff *part = weft_skb_part(skb, &offset);
+	u32 head;
+
+	*row = 0;
+	if (!part)
+		return NULL;
+	head = skb_headlen(part);
+	if (offset >= head)
+		return weft_skb_row_in_frags(part, offset - head, want, row);
+	*row = head - offset;
+	return part->data + offset;
+}
+
+#endif
