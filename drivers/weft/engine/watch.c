@@ -29,30 +29,23 @@
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
-/* Nanoseconds from one look to the next, at the least. */
-static u64 shortest(const struct weft_stream *st)
-{
-	return max(READ_ONCE(st->index->watch), 10U) * (u64)NSEC_PER_USEC;
-}
+/* When to look next, in nanoseconds from now, and how much later will do. */
+struct pace {
+	u64 period;
+	u64 slack;
+};
 
 /*
  * However many queues a process has, it is not looked at much more often; and the less,
- * the longer it was seen kicking.
+ * the longer it was seen kicking. A look that need not be soon may wait for another
+ * one's, so that one interrupt does for all queues of a process.
  */
-static u64 period(const struct weft_watch *w)
+static struct pace pace(const struct weft_watch *w)
 {
-	u64 times = min(weft_bell_watched(w->st->cfg.bell) * w->stretch, STRETCH_MAX);
+	u64 least = max(READ_ONCE(w->st->index->watch), 10U) * (u64)NSEC_PER_USEC;
+	u32 times = min(weft_bell_watched(w->st->cfg.bell) * w->stretch, STRETCH_MAX);
 
-	return times * shortest(w->st);
-}
-
-/*
- * A look that need not be soon may wait for another one's, so that one interrupt does
- * for all queues of a process.
- */
-static u64 slack(const struct weft_watch *w)
-{
-	return period(w) - shortest(w->st);
+	return (struct pace){ .period = times * least, .slack = (times - 1) * least };
 }
 
 /*
@@ -111,9 +104,10 @@ static bool goes_on(struct weft_watch *w)
 
 static void plan_next(struct weft_watch *w)
 {
-	ktime_t at = ktime_add_ns(hrtimer_cb_get_time(&w->timer), period(w));
+	struct pace next = pace(w);
+	ktime_t at = ktime_add_ns(hrtimer_cb_get_time(&w->timer), next.period);
 
-	hrtimer_set_expires_range_ns(&w->timer, at, slack(w));
+	hrtimer_set_expires_range_ns(&w->timer, at, next.slack);
 }
 
 /* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
@@ -173,6 +167,7 @@ void weft_watch_cancel(struct weft_stream *st)
 static void start(struct weft_watch *w)
 {
 	const struct weft_stream *st = w->st;
+	struct pace first;
 
 	weft_bell_watch(st->cfg.bell);
 	w->waiting = false;
@@ -181,7 +176,9 @@ static void start(struct weft_watch *w)
 	w->stretch = 1;
 	w->seen = st->cfg.sq->fetched;
 	WRITE_ONCE(w->on, true);
-	hrtimer_start_range_ns(&w->timer, ns_to_ktime(period(w)), slack(w), HRTIMER_MODE_REL_SOFT);
+	first = pace(w);
+	hrtimer_start_range_ns(&w->timer, ns_to_ktime(first.period), first.slack,
+			       HRTIMER_MODE_REL_SOFT);
 }
 
 /**
