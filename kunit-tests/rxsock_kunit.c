@@ -34,7 +34,7 @@ static_assert(2 * PAGE_SIZE - SPOILT * WIRE_LEN < WIRE_LEN, "the second page end
  * @name: of the row
  * @head: octets in front of the fragments
  * @piece: octets of a fragment
- * @backwards: each page stands in front of the one before it
+ * @backwards: each page, a fragment, stands in front of the one before it
  * @in_a_row: ULPDUs that can be read where they stand
  */
 struct layout {
@@ -127,31 +127,26 @@ static u8 *make_wire(struct kunit *test)
 	return wire;
 }
 
-/* Where octet @at of the fragments stands within the pages; @run of them follow. */
-static u32 place(const struct layout *l, u32 at, u32 *run)
+/* Where the fragment from octet @at on stands within the pages. */
+static u32 place(const struct layout *l, u32 at)
 {
-	if (!l->backwards) {
-		*run = l->piece;
-		return at;
-	}
-	*run = PAGE_SIZE;
-	return ((1U << ORDER) - 1 - at / PAGE_SIZE) * PAGE_SIZE;
+	return l->backwards ? ((1U << ORDER) - 1) * PAGE_SIZE - at : at;
 }
 
 static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, const u8 *wire)
 {
 	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_COMP, ORDER);
 	struct sk_buff *skb = alloc_skb(l->head, GFP_KERNEL);
-	u32 at, run, n;
+	u32 at, n;
 
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_put_data(skb, wire, l->head);
 	for (at = 0; at < OCTETS - l->head; at += n) {
-		u32 to = place(l, at, &run);
+		u32 to = place(l, at);
 		struct page *page = pages + to / PAGE_SIZE;
 
-		n = min(run, OCTETS - l->head - at);
+		n = min(l->piece, OCTETS - l->head - at);
 		memcpy(page_address(pages) + to, wire + l->head + at, n);
 		get_page(page);
 		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, to % PAGE_SIZE, n, n);
