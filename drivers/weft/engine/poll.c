@@ -13,10 +13,10 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/processor.h>
-#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/time64.h>
 
+#include "base/compat.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "ring/sendq.h"
@@ -93,7 +93,7 @@ static bool look_for(const struct weft_stream *st, u64 nanoseconds)
 	u64 end = local_clock() + nanoseconds;
 
 	while (!has_news(st)) {
-		if (need_resched() || local_clock() >= end)
+		if (compat_cpu_is_wanted() || local_clock() >= end)
 			return false;
 		cpu_relax();
 	}
