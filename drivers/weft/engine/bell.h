@@ -75,9 +75,12 @@ static inline void weft_bell_event(struct weft_bell *bell)
  */
 static inline bool weft_bell_had_event(struct weft_bell *bell)
 {
-	u32 events = bell ? READ_ONCE(bell->events) : 0;
+	u32 events;
 
-	if (!bell || events == READ_ONCE(bell->events_seen))
+	if (!bell)
+		return false;
+	events = READ_ONCE(bell->events);
+	if (events == READ_ONCE(bell->events_seen))
 		return false;
 	WRITE_ONCE(bell->events_seen, events);
 	return true;

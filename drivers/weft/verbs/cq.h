@@ -8,9 +8,10 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
-#include "engine/bell.h"
 #include "ring/cq.h"
 #include "verbs/vector.h"
+
+struct weft_bell;
 
 /**
  * struct weft_ibcq - a completion queue
