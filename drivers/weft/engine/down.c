@@ -12,6 +12,7 @@
 
 #include "base/compat.h"
 #include "engine/inspect.h"
+#include "engine/kick.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
@@ -70,7 +71,7 @@ static void release(struct weft_stream *st)
 	weft_tx_flush(st);
 	weft_tx_unclaim(st);
 	mutex_unlock(&st->lifecycle);
-	weft_stream_kick(st);	/* marks that came while we held the claim */
+	weft_kick(st); /* marks that came while we held the claim */
 	if (st->cfg.shared_rq)
 		st->cfg.events->async(st->cfg.owner, WEFT_STREAM_LAST_WQE);
 	tell_closing(st);

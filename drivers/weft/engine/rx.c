@@ -16,6 +16,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/away.h"
+#include "engine/kick.h"
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
@@ -301,7 +302,7 @@ void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
 	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
 	if (st->rx.kick)
-		weft_stream_kick_soon(st);
+		weft_kick_soon(st);
 	if (err == -EAGAIN) {
 		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
 		queue_work(weft_stream_wq, &st->rx_work);
@@ -348,7 +349,7 @@ static void writable(void *owner)
 	struct weft_stream *st = owner;
 
 	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
-	weft_stream_kick_atomic(st);
+	weft_kick_atomic(st);
 }
 
 /**

@@ -6,7 +6,6 @@
  */
 #include "engine/stream.h"
 
-#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -15,18 +14,16 @@
 #include "base/counters.h"
 #include "base/limits.h"
 #include "base/trace.h"
-#include "engine/bell.h"
 #include "engine/down.h"
+#include "engine/kick.h"
 #include "engine/poll.h"
 #include "engine/relay.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
-#include "engine/vigil.h"
 #include "mem/rights.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
-#include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
@@ -126,7 +123,7 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 	if (step.actions & WEFT_DOWN_ACTIONS)
 		weft_down_wake(st);
 	if (step.actions & WEFT_QPA_TX)
-		weft_stream_kick_atomic(st);
+		weft_kick_atomic(st);
 }
 
 /**
@@ -152,27 +149,6 @@ void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *
 	weft_stream_step(st, WEFT_QP_FAULTED);
 }
 
-static void run_tx(struct weft_stream *st)
-{
-	struct weft_relay relay;
-
-	weft_relay_open(&relay);
-	weft_tx_run(st);
-	weft_relay_close(&relay);
-}
-
-static void tx_work(struct work_struct *work)
-{
-	struct weft_stream *st = container_of(work, struct weft_stream, tx_work);
-
-	weft_poll_arrived(&st->poll);
-	weft_bell_enter(st->cfg.bell);
-	do {
-		run_tx(st);
-	} while (weft_poll_stay(st));
-	weft_bell_leave(st->cfg.bell);
-}
-
 static void rx_work(struct work_struct *work)
 {
 	struct weft_stream *st = container_of(work, struct weft_stream, rx_work);
@@ -184,7 +160,7 @@ static void rx_work(struct work_struct *work)
 
 static void init_works(struct weft_stream *st)
 {
-	INIT_WORK(&st->tx_work, tx_work);
+	weft_kick_init(st);
 	INIT_WORK(&st->rx_work, rx_work);
 	weft_down_init(st);
 	weft_poll_init(&st->poll);
@@ -279,7 +255,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_down_end(st);
 	weft_relay_wait(st);
 	weft_watch_cancel(st);
-	cancel_work_sync(&st->tx_work);
+	weft_kick_end(st);
 	cancel_work_sync(&st->rx_work);
 	weft_mem_close_windows(&st->tx.mem);
 	weft_stream_put(st);
@@ -443,7 +419,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 void weft_stream_speak(struct weft_stream *st)
 {
 	WRITE_ONCE(st->gate_open, true);
-	weft_stream_kick_atomic(st);
+	weft_kick_atomic(st);
 }
 
 /* Orderly: what is posted goes out, then FIN. Any context. */
@@ -456,75 +432,4 @@ void weft_stream_close(struct weft_stream *st)
 void weft_stream_abort(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
-}
-
-static __always_inline void count_kick(struct weft_stream *st, enum weft_counter which, u32 kind)
-{
-	weft_count(st->cfg.counters, which);
-	trace_weft_kick(st->cfg.ifindex, st->qpn, kind);
-}
-
-/* Alone, a CPU has nobody to wait for that does not need it. */
-static noinline void keep_vigil(struct weft_stream *st)
-{
-	u32 us = READ_ONCE(st->index->awake);
-
-	if (us && num_online_cpus() > 1)
-		weft_count(st->cfg.counters,
-			   weft_vigil_keep(us) ? WEFT_CTR_VIGILS : WEFT_CTR_VIGILS_SPARED);
-}
-
-/**
- * weft_stream_kick - the doorbell: run tx in the caller's context
- * @st: stream
- *
- * Or let a worker do it that will stay. Context: process, may sleep.
- */
-void weft_hot weft_stream_kick(struct weft_stream *st)
-{
-	if (weft_sendq_lazy(st->cfg.sq) && weft_poll_takes_over(st)) {
-		weft_stream_kick_atomic(st);
-		return;
-	}
-	count_kick(st, WEFT_CTR_KICKS_INLINE, 0);
-	weft_bell_enter(st->cfg.bell);
-	run_tx(st);
-	weft_bell_leave(st->cfg.bell);
-	if (weft_bell_had_event(st->cfg.bell))
-		keep_vigil(st);
-}
-
-static void kick_worker(struct weft_stream *st)
-{
-	count_kick(st, WEFT_CTR_KICKS_QUEUED, 1);
-	queue_work(weft_stream_wq, &st->tx_work);
-}
-
-/**
- * weft_stream_kick_atomic - the doorbell where sleeping is not allowed
- * @st: stream
- *
- * Context: any up to softirq, also with the socket lock held.
- */
-void weft_stream_kick_atomic(struct weft_stream *st)
-{
-	if (!weft_tx_mark(st))
-		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	kick_worker(st);
-}
-
-/**
- * weft_stream_kick_soon - as weft_stream_kick_atomic(), for an answer
- * @st: stream
- *
- * If a task that runs tx is below us, it does this too when it is done.
- * Context: as weft_stream_kick_atomic().
- */
-void weft_hot weft_stream_kick_soon(struct weft_stream *st)
-{
-	if (!weft_tx_mark(st))
-		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	if (weft_relay_offer(st))
-		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	kick_worker(st);
 }

@@ -134,8 +134,4 @@ void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);
 void weft_stream_abort(struct weft_stream *st);
 
-void weft_stream_kick(struct weft_stream *st);
-void weft_stream_kick_atomic(struct weft_stream *st);
-void weft_stream_kick_soon(struct weft_stream *st);
-
 #endif

@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 
 #include "base/trace.h"
+#include "engine/kick.h"
 #include "engine/pick.h"
 #include "engine/retire.h"
 #include "engine/segment.h"
@@ -232,7 +233,7 @@ void weft_hot weft_tx_run(struct weft_stream *st)
 		more = turn(st);
 		weft_tx_unclaim(st);
 		if (more) {
-			weft_stream_kick_atomic(st);
+			weft_kick_atomic(st);
 			return;
 		}
 	} while (test_bit(WEFT_TX_AGAIN, &st->tx.claim));

@@ -17,6 +17,7 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "engine/bell.h"
+#include "engine/kick.h"
 #include "engine/stream_state.h"
 #include "ring/sendq.h"
 
@@ -123,7 +124,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!on)
 		WRITE_ONCE(w->on, false);
 	if (late || !on)
-		weft_stream_kick_atomic(st);
+		weft_kick_atomic(st);
 	if (!on)
 		weft_bell_unwatch(st->cfg.bell);
 	if (on)

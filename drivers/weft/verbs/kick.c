@@ -7,6 +7,7 @@
 
 #include <linux/build_bug.h>
 
+#include "engine/kick.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/qp.h"
@@ -24,7 +25,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_QP_KICK)(struct uverbs_attr_bundle *attrs)
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	weft_stream_kick(to_weft_qp(qp)->stream);
+	weft_kick(to_weft_qp(qp)->stream);
 	return 0;
 }
 
