@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "help.h"
 #include "private-abi/private.h"
 #include "region.h"
 
@@ -12,6 +13,7 @@
 struct weft_context {
 	struct verbs_context vctx;
 	struct weft_regions regions;
+	struct weft_help help;
 };
 
 static inline struct weft_context *weft_context(struct ibv_context *context)

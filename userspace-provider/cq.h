@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "help.h"
 #include "lazy.h"
 #include "lock.h"
 #include "private-abi/private.h"
@@ -19,6 +20,7 @@ struct weft_cq {
 	struct weft_queue queue;
 	struct weft_cq_ctl *ctl;
 	struct weft_lazy_cq lazy;
+	struct weft_help *help;
 	uint32_t cons;			/* next entry to look at */
 	const struct weft_cqe *taken;	/* the extended poll stands here */
 	int64_t wall_clock;		/* realtime minus monotonic, in ns */
@@ -31,7 +33,7 @@ static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
 }
 
 int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 bool single_threaded);
+		 struct weft_help *help, bool single_threaded);
 void weft_cq_fini(struct weft_cq *cq);
 
 /* Under the lock: go on in the region that took this one's place. */
@@ -47,19 +49,24 @@ unsigned int weft_cqe_flags(const struct weft_cqe *cqe);
 /* Drop the completions of a QP that the kernel will add no more to. */
 void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
 
-/*
- * Under the lock, when nothing is left to take. If there was nothing in the first
- * place, the flush follows, after the lock.
- */
+/* Under the lock, when nothing is left to take. */
 static inline void weft_cq_rest(struct weft_cq *cq)
 {
 	weft_lazy_rest(&cq->lazy);
 }
 
+/* Nobody comes back to it soon: what was put off is due. Not under the lock. */
 static inline void weft_cq_flush(struct weft_cq *cq)
 {
 	if (weft_lazy_owes(&cq->lazy))
 		weft_lazy_flush(&cq->lazy);
+}
+
+/* There was nothing to take in the first place. Not under the lock. */
+static inline void weft_cq_in_vain(struct weft_cq *cq)
+{
+	weft_cq_flush(cq);
+	weft_help_offer(cq->help);
 }
 
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);

@@ -28,6 +28,7 @@ static void free_context(struct ibv_context *context)
 {
 	struct weft_context *ctx = weft_context(context);
 
+	weft_help_fini(&ctx->help);
 	weft_regions_fini(&ctx->regions);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
@@ -84,7 +85,8 @@ static struct weft_context *new_context(struct ibv_device *device, int cmd_fd)
 }
 
 /* The kernel has answered: @err is 0 or an errno, and then the context goes. */
-static struct verbs_context *finish_context(struct weft_context *ctx, int err, uint32_t features)
+static struct verbs_context *finish_context(struct weft_context *ctx, int err,
+					    const struct weft_uresp_alloc_ctx *resp)
 {
 	struct verbs_context *vctx = &ctx->vctx;
 
@@ -94,7 +96,8 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err, u
 		errno = err;
 		return NULL;
 	}
-	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, features & WEFT_FEATURE_KEYS);
+	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, resp->features & WEFT_FEATURE_KEYS);
+	weft_help_init(&ctx->help, &ctx->regions, vctx->context.cmd_fd, &resp->ctl);
 	verbs_set_ops(vctx, &context_ops);
 	return vctx;
 }
@@ -103,7 +106,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 					   void *private_data)
 {
 	union get_context_resp resp = {};
-	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS };
+	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS | WEFT_CTX_HELPS };
 	struct weft_context *ctx;
 	int ret;
 
@@ -113,12 +116,13 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 		return NULL;
 
 	ret = ibv_cmd_get_context(&ctx->vctx, &cmd.core, sizeof(cmd), &resp.core, sizeof(resp));
-	return finish_context(ctx, ret, resp.drv.features);
+	return finish_context(ctx, ret, &resp.drv);
 }
 
 /* A file of the device that another process has opened, and its objects with it. */
 static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
 {
+	const struct weft_uresp_alloc_ctx nothing = {};
 	struct weft_context *ctx = new_context(device, cmd_fd);
 	int ret;
 
@@ -126,7 +130,7 @@ static struct verbs_context *import_context(struct ibv_device *device, int cmd_f
 		return NULL;
 
 	ret = ibv_cmd_query_context(&ctx->vctx.context, NULL);
-	return finish_context(ctx, ret, 0);
+	return finish_context(ctx, ret, &nothing);
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)

@@ -35,52 +35,54 @@ enum weft_term_reason {
 };
 
 enum weft_counter {
-	WEFT_CTR_TX_MSGS,	/* RDMAP messages completely handed to TCP */
-	WEFT_CTR_TX_SEGS,	/* DDP segments staged */
-	WEFT_CTR_TX_BYTES,	/* payload octets staged */
-	WEFT_CTR_TX_PUSHES,	/* calls into TCP */
-	WEFT_CTR_TX_FULL,	/* pushes that met a full socket */
-	WEFT_CTR_RX_MSGS,	/* RDMAP messages delivered */
-	WEFT_CTR_RX_SEGS,	/* FPDUs accepted */
-	WEFT_CTR_RX_BYTES,	/* payload octets placed */
-	WEFT_CTR_RX_GATHERED,	/* FPDUs that spanned socket buffers */
+	WEFT_CTR_TX_MSGS, /* RDMAP messages completely handed to TCP */
+	WEFT_CTR_TX_SEGS, /* DDP segments staged */
+	WEFT_CTR_TX_BYTES, /* payload octets staged */
+	WEFT_CTR_TX_PUSHES, /* calls into TCP */
+	WEFT_CTR_TX_FULL, /* pushes that met a full socket */
+	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
+	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
+	WEFT_CTR_RX_BYTES, /* payload octets placed */
+	WEFT_CTR_RX_GATHERED, /* FPDUs that spanned socket buffers */
 	WEFT_CTR_RX_CRC_ERRORS,
 	WEFT_CTR_RX_MARKER_ERRORS,
-	WEFT_CTR_RX_FAULTS,	/* segments refused by DDP or RDMAP */
-	WEFT_CTR_TX_KIND,	/* the messages sent, enum weft_msg_kind */
+	WEFT_CTR_RX_FAULTS, /* segments refused by DDP or RDMAP */
+	WEFT_CTR_TX_KIND, /* the messages sent, enum weft_msg_kind */
 	WEFT_CTR_TX_KIND_LAST = WEFT_CTR_TX_KIND + WEFT_MSG_KINDS - 1,
-	WEFT_CTR_RX_KIND,	/* the messages delivered, enum weft_msg_kind */
+	WEFT_CTR_RX_KIND, /* the messages delivered, enum weft_msg_kind */
 	WEFT_CTR_RX_KIND_LAST = WEFT_CTR_RX_KIND + WEFT_MSG_KINDS - 1,
 	WEFT_CTR_TERM_SENT,
-	WEFT_CTR_TERM_SENT_FOR,	/* enum weft_term_reason */
+	WEFT_CTR_TERM_SENT_FOR, /* enum weft_term_reason */
 	WEFT_CTR_TERM_SENT_FOR_LAST = WEFT_CTR_TERM_SENT_FOR + WEFT_TERM_REASONS - 1,
 	WEFT_CTR_TERM_RECEIVED,
-	WEFT_CTR_TERM_RECEIVED_FOR,	/* enum weft_term_reason */
+	WEFT_CTR_TERM_RECEIVED_FOR, /* enum weft_term_reason */
 	WEFT_CTR_TERM_RECEIVED_FOR_LAST = WEFT_CTR_TERM_RECEIVED_FOR + WEFT_TERM_REASONS - 1,
-	WEFT_CTR_KICKS_INLINE,	/* doorbell calls that ran tx themselves */
-	WEFT_CTR_KICKS_QUEUED,	/* kicks handed to a worker */
-	WEFT_CTR_KICKS_RELAYED,	/* kicks left to the task below, which runs tx */
-	WEFT_CTR_KICKS_MERGED,	/* kicks that found tx at work */
-	WEFT_CTR_KICKS_WATCH,	/* posts nobody announced, found by the watch */
-	WEFT_CTR_TX_WAKEUPS,	/* a full socket has room again */
-	WEFT_CTR_RX_WAKEUPS,	/* TCP says that octets have come */
-	WEFT_CTR_RX_HANDOVERS,	/* reading left to another CPU, since it takes long */
-	WEFT_CTR_RX_RETRIES,	/* reading left to a worker: memory, invalidation */
+	WEFT_CTR_KICKS_INLINE, /* doorbell calls that ran tx themselves */
+	WEFT_CTR_KICKS_QUEUED, /* kicks handed to a worker */
+	WEFT_CTR_KICKS_RELAYED, /* kicks left to the task below, which runs tx */
+	WEFT_CTR_KICKS_MERGED, /* kicks that found tx at work */
+	WEFT_CTR_KICKS_WATCH, /* posts nobody announced, found by the watch */
+	WEFT_CTR_ERRANDS, /* reading and sending left to a process that polls */
+	WEFT_CTR_ERRANDS_LATE, /* and those it did not come for in time */
+	WEFT_CTR_TX_WAKEUPS, /* a full socket has room again */
+	WEFT_CTR_RX_WAKEUPS, /* TCP says that octets have come */
+	WEFT_CTR_RX_HANDOVERS, /* reading left to another CPU, since it takes long */
+	WEFT_CTR_RX_RETRIES, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
-	WEFT_CTR_VIGILS,	/* messages whose answer a CPU is kept awake for */
-	WEFT_CTR_VIGILS_SPARED,	/* and those it is not, since it was in vain of late */
-	WEFT_CTR_WR_ERRORS,	/* work requests that failed, flushed ones apart */
+	WEFT_CTR_VIGILS, /* messages whose answer a CPU is kept awake for */
+	WEFT_CTR_VIGILS_SPARED, /* and those it is not, since it was in vain of late */
+	WEFT_CTR_WR_ERRORS, /* work requests that failed, flushed ones apart */
 	WEFT_CTR_WR_FLUSHES,
-	WEFT_CTR_CONN_ACTIVE,	/* connections established by connect */
-	WEFT_CTR_CONN_PASSIVE,	/* connections established by accept */
-	WEFT_CTR_CONN_REFUSED,	/* start-up frames refused or timed out */
-	WEFT_CTR_CONN_LOST,	/* streams that ended by reset, time-out or a torn FPDU */
-	WEFT_CTR_TCP_RETRANS,	/* what TCP knows; brought up to date when read */
+	WEFT_CTR_CONN_ACTIVE, /* connections established by connect */
+	WEFT_CTR_CONN_PASSIVE, /* connections established by accept */
+	WEFT_CTR_CONN_REFUSED, /* start-up frames refused or timed out */
+	WEFT_CTR_CONN_LOST, /* streams that ended by reset, time-out or a torn FPDU */
+	WEFT_CTR_TCP_RETRANS, /* what TCP knows; brought up to date when read */
 	WEFT_CTR_TCP_RETRANS_BYTES,
-	WEFT_CTR_TCP_DSACKS,	/* retransmissions that were not needed */
+	WEFT_CTR_TCP_DSACKS, /* retransmissions that were not needed */
 	WEFT_CTR_TCP_REORDERED,
-	WEFT_CTR_TCP_OUT_OF_ORDER,	/* segments received early */
+	WEFT_CTR_TCP_OUT_OF_ORDER, /* segments received early */
 	WEFT_CTR_TCP_ECN_MARKS,
 	WEFT_CTR_COUNT
 };

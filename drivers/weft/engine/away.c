@@ -15,10 +15,15 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 
+#include "base/compat.h"
 #include "base/counters.h"
+#include "engine/helper.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "net/tcpsock.h"
@@ -27,6 +32,14 @@
 
 #define NEIGHBOURS	8U	/* CPUs among which streams are spread */
 #define TURN_NS		(2 * NSEC_PER_MSEC)	/* as long as softirqs go on in a row */
+
+/* Of a process that reads for itself. */
+#define LATE_NS (50 * NSEC_PER_USEC) /* then it is not waited for any more */
+#define LINGER_NS (100 * NSEC_PER_USEC) /* for anything */
+#define QUIET_NS (30 * NSEC_PER_USEC) /* for more of what is coming */
+#define TELL_NS (50 * NSEC_PER_USEC) /* in all, with something to tell it */
+#define STAY_NS NSEC_PER_MSEC /* in all */
+#define BATCH (512U * 1024) /* worth reading at once */
 
 static u8 state_of(const struct weft_stream *st)
 {
@@ -92,6 +105,26 @@ static void arrive(void *data)
 	tasklet_hi_schedule(&trip->task);
 }
 
+/* What a process may know of by a completion, as a number that changes. */
+static u32 news(const struct weft_stream *st)
+{
+	return READ_ONCE(st->cfg.send_cq->prod) + READ_ONCE(st->cfg.recv_cq->prod);
+}
+
+/* How much is read between one completion and the next. */
+static void measure(struct weft_stream *st, u32 octets)
+{
+	struct weft_away *away = &st->away;
+	u32 now = news(st);
+
+	if (now != away->told) {
+		away->run_before = away->run;
+		away->run = 0;
+		away->told = now;
+	}
+	away->run = min(away->run, WEFT_AWAY_LONG) + octets;
+}
+
 static void read_inbox(struct weft_stream *st)
 {
 	struct weft_inbox *in = &st->away.trip->inbox;
@@ -127,10 +160,26 @@ static void take_back(struct weft_stream *st)
 		weft_rxsock_lose(&st->rx.sock);
 }
 
+/**
+ * struct exchange - what happens under the lock
+ * @st: stream
+ * @more: rx is the caller's, and there is something in the inbox unless @stay
+ * @stay: keep rx even if there is nothing
+ * @leave: do not go on with what there is: the process comes again
+ */
 struct exchange {
 	struct weft_stream *st;
 	bool more;
+	bool stay;
+	bool leave;
 };
+
+static void lend(struct weft_stream *st)
+{
+	st->away.lent = ktime_get_ns();
+	set_state(st, WEFT_AWAY_LENT);
+	weft_helper_wants(st, WEFT_ERRAND_READ);
+}
 
 /* Gives back what was read and takes what has come. Socket lock held. */
 static void exchange_locked(void *arg)
@@ -140,30 +189,34 @@ static void exchange_locked(void *arg)
 	struct weft_inbox *in = &st->away.trip->inbox;
 
 	take_back(st);
-	x->more = in->done && can_go(st) && !st->rx.sock.starved && weft_inbox_take(in, st->sock);
+	x->more = in->done && can_go(st) && !st->rx.sock.starved;
+	if (x->more && x->leave && weft_inbox_waiting(st->sock)) {
+		x->more = false;
+		return lend(st);
+	}
+	x->more = x->more && (weft_inbox_take(in, st->sock) || x->stay);
 	if (!x->more)
 		come_home(st);
 }
 
 /* Return: false if rx is not ours any more. */
-static bool exchange(struct weft_stream *st)
+static bool exchange(struct exchange *x)
 {
-	struct exchange x = { .st = st };
-
-	if (!weft_inbox_with_lock(st->sock, exchange_locked, &x))
-		park(st);
-	return x.more;
+	x->more = false;
+	if (!weft_inbox_with_lock(x->st->sock, exchange_locked, x))
+		park(x->st);
+	return x->more;
 }
 
 static void run(struct tasklet_struct *task)
 {
 	struct weft_trip *trip = from_tasklet(trip, task, task);
-	struct weft_stream *st = trip->st;
+	struct exchange x = { .st = trip->st };
 	u64 start = ktime_get_ns();
 
 	do {
-		read_inbox(st);
-		if (!exchange(st))
+		read_inbox(trip->st);
+		if (!exchange(&x))
 			return;
 	} while (ktime_get_ns() - start < TURN_NS);
 	tasklet_hi_schedule(task);
@@ -184,6 +237,14 @@ static struct weft_trip *new_trip(struct weft_stream *st)
 	return trip;
 }
 
+/* Does it come in large messages, for a process that waits for them? */
+static bool may_lend(struct weft_stream *st, u32 octets)
+{
+	measure(st, octets);
+	return max(st->away.run, st->away.run_before) >= WEFT_AWAY_LONG && can_go(st) &&
+	       weft_helper_is_polling(st) && (st->away.trip || new_trip(st));
+}
+
 /**
  * weft_away_takes_over - shall another CPU read?
  * @st: stream whose rx is at home
@@ -196,6 +257,10 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
 {
 	struct weft_trip *trip;
 
+	if (may_lend(st, octets)) {
+		lend(st);
+		return true;
+	}
 	if (!takes_long(st, octets) || !can_go(st))
 		return false;
 	trip = st->away.trip ?: new_trip(st);
@@ -220,13 +285,112 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
  */
 bool weft_away_home(struct weft_stream *st)
 {
-	u8 state = state_of(st);
-
-	if (state == WEFT_AWAY_PARKED) {
+	switch (state_of(st)) {
+	case WEFT_AWAY_OUT:
+		return false;
+	case WEFT_AWAY_LENT:
+		if (ktime_get_ns() - st->away.lent < LATE_NS)
+			return false;
+		weft_helper_failed(st);
+		break;
+	case WEFT_AWAY_PARKED:
 		take_back(st);
-		set_state(st, WEFT_AWAY_HOME);
+		break;
 	}
-	return state != WEFT_AWAY_OUT;
+	set_state(st, WEFT_AWAY_HOME);
+	return true;
+}
+
+/**
+ * weft_away_recall - do not wait for a process
+ * @st: stream
+ *
+ * Context: socket lock held.
+ */
+void weft_away_recall(struct weft_stream *st)
+{
+	if (state_of(st) == WEFT_AWAY_LENT)
+		set_state(st, WEFT_AWAY_HOME);
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+static void take_lent(void *arg)
+{
+	struct exchange *x = arg;
+	struct weft_stream *st = x->st;
+
+	if (state_of(st) != WEFT_AWAY_LENT)
+		return;
+	x->more = can_go(st) && weft_inbox_take(&st->away.trip->inbox, st->sock);
+	if (x->more)
+		set_state(st, WEFT_AWAY_OUT);
+	else
+		come_home(st);
+}
+
+/*
+ * Waits for a batch, as long as it grows. Who reads each buffer at once has its octets
+ * out of the cache of the CPU that wrote them, and that CPU the pages back again; both
+ * copy at a quarter of their speed then.
+ */
+static bool linger(struct weft_stream *st)
+{
+	u64 end = ktime_get_ns() + LINGER_NS;
+	u32 before = 0, now;
+
+	while ((now = weft_inbox_waiting(st->sock)) < BATCH) {
+		if (now != before)
+			end = ktime_get_ns() + QUIET_NS;
+		before = now;
+		if (compat_cpu_is_wanted() || signal_pending(current) || ktime_get_ns() >= end)
+			break;
+		cpu_relax();
+	}
+	return now;
+}
+
+/* Reads once, or waits for more. */
+static void read_on(struct exchange *x, u64 start, u32 before)
+{
+	struct weft_stream *st = x->st;
+	bool some = !skb_queue_empty(&st->away.trip->inbox.skbs);
+	bool told;
+	u64 stayed;
+
+	if (some) {
+		read_inbox(st);
+		measure(st, st->away.trip->inbox.done);
+	}
+	told = news(st) != before;
+	stayed = ktime_get_ns() - start;
+	x->leave = stayed > (told ? TELL_NS : STAY_NS) || compat_cpu_is_wanted() ||
+		   signal_pending(current);
+	x->stay = !x->leave && !told && (some || linger(st));
+}
+
+/**
+ * weft_away_serve - the process that polls is here to read
+ * @st: stream that was lent, unless somebody has taken it back
+ *
+ * Context: process.
+ */
+void weft_away_serve(struct weft_stream *st)
+{
+	struct exchange x = { .st = st };
+	u64 start = ktime_get_ns();
+	u32 before = news(st);
+
+	local_bh_disable();
+	if (!weft_inbox_with_lock(st->sock, take_lent, &x))
+		queue_work(weft_stream_wq, &st->rx_work);
+	local_bh_enable();
+	while (x.more) {
+		read_on(&x, start, before);
+		local_bh_disable();
+		exchange(&x);
+		local_bh_enable();
+	}
 }
 
 /**
@@ -241,6 +405,7 @@ void weft_away_stop(struct weft_stream *st)
 
 	for (;;) {
 		weft_sock_lock(st->sock);
+		weft_away_recall(st);
 		home = weft_away_home(st);
 		weft_sock_unlock(st->sock);
 		if (home)

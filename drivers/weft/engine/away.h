@@ -18,10 +18,14 @@ struct weft_stream;
 /* Octets that tell something about the pace, or are worth a call. */
 #define WEFT_AWAY_BULK	16384U
 
+/* Octets of a message from which on two CPUs are better than one. */
+#define WEFT_AWAY_LONG (256U * 1024)
+
 enum weft_away_state {
-	WEFT_AWAY_HOME,		/* rx belongs to the holder of the socket lock */
-	WEFT_AWAY_OUT,		/* to the CPU that was called */
-	WEFT_AWAY_PARKED,	/* again to the holder of the lock: the inbox goes back first */
+	WEFT_AWAY_HOME, /* rx belongs to the holder of the socket lock */
+	WEFT_AWAY_OUT, /* to the CPU that was called */
+	WEFT_AWAY_PARKED, /* again to the holder of the lock: the inbox goes back first */
+	WEFT_AWAY_LENT, /* to the holder of the lock, but a process is to come for it */
 };
 
 /**
@@ -42,11 +46,19 @@ struct weft_trip {
  * struct weft_away - who reads, and how long it takes
  * @state: of enum weft_away_state; OUT is left by the CPU that was called only
  * @pace: nanoseconds per 1024 octets, the fastest of late
+ * @told: completions when @run began
+ * @run: octets read since, WEFT_AWAY_LONG and more are all the same
+ * @run_before: of these, between the two completions before
+ * @lent: of ktime_get_ns(), when it was left to a process
  * @trip: there from the first time on
  */
 struct weft_away {
 	u8 state;
 	u32 pace;
+	u32 told;
+	u32 run;
+	u32 run_before;
+	u64 lent;
 	struct weft_trip *trip;
 };
 
@@ -62,10 +74,12 @@ static inline bool weft_away_is_home(const struct weft_away *away)
 }
 
 void weft_away_stop(struct weft_stream *st);
+void weft_away_serve(struct weft_stream *st);
 
 /* Context: socket lock held. */
 bool weft_away_takes_over(struct weft_stream *st, u32 octets);
 bool weft_away_home(struct weft_stream *st);
+void weft_away_recall(struct weft_stream *st);
 
 /* Context: owner of rx. */
 void weft_away_learn(struct weft_stream *st, u32 octets, u64 since);

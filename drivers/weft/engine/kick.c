@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/bell.h"
+#include "engine/helper.h"
 #include "engine/poll.h"
 #include "engine/relay.h"
 #include "engine/stream.h"
@@ -122,4 +123,34 @@ void weft_hot weft_kick_soon(struct weft_stream *st)
 	if (weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
 	kick_worker(st);
+}
+
+/**
+ * weft_kick_long - as weft_kick_soon(), for an answer of WEFT_AWAY_LONG or more
+ * @st: stream
+ *
+ * A process that polls does it, so that the one that asked can read meanwhile.
+ * Context: as weft_kick_atomic().
+ */
+void weft_kick_long(struct weft_stream *st)
+{
+	if (!weft_helper_is_polling(st))
+		return weft_kick_soon(st);
+	if (!weft_tx_mark(st))
+		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
+	weft_helper_wants(st, WEFT_ERRAND_SEND);
+}
+
+/**
+ * weft_kick_room - as weft_kick_atomic(), where a socket is not full any more
+ * @st: stream
+ *
+ * Context: as weft_kick_atomic().
+ */
+void weft_kick_room(struct weft_stream *st)
+{
+	if (!weft_tx_mark(st))
+		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
+	if (!weft_helper_takes(st, WEFT_ERRAND_SEND))
+		kick_worker(st);
 }

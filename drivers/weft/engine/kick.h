@@ -13,5 +13,7 @@ void weft_kick_end(struct weft_stream *st);
 void weft_kick(struct weft_stream *st);
 void weft_kick_atomic(struct weft_stream *st);
 void weft_kick_soon(struct weft_stream *st);
+void weft_kick_long(struct weft_stream *st);
+void weft_kick_room(struct weft_stream *st);
 
 #endif

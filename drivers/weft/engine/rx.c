@@ -297,11 +297,14 @@ void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
 
 	st->rx.batch = batch;
 	st->rx.kick = false;
+	st->rx.long_answer = false;
 	if (!st->rx.held.busy)
 		err = run(st, in);
 	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
-	if (st->rx.kick)
+	if (st->rx.long_answer)
+		weft_kick_long(st);
+	else if (st->rx.kick)
 		weft_kick_soon(st);
 	if (err == -EAGAIN) {
 		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
@@ -349,7 +352,7 @@ static void writable(void *owner)
 	struct weft_stream *st = owner;
 
 	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
-	weft_kick_atomic(st);
+	weft_kick_room(st);
 }
 
 /**
@@ -411,6 +414,7 @@ void weft_rx_poll(struct weft_stream *st)
 	if (READ_ONCE(st->rx.sock.starved))
 		weft_rxpages_fill(&stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
+	weft_away_recall(st);
 	if (weft_away_home(st)) {
 		weft_rxsock_adopt(&st->rx.sock, &stock);
 		settle(st, &batch);
@@ -438,6 +442,7 @@ void weft_rx_stop(struct weft_stream *st)
 		weft_sock_lock(st->sock);
 		weft_rxsock_stop(&st->rx.sock);
 		weft_sock_unlock(st->sock);
+		weft_errands_end(st);
 		weft_away_stop(st);
 		cancel_work_sync(&st->rx_work);
 		wait_for_quiet(st);

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/trace.h"
 #include "engine/down.h"
+#include "engine/helper.h"
 #include "engine/kick.h"
 #include "engine/poll.h"
 #include "engine/relay.h"
@@ -67,6 +68,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->awake = 200;
 	index->busy_poll = weft_poll_default();
 	index->atomics = true;
+	index->helpers = true;
 	index->harvested = jiffies;
 }
 
@@ -164,6 +166,7 @@ static void init_works(struct weft_stream *st)
 	INIT_WORK(&st->rx_work, rx_work);
 	weft_down_init(st);
 	weft_poll_init(&st->poll);
+	weft_errands_init(&st->errands);
 }
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
@@ -254,6 +257,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	xa_erase(&st->index->xa, st->qpn);
 	weft_down_end(st);
 	weft_relay_wait(st);
+	weft_errands_end(st);
 	weft_watch_cancel(st);
 	weft_kick_end(st);
 	cancel_work_sync(&st->rx_work);

@@ -16,6 +16,7 @@
 struct weft_bell;
 struct weft_counters;
 struct weft_cq;
+struct weft_helper;
 struct weft_mpa_result;
 struct weft_recvq;
 struct weft_sendq;
@@ -38,6 +39,7 @@ struct weft_stream;
  *	be changed at any time
  * @awake: microseconds for which a CPU is kept awake for an answer, 0: none is; may
  *	be changed at any time
+ * @helpers: processes that poll are given errands; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -49,6 +51,7 @@ struct weft_stream_index {
 	u32 busy_poll;
 	u32 handover;
 	u32 awake;
+	u8 helpers;
 	unsigned long harvested;
 };
 
@@ -89,6 +92,7 @@ struct weft_stream_cm_events {
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
  * @bell: of the process that posts, NULL for a kernel consumer
+ * @helper: the process, NULL for a kernel consumer
  */
 struct weft_stream_config {
 	int ifindex;
@@ -103,6 +107,7 @@ struct weft_stream_config {
 	struct weft_stag_table *stags;
 	struct weft_counters *counters;
 	struct weft_bell *bell;
+	struct weft_helper *helper;
 	const struct weft_stream_qp_events *events;
 	void *owner;
 };

@@ -18,6 +18,7 @@
 #include "base/counters.h"
 #include "engine/away.h"
 #include "engine/down.h"
+#include "engine/helper.h"
 #include "engine/op.h"
 #include "engine/poll.h"
 #include "engine/stream.h"
@@ -99,6 +100,7 @@ struct weft_rx_held {
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
+ * @long_answer: and that takes long
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -116,6 +118,7 @@ struct weft_rx {
 	u32 written;
 	u32 placed;
 	bool kick;
+	bool long_answer;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
@@ -171,6 +174,7 @@ struct weft_stream {
 	struct weft_poll poll;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct weft_away away;
+	struct weft_errands errands;
 
 	struct llist_node relay_node;
 	struct work_struct tx_work;

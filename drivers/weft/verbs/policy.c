@@ -111,6 +111,7 @@ static struct knob knobs[] = {
 	KNOB(busy_poll_us, streams.busy_poll, 0, 10000),
 	KNOB(handover_us, streams.handover, 0, 10000),
 	KNOB(awake_us, streams.awake, 0, 1000),
+	KNOB(helpers, streams.helpers, 0, 1),
 
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),

@@ -114,13 +114,13 @@ static void free_queues(struct weft_qp *qp)
 }
 
 static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
-		       struct weft_bell *bell)
+		       struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct weft_stream_config cfg = {
 		.ifindex = dev->netdev->ifindex,
 		.pd = to_weft_pd(qp->ib.pd)->number,
-		.kernel = !bell,
+		.kernel = !udata,
 		.signal_all = qp->signal_all,
 		.shared_rq = init->srq,
 		.sq = &qp->sq,
@@ -129,7 +129,8 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
-		.bell = bell,
+		.bell = weft_udata_bell(udata),
+		.helper = weft_udata_helper(udata),
 		.events = &stream_events,
 		.owner = qp,
 	};
@@ -188,7 +189,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 		goto free_queues;
 	report_caps(qp, init->srq, &init->cap);
 	/* Findable by number from here on, so this comes last. */
-	ret = init_stream(qp, init, weft_udata_bell(udata));
+	ret = init_stream(qp, init, udata);
 	if (ret)
 		goto free_queues;
 	return 0;
