@@ -52,6 +52,26 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
 	smp_store_release(&st->away.state, state); /* pairs with state_of() */
 }
 
+/* What a process may know of by a completion, as a number that changes. */
+static u32 news(const struct weft_stream *st)
+{
+	return READ_ONCE(st->cfg.send_cq->prod) + READ_ONCE(st->cfg.recv_cq->prod);
+}
+
+/* How much is read between one completion and the next. */
+static void measure(struct weft_stream *st, u32 octets)
+{
+	struct weft_away *away = &st->away;
+	u32 now = news(st);
+
+	if (now != away->told) {
+		away->run_before = away->run;
+		away->run = 0;
+		away->told = now;
+	}
+	away->run = min(away->run, WEFT_AWAY_LONG) + octets;
+}
+
 /**
  * weft_away_learn - how long reading takes
  * @st: stream
@@ -63,11 +83,15 @@ static void set_state(struct weft_stream *st, enum weft_away_state state)
  */
 void weft_away_learn(struct weft_stream *st, u32 octets, u64 since)
 {
-	u64 took = min_t(u64, ktime_get_ns() - since, NSEC_PER_SEC);
+	u64 now = ktime_get_ns();
+	u64 took = min_t(u64, now - since, NSEC_PER_SEC);
 	u32 pace = took / (octets / 1024);
 	u32 slower = st->away.pace + st->away.pace / 16 + 1;
 
 	st->away.pace = st->away.pace ? min(pace, slower) : pace;
+	measure(st, octets);
+	if (st->away.trip)
+		weft_trial_add(&st->away.trip->trial, octets, now);
 }
 
 static bool takes_long(const struct weft_stream *st, u32 octets)
@@ -103,26 +127,6 @@ static void arrive(void *data)
 	struct weft_trip *trip = data;
 
 	tasklet_hi_schedule(&trip->task);
-}
-
-/* What a process may know of by a completion, as a number that changes. */
-static u32 news(const struct weft_stream *st)
-{
-	return READ_ONCE(st->cfg.send_cq->prod) + READ_ONCE(st->cfg.recv_cq->prod);
-}
-
-/* How much is read between one completion and the next. */
-static void measure(struct weft_stream *st, u32 octets)
-{
-	struct weft_away *away = &st->away;
-	u32 now = news(st);
-
-	if (now != away->told) {
-		away->run_before = away->run;
-		away->run = 0;
-		away->told = now;
-	}
-	away->run = min(away->run, WEFT_AWAY_LONG) + octets;
 }
 
 static void read_inbox(struct weft_stream *st)
@@ -176,7 +180,7 @@ struct exchange {
 
 static void lend(struct weft_stream *st)
 {
-	st->away.lent = ktime_get_ns();
+	st->away.trip->lent = ktime_get_ns();
 	set_state(st, WEFT_AWAY_LENT);
 	weft_helper_wants(st, WEFT_ERRAND_READ);
 }
@@ -238,11 +242,15 @@ static struct weft_trip *new_trip(struct weft_stream *st)
 }
 
 /* Does it come in large messages, for a process that waits for them? */
-static bool may_lend(struct weft_stream *st, u32 octets)
+static bool may_lend(struct weft_stream *st)
 {
-	measure(st, octets);
-	return max(st->away.run, st->away.run_before) >= WEFT_AWAY_LONG && can_go(st) &&
-	       weft_helper_is_polling(st) && (st->away.trip || new_trip(st));
+	const struct weft_away *away = &st->away;
+
+	if (max(away->run, away->run_before) < WEFT_AWAY_LONG || !can_go(st))
+		return false;
+	if (away->trip && away->trip->trial.way != WEFT_AWAY_BY_PROCESS)
+		return false;
+	return weft_helper_is_polling(st) && (away->trip || new_trip(st));
 }
 
 /**
@@ -257,7 +265,7 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
 {
 	struct weft_trip *trip;
 
-	if (may_lend(st, octets)) {
+	if (may_lend(st)) {
 		lend(st);
 		return true;
 	}
@@ -289,7 +297,7 @@ bool weft_away_home(struct weft_stream *st)
 	case WEFT_AWAY_OUT:
 		return false;
 	case WEFT_AWAY_LENT:
-		if (ktime_get_ns() - st->away.lent < LATE_NS)
+		if (ktime_get_ns() - st->away.trip->lent < LATE_NS)
 			return false;
 		weft_helper_failed(st);
 		break;
@@ -358,10 +366,8 @@ static void read_on(struct exchange *x, u64 start, u32 before)
 	bool told;
 	u64 stayed;
 
-	if (some) {
+	if (some)
 		read_inbox(st);
-		measure(st, st->away.trip->inbox.done);
-	}
 	told = news(st) != before;
 	stayed = ktime_get_ns() - start;
 	x->leave = stayed > (told ? TELL_NS : STAY_NS) || compat_cpu_is_wanted() ||

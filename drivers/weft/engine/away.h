@@ -11,6 +11,7 @@
 #include <linux/smp.h>
 #include <linux/types.h>
 
+#include "base/trial.h"
 #include "net/inbox.h"
 
 struct weft_stream;
@@ -34,12 +35,21 @@ enum weft_away_state {
  * @st: stream that is read
  * @inbox: what is read there
  * @task: runs there
+ * @lent: of ktime_get_ns(), when it was left to a process
+ * @trial: of reading by the process and here, enum weft_away_way
  */
 struct weft_trip {
 	call_single_data_t csd;
 	struct weft_stream *st;
 	struct weft_inbox inbox;
 	struct tasklet_struct task;
+	u64 lent;
+	struct weft_trial trial;
+};
+
+enum weft_away_way {
+	WEFT_AWAY_BY_PROCESS,
+	WEFT_AWAY_HERE,
 };
 
 /**
@@ -49,7 +59,6 @@ struct weft_trip {
  * @told: completions when @run began
  * @run: octets read since, WEFT_AWAY_LONG and more are all the same
  * @run_before: of these, between the two completions before
- * @lent: of ktime_get_ns(), when it was left to a process
  * @trip: there from the first time on
  */
 struct weft_away {
@@ -58,7 +67,6 @@ struct weft_away {
 	u32 told;
 	u32 run;
 	u32 run_before;
-	u64 lent;
 	struct weft_trip *trip;
 };
 

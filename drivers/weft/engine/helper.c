@@ -154,12 +154,20 @@ bool weft_helper_takes(struct weft_stream *st, enum weft_errand errand)
 	return true;
 }
 
-/* It has not come, and somebody else does its errand. Context: any up to softirq. */
+/**
+ * weft_helper_failed - it has not come to read, and somebody else does
+ * @st: stream
+ *
+ * Context: any up to softirq.
+ */
 void weft_helper_failed(struct weft_stream *st)
 {
 	struct weft_helper *helper = st->cfg.helper;
 
 	spin_lock_bh(&helper->lock);
+	st->errands.todo &= ~WEFT_ERRAND_READ;
+	if (!st->errands.todo)
+		list_del_init(&st->errands.node);
 	weft_patience_lost(&helper->patience);
 	helper->row = 0;
 	spin_unlock_bh(&helper->lock);
