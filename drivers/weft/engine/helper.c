@@ -213,6 +213,8 @@ void weft_helper_run(struct weft_helper *helper)
 	u32 turn;
 	u8 todo;
 
+	if (!helper->ctl)
+		return; /* it was never told of any */
 	for (turn = 0; turn < TURN && !need_resched() && !signal_pending(current); turn++) {
 		st = begin(helper, &todo);
 		if (!st)
