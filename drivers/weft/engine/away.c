@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What waits to be read is taken out of the socket and read by a softirq of another
- * CPU, without the socket lock: the sender's CPU may go on to queue more behind it.
- * Short work stays where it is, since calling a CPU takes time too; which it is,
- * is measured.
+ * What waits to be read is taken out of the socket and read on another CPU, without the
+ * socket lock: the sender's CPU may go on to queue more behind it. Who reads it there is
+ * the process that polls for it, if messages are long, and reading here was not faster
+ * when it was last tried.
  *
- * A softirq, since the other CPU as a rule runs a process that polls for just what
- * is being read, and would let a worker wait. After a while it stands in line
- * again, so that others are served and the kernel may move it to ksoftirqd.
+ * Where no process polls, what takes long is read by a softirq of another CPU, which
+ * would let a worker wait. Short work stays where it is, since calling a CPU takes time
+ * too; which it is, is measured. After a while the softirq stands in line again, so that
+ * others are served and the kernel may move it to ksoftirqd.
  */
 #include "engine/away.h"
 
@@ -34,12 +35,12 @@
 #define TURN_NS		(2 * NSEC_PER_MSEC)	/* as long as softirqs go on in a row */
 
 /* Of a process that reads for itself. */
-#define LATE_NS (50 * NSEC_PER_USEC) /* then it is not waited for any more */
-#define LINGER_NS (100 * NSEC_PER_USEC) /* for anything */
-#define QUIET_NS (30 * NSEC_PER_USEC) /* for more of what is coming */
-#define TELL_NS (50 * NSEC_PER_USEC) /* in all, with something to tell it */
-#define STAY_NS NSEC_PER_MSEC /* in all */
-#define BATCH (512U * 1024) /* worth reading at once */
+#define LATE_NS		(50 * NSEC_PER_USEC)	/* then it is not waited for any more */
+#define LINGER_NS	(100 * NSEC_PER_USEC)	/* for anything */
+#define QUIET_NS	(30 * NSEC_PER_USEC)	/* for more of what is coming */
+#define TELL_NS		(50 * NSEC_PER_USEC)	/* in all, with something to tell it */
+#define STAY_NS		NSEC_PER_MSEC		/* in all */
+#define BATCH		(512U * 1024)		/* worth reading at once */
 
 static u8 state_of(const struct weft_stream *st)
 {
@@ -198,7 +199,8 @@ static void exchange_locked(void *arg)
 		x->more = false;
 		return lend(st);
 	}
-	x->more = x->more && (weft_inbox_take(in, st->sock) || x->stay);
+	x->more = x->more &&
+		  (weft_inbox_take(in, st->sock) || (x->stay && !weft_inbox_waiting(st->sock)));
 	if (!x->more)
 		come_home(st);
 }
@@ -254,7 +256,7 @@ static bool may_lend(struct weft_stream *st)
 }
 
 /**
- * weft_away_takes_over - shall another CPU read?
+ * weft_away_takes_over - shall another CPU or the process read?
  * @st: stream whose rx is at home
  * @octets: that wait, WEFT_AWAY_BULK or more
  *
@@ -338,9 +340,8 @@ static void take_lent(void *arg)
 }
 
 /*
- * Waits for a batch, as long as it grows. Who reads each buffer at once has its octets
- * out of the cache of the CPU that wrote them, and that CPU the pages back again; both
- * copy at a quarter of their speed then.
+ * Waits for a batch, as long as it grows: the fewer exchanges, the fewer acknowledgements
+ * and the less both CPUs want the same lines. Return: there is something.
  */
 static bool linger(struct weft_stream *st)
 {

@@ -20,7 +20,7 @@ struct weft_stream;
 #define WEFT_AWAY_BULK	16384U
 
 /* Octets of a message from which on two CPUs are better than one. */
-#define WEFT_AWAY_LONG (256U * 1024)
+#define WEFT_AWAY_LONG	(256U * 1024)
 
 enum weft_away_state {
 	WEFT_AWAY_HOME, /* rx belongs to the holder of the socket lock */

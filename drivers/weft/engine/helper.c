@@ -8,7 +8,6 @@
  */
 #include "engine/helper.h"
 
-#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -22,9 +21,9 @@
 #include "engine/kick.h"
 #include "engine/stream_state.h"
 
-#define ROW 2 /* looks that make a process that polls */
-#define LATE_NS (200 * NSEC_PER_USEC)
-#define TURN 16 /* streams served in one system call */
+#define ROW		2	/* looks that make a process that polls */
+#define LATE_NS		(200 * NSEC_PER_USEC)
+#define TURN		16	/* streams served in one system call */
 
 /* --- who it is ----------------------------------------------------------- */
 

@@ -34,7 +34,7 @@ struct weft_inbox {
  * weft_inbox_waiting - what there is to read
  * @s: the socket
  *
- * Context: socket lock held. Return: octets.
+ * Context: socket lock held; without it, a hint. Return: octets.
  */
 static inline u32 weft_inbox_waiting(const struct weft_sock *s)
 {
