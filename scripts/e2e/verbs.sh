@@ -42,6 +42,14 @@ polled() {
 	return "$rc"
 }
 
+unaided() {
+	local knob=/sys/class/infiniband/$dev/weft/helpers rc=0
+	echo 0 >"$knob"
+	(case_ "$1") || rc=$?
+	echo 1 >"$knob"
+	return "$rc"
+}
+
 handovers() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/rx_handovers"; }
 
 # Whatever takes a microsecond to read is read on another CPU.
@@ -140,6 +148,12 @@ for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
 	t "bulk, read on another CPU: $name" elsewhere "$name"
 done
+for name in who_polls_is_given_errands who_polls_now_and_then_waits_for_nothing \
+	who_lies_waits_a_little who_comes_unasked_finds_nothing \
+	errands_end_with_their_connection; do
+	t "errands: $name" case_ "$name"
+done
+t "errands: none with helpers at 0" unaided nobody_is_given_errands
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish

@@ -95,6 +95,22 @@ void release(struct end *e)
 	munmap(e->buf, 2 * BYTES);
 }
 
+/* The core reads its counters afresh by and by. */
+unsigned long counted(const char *name)
+{
+	unsigned long value;
+	char path[256];
+	FILE *f;
+
+	usleep(50000);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 ibv_get_device_name(c.id->verbs->device), name);
+	f = fopen(path, "r");
+	CHECK(f && fscanf(f, "%lu", &value) == 1);
+	fclose(f);
+	return value;
+}
+
 /* The next completion of a CQ, with a deadline. */
 struct ibv_wc next(struct ibv_cq *cq)
 {
@@ -221,7 +237,7 @@ void works(struct end *client, struct end *server)
 
 static const struct test_case *const tables[] = { work_cases,	atomic_cases, window_cases,
 						  object_cases, queue_cases,  limit_cases,
-						  stream_cases, bulk_cases };
+						  stream_cases, bulk_cases,   errand_cases };
 
 static const struct test_case *find(const char *name)
 {

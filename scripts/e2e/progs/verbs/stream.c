@@ -48,22 +48,6 @@ static void stream(int rounds)
 	arrives(WRS);
 }
 
-/* What the device has counted; the core reads its counters afresh by and by. */
-static unsigned long counted(const char *name)
-{
-	unsigned long value;
-	char path[256];
-	FILE *f;
-
-	usleep(50000);
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 ibv_get_device_name(c.id->verbs->device), name);
-	f = fopen(path, "r");
-	CHECK(f && fscanf(f, "%lu", &value) == 1);
-	fclose(f);
-	return value;
-}
-
 static void a_stream_of_posts_makes_few_calls(void)
 {
 	unsigned long before = counted("kicks_inline"), calls;

@@ -43,7 +43,7 @@ struct test_case {
 	}
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
-	queue_cases[], limit_cases[], stream_cases[], bulk_cases[];
+	queue_cases[], limit_cases[], stream_cases[], bulk_cases[], errand_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -85,6 +85,9 @@ int event_within(struct ibv_comp_channel *channel, int milliseconds);
 
 /* The stream has failed: what is posted now, or was, is flushed. */
 void flushes(struct end *e);
+
+/* What the device has counted. */
+unsigned long counted(const char *name);
 
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
