@@ -185,7 +185,7 @@ static struct weft_stream *begin(struct weft_helper *helper, u8 *todo)
 		list_del_init(&st->errands.node);
 		*todo = st->errands.todo;
 		st->errands.todo = 0;
-		st->errands.running = true;
+		st->errands.running++;
 		weft_patience_won(&helper->patience);
 	}
 	spin_unlock_bh(&helper->lock);
@@ -196,7 +196,7 @@ static struct weft_stream *begin(struct weft_helper *helper, u8 *todo)
 static void end(struct weft_helper *helper, struct weft_stream *st)
 {
 	spin_lock_bh(&helper->lock);
-	st->errands.running = false;
+	st->errands.running--;
 	spin_unlock_bh(&helper->lock);
 }
 

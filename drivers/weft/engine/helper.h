@@ -48,14 +48,14 @@ struct weft_helper {
  * struct weft_errands - of a stream
  * @node: in the list of its helper, if there are any
  * @todo: enum weft_errand
- * @running: a thread is at one of them
+ * @running: threads at one of them
  *
  * Under the lock of the helper.
  */
 struct weft_errands {
 	struct list_head node;
 	u8 todo;
-	bool running;
+	u32 running;
 };
 
 void weft_helper_init(struct weft_helper *helper, struct weft_ctx_ctl *ctl);
