@@ -55,6 +55,7 @@ static enum hrtimer_restart look(struct hrtimer *timer)
 		give_to_workers(helper);
 		some = false;
 	}
+	helper->timed = some;
 	spin_unlock(&helper->lock);
 	if (!some)
 		return HRTIMER_NORESTART;
@@ -138,8 +139,9 @@ void weft_helper_wants(struct weft_stream *st, enum weft_errand errand)
 		list_add_tail(&st->errands.node, &helper->waiting);
 	st->errands.todo |= errand;
 	WRITE_ONCE(helper->ctl->work, 1);
-	if (!hrtimer_is_queued(&helper->timer))
+	if (!helper->timed)
 		hrtimer_start(&helper->timer, ns_to_ktime(LATE_NS), HRTIMER_MODE_REL_SOFT);
+	helper->timed = true;
 	spin_unlock_bh(&helper->lock);
 	weft_count(st->cfg.counters, WEFT_CTR_ERRANDS);
 }

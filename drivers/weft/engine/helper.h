@@ -31,6 +31,7 @@ enum weft_errand {
  * @row: how many looks in a row it has polled between
  * @since: of ktime_get_ns(), when @waiting was last empty
  * @patience: with a process that does not come
+ * @timed: @timer is set, or at work and will be again
  * @timer: for errands that nobody comes for
  */
 struct weft_helper {
@@ -39,6 +40,7 @@ struct weft_helper {
 	struct list_head waiting;
 	u32 polls;
 	u8 row;
+	bool timed;
 	struct weft_patience patience;
 	u64 since;
 	struct hrtimer timer;
