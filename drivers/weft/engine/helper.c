@@ -233,7 +233,7 @@ void weft_helper_run(struct weft_helper *helper)
  * weft_errands_end - no thread runs an errand for a stream any more
  * @st: stream that has none from here on
  *
- * Context: may sleep.
+ * What was to be sent a worker sends: a Terminate may wait for just that. Context: may sleep.
  */
 void weft_errands_end(struct weft_stream *st)
 {
@@ -245,6 +245,8 @@ void weft_errands_end(struct weft_stream *st)
 	do {
 		spin_lock_bh(&helper->lock);
 		list_del_init(&st->errands.node);
+		if (st->errands.todo & WEFT_ERRAND_SEND)
+			queue_work(weft_stream_wq, &st->tx_work);
 		st->errands.todo = 0;
 		running = st->errands.running;
 		spin_unlock_bh(&helper->lock);
