@@ -153,6 +153,11 @@ for name in who_polls_is_given_errands who_polls_now_and_then_waits_for_nothing 
 	errands_end_with_their_connection; do
 	t "errands: $name" case_ "$name"
 done
+for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
+	a_killed_process_hurts_nobody_else queue_pairs_end_under_errands \
+	who_comes_unasked_hurts_nobody_else; do
+	t "helpers: $name" case_ "$name"
+done
 t "errands: none with helpers at 0" unaided nobody_is_given_errands
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls

@@ -170,15 +170,8 @@ static uint32_t before[64 * PAGE];
 static volatile uint32_t *find_count(void)
 {
 	volatile uint32_t *page[64], *found = NULL;
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int pages = 0;
+	int pages = find_regions(page, 64);
 
-	CHECK(f);
-	while (pages < 64 && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs"))
-			page[pages++] = (void *)strtoul(line, NULL, 16);
-	fclose(f);
 	for (int i = 0; i < pages * PAGE; i++)
 		before[i] = page[i / PAGE][i % PAGE];
 	for (int i = 0; i < POLLS; i++)

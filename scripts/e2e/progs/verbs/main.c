@@ -37,15 +37,6 @@ static void prepare(struct end *e)
 	CHECK(e->open && e->own);
 }
 
-static void *connect_thread(void *arg)
-{
-	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
-	struct rdma_cm_id *id = arg;
-
-	CHECK(!rdma_connect(id, &param));
-	return NULL;
-}
-
 static struct ibv_qp_init_attr qp_attr(void)
 {
 	return (struct ibv_qp_init_attr){ .cap = { WRS, WRS, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
@@ -72,19 +63,38 @@ static void make_qp(struct end *e)
 	CHECK(!rdma_create_qp(e->id, NULL, &attr));
 }
 
-void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *))
+void connect_end(struct end *e)
 {
 	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
 	struct ibv_qp_init_attr attr = qp_attr();
+
+	CHECK(!rdma_create_ep(&e->id, resolve(0), NULL, &attr));
+	prepare(e);
+	CHECK(!rdma_connect(e->id, &param));
+}
+
+void accept_end(struct end *e, void (*make)(struct end *))
+{
+	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
+
+	CHECK(!rdma_get_request(listener, &e->id));
+	(make ?: make_qp)(e);
+	prepare(e);
+	CHECK(!rdma_accept(e->id, &param));
+}
+
+static void *connect_thread(void *arg)
+{
+	connect_end(arg);
+	return NULL;
+}
+
+void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *))
+{
 	pthread_t thread;
 
-	CHECK(!rdma_create_ep(&client->id, resolve(0), NULL, &attr));
-	prepare(client);
-	pthread_create(&thread, NULL, connect_thread, client->id);
-	CHECK(!rdma_get_request(listener, &server->id));
-	(make_server_qp ?: make_qp)(server);
-	prepare(server);
-	CHECK(!rdma_accept(server->id, &param));
+	CHECK(!pthread_create(&thread, NULL, connect_thread, client));
+	accept_end(server, make_server_qp);
 	pthread_join(thread, NULL);
 }
 
@@ -237,7 +247,8 @@ void works(struct end *client, struct end *server)
 
 static const struct test_case *const tables[] = { work_cases,	atomic_cases, window_cases,
 						  object_cases, queue_cases,  limit_cases,
-						  stream_cases, bulk_cases,   errand_cases };
+						  stream_cases, bulk_cases,   errand_cases,
+						  helper_cases };
 
 static const struct test_case *find(const char *name)
 {

@@ -3,11 +3,9 @@
  * An application that streams posts without system calls; one that does not poll
  * is served all the same. Writes of one octet tell when a post has got through.
  */
-#define _GNU_SOURCE
 #include "verbs.h"
 
 #include <pthread.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,20 +117,6 @@ static volatile uint32_t *region[REGIONS];
 static int regions;
 static volatile int stop;
 
-/* The mappings of the verbs device: one or more queues each. */
-static void find_regions(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-
-	CHECK(f);
-	while (regions < REGIONS && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs"))
-			region[regions++] = (void *)strtoul(line, NULL, 16);
-	fclose(f);
-	CHECK(regions >= 4);
-}
-
 /* Half of it where a queue is sure to begin. */
 static void *scribble(void *arg)
 {
@@ -154,7 +138,8 @@ static void scribbles_over_its_queues(void)
 	pthread_t thread;
 	double end;
 
-	find_regions();
+	regions = find_regions(region, REGIONS);
+	CHECK(regions >= 4);
 	CHECK(!pthread_create(&thread, NULL, scribble, NULL));
 	for (end = now() + 1; now() < end;) {
 		for (int i = 0; i < WRS; i++)
@@ -169,12 +154,9 @@ static void scribbles_over_its_queues(void)
 
 static void scribbled_words_hurt_nobody_else(void)
 {
-	char *args[] = { "verbs", (char *)address, "scribbles_over_its_queues", NULL };
+	pid_t pid = start_case("scribbles_over_its_queues", 7556);
 	int status;
-	pid_t pid;
 
-	setenv("VERBS_PORT", "7556", 1);
-	CHECK(!posix_spawn(&pid, "/proc/self/exe", NULL, NULL, args, environ));
 	while (!waitpid(pid, &status, WNOHANG))
 		works(&c, &s);
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));

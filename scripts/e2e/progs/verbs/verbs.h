@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define BYTES 65536
 #define WRS 16
@@ -43,7 +44,7 @@ struct test_case {
 	}
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
-	queue_cases[], limit_cases[], stream_cases[], bulk_cases[], errand_cases[];
+	queue_cases[], limit_cases[], stream_cases[], bulk_cases[], errand_cases[], helper_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -62,7 +63,11 @@ extern const struct test_case work_cases[], atomic_cases[], window_cases[], obje
 
 double now(void);
 
-/* Another connection; @server may bring a QP of its own making. */
+/* Of a connection with somebody else; who accepts may bring a QP of its own making. */
+void connect_end(struct end *e);
+void accept_end(struct end *e, void (*make)(struct end *));
+
+/* Another connection to ourselves. */
 void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));
 void release(struct end *e);
 
@@ -91,5 +96,11 @@ unsigned long counted(const char *name);
 
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
+
+/* The mappings of the verbs device, one or more queues each, as far as there is room. */
+int find_regions(volatile uint32_t **regions, int room);
+
+/* Another process runs a case; it listens at @port. */
+pid_t start_case(const char *name, int port);
 
 #endif

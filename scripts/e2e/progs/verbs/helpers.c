@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Several who poll in vain at the same time: both ends of a connection, every octet
+ * looked at; two threads while connections end; processes that are stopped or killed,
+ * or write nonsense where the kernel reads. For one at a time see errands.c.
+ */
+#include "verbs.h"
+
+#include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
+
+#define LONG (1U << 20)
+#define MESSAGES 4 /* of a kind, at once */
+#define ROUNDS 8
+#define PORT 7556 /* of the first that is started */
+#define STOPS 12
+#define KILLS 10
+#define ENDS 20
+
+/* What an end sends, what it gets by Sends and by Writes, and what it reads into. */
+struct side {
+	struct end *e;
+	uint32_t *out, *in, *target, *back;
+	struct ibv_mr *out_mr, *in_mr, *target_mr, *back_mr;
+	struct side *peer;
+};
+
+static uint32_t *region(struct end *e, struct ibv_mr **mr)
+{
+	void *at = calloc(MESSAGES, LONG);
+
+	CHECK(at);
+	*mr = ibv_reg_mr(e->id->pd, at, MESSAGES * LONG,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	CHECK(*mr);
+	return at;
+}
+
+static void drop(uint32_t *at, struct ibv_mr *mr)
+{
+	CHECK(!ibv_dereg_mr(mr));
+	free(at);
+}
+
+static void open_side(struct side *side, struct end *e, struct side *peer)
+{
+	side->e = e;
+	side->peer = peer;
+	side->out = region(e, &side->out_mr);
+	side->in = region(e, &side->in_mr);
+	side->target = region(e, &side->target_mr);
+	side->back = region(e, &side->back_mr);
+}
+
+static void close_side(struct side *side)
+{
+	drop(side->out, side->out_mr);
+	drop(side->in, side->in_mr);
+	drop(side->target, side->target_mr);
+	drop(side->back, side->back_mr);
+}
+
+/* As next(), but in a loop that does nothing else. */
+static struct ibv_wc polled(struct ibv_cq *cq)
+{
+	double end = now() + SECONDS;
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+		CHECK(now() < end);
+	CHECK(n == 1);
+	return wc;
+}
+
+static void good(struct ibv_cq *cq, int count)
+{
+	while (count--)
+		CHECK(polled(cq).status == IBV_WC_SUCCESS);
+}
+
+/* No two words of a region, and no two seeds, are the same. */
+static uint32_t word(uint32_t i, uint32_t seed)
+{
+	return (i + 1) * 2654435761U ^ seed;
+}
+
+static void write_words(uint32_t *at, uint32_t octets, uint32_t seed)
+{
+	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+		at[i] = word(i, seed);
+}
+
+static void check_words(const uint32_t *at, uint32_t octets, uint32_t seed)
+{
+	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+		CHECK(at[i] == word(i, seed));
+}
+
+/* --- both ends poll ------------------------------------------------------------- */
+
+/* Each end's words of a round. */
+static uint32_t seed_of(const struct side *side, int round)
+{
+	return round << 1 | (side->e == &c);
+}
+
+/* For the Sends of a round, the one that says that Writes are done, and the last one. */
+static void receives(struct side *side)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		CHECK(!recv_sge(side->e, i, sge(side->in_mr, i * LONG, LONG)));
+	for (int i = 0; i < 2; i++)
+		CHECK(!recv_sge(side->e, MESSAGES + i, sge(side->e->own, 0, 8)));
+}
+
+static void post_longs(struct side *side, enum ibv_wr_opcode op, struct ibv_mr *local,
+		       struct ibv_mr *remote)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		CHECK(!post(side->e, i, op, sge(local, i * LONG, LONG),
+			    (uintptr_t)remote->addr + i * LONG, remote->rkey, IBV_SEND_SIGNALED));
+}
+
+static void one_round(struct side *side, int round)
+{
+	struct rdma_cm_id *id = side->e->id;
+	uint32_t theirs = seed_of(side->peer, round);
+
+	write_words(side->out, MESSAGES * LONG, seed_of(side, round));
+	post_longs(side, IBV_WR_SEND, side->out_mr, side->out_mr);
+	post_longs(side, IBV_WR_RDMA_WRITE, side->out_mr, side->peer->target_mr);
+	CHECK(!send_sge(side->e, MESSAGES, sge(side->e->own, 8, 8), 0));
+	good(id->recv_cq, MESSAGES + 1);
+	check_words(side->in, MESSAGES * LONG, theirs);
+	check_words(side->target, MESSAGES * LONG, theirs);
+	good(id->send_cq, 2 * MESSAGES + 1);
+	post_longs(side, IBV_WR_RDMA_READ, side->back_mr, side->peer->out_mr);
+	good(id->send_cq, MESSAGES);
+	check_words(side->back, MESSAGES * LONG, theirs);
+	receives(side);
+	CHECK(!send_sge(side->e, MESSAGES + 1, sge(side->e->own, 8, 8), 0));
+	good(id->send_cq, 1);
+	good(id->recv_cq, 1);
+}
+
+static void *all_rounds(void *arg)
+{
+	for (int round = 1; round <= ROUNDS; round++)
+		one_round(arg, round);
+	return NULL;
+}
+
+static void long_messages_arrive_whole(void)
+{
+	unsigned long before = counted("errands"), errands;
+	struct side a = {}, b = {};
+	pthread_t thread;
+
+	open_side(&a, &c, &b);
+	open_side(&b, &s, &a);
+	receives(&a);
+	receives(&b);
+	CHECK(!pthread_create(&thread, NULL, all_rounds, &b));
+	all_rounds(&a);
+	pthread_join(thread, NULL);
+	errands = counted("errands") - before;
+	printf("%lu errands\n", errands);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		CHECK(errands > 0);
+	close_side(&a);
+	close_side(&b);
+}
+
+/* --- the other end is a process that stops -------------------------------------- */
+
+static void hear(struct end *e)
+{
+	struct ibv_recv_wr *bad, wr = {};
+
+	CHECK(!ibv_post_recv(e->id->qp, &wr, &bad));
+}
+
+static void tell(struct end *e)
+{
+	CHECK(!send_sge(e, 0, sge(e->own, 0, 0), 0));
+	good(e->id->send_cq, 1);
+}
+
+/* It hears from the beginning. */
+static void make_hearing(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
+
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+	hear(e);
+	hear(e);
+}
+
+/* Run by the cases below, as a process of its own, until the other end goes. */
+static void receives_long_messages(void)
+{
+	struct end mine = {};
+	struct ibv_mr *mr;
+	uint32_t *in;
+
+	unsetenv("VERBS_PORT"); /* connect to who started us */
+	connect_end(&mine);
+	in = region(&mine, &mr);
+	for (int i = 0; i < MESSAGES; i++)
+		CHECK(!recv_sge(&mine, i, sge(mr, i * LONG, LONG)));
+	tell(&mine);
+	for (uint32_t n = 0;; n++) {
+		uint32_t *at = in + n % MESSAGES * (LONG / sizeof(*in));
+		struct ibv_wc wc = polled(mine.id->recv_cq);
+
+		if (wc.status == IBV_WC_WR_FLUSH_ERR)
+			break;
+		CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == n % MESSAGES);
+		check_words(at, LONG, n / MESSAGES);
+		CHECK(!recv_sge(&mine, wc.wr_id, sge(mr, wc.wr_id * LONG, LONG)));
+		if (n % MESSAGES == MESSAGES - 1)
+			tell(&mine);
+	}
+	drop(in, mr);
+	release(&mine);
+}
+
+/* As many as it has room for; the words of each say which round it is. */
+static void send_longs(struct end *e, struct ibv_mr *mr, uint32_t round)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		write_words((uint32_t *)mr->addr + i * (LONG / 4), LONG, round);
+		CHECK(!send_sge(e, i, sge(mr, i * LONG, LONG), 0));
+	}
+}
+
+static pid_t start_receiver(struct end *e, int port)
+{
+	pid_t pid = start_case("receives_long_messages", port);
+
+	accept_end(e, make_hearing);
+	good(e->id->recv_cq, 1);
+	return pid;
+}
+
+static void ends_well(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* One that polled, and does not now: the messages are received all the same. */
+static void a_stopped_process_delays_nobody(void)
+{
+	struct end mine = {};
+	struct ibv_mr *mr;
+	uint32_t *out;
+	pid_t pid;
+
+	pid = start_receiver(&mine, PORT);
+	out = region(&mine, &mr);
+	for (int round = 0; round < STOPS; round++) {
+		double begin;
+
+		send_longs(&mine, mr, round);
+		usleep(round % 2 * round * 100);
+		CHECK(!kill(pid, SIGSTOP));
+		begin = now();
+		good(mine.id->send_cq, MESSAGES);
+		CHECK(now() - begin < 5);
+		CHECK(!kill(pid, SIGCONT));
+		hear(&mine);
+		good(mine.id->recv_cq, 1);
+	}
+	rdma_disconnect(mine.id);
+	ends_well(pid);
+	printf("%lu errands late\n", counted("errands_late"));
+	drop(out, mr);
+	release(&mine);
+}
+
+static void a_killed_process_hurts_nobody_else(void)
+{
+	for (int i = 0; i < KILLS; i++) {
+		struct end mine = {};
+		struct ibv_mr *mr;
+		uint32_t *out;
+		pid_t pid;
+
+		pid = start_receiver(&mine, PORT + i);
+		out = region(&mine, &mr);
+		send_longs(&mine, mr, 0);
+		usleep(i * 150);
+		CHECK(!kill(pid, SIGKILL));
+		CHECK(waitpid(pid, NULL, 0) == pid);
+		for (int n = 0; n < MESSAGES; n++)
+			polled(mine.id->send_cq);
+		rdma_disconnect(mine.id);
+		drop(out, mr);
+		release(&mine);
+		works(&c, &s);
+	}
+}
+
+/* --- who comes without being asked ---------------------------------------------- */
+
+static volatile int stop;
+static struct weft_ctx_ctl *ctl;
+
+/* What counts when we poll in vain. */
+static void find_ctl(void)
+{
+	uint32_t before[64][32];
+	volatile uint32_t *at[64];
+	int n = find_regions(at, 64);
+
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < 32; k++)
+			before[i][k] = at[i][k * (WEFT_CTL_BYTES / 4)];
+	for (int i = 0; i < 1000; i++)
+		CHECK(!ibv_poll_cq(c.id->recv_cq, 1, &(struct ibv_wc){}));
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < 32; k++)
+			if (at[i][k * (WEFT_CTL_BYTES / 4)] - before[i][k] == 1000)
+				ctl = (void *)&at[i][k * (WEFT_CTL_BYTES / 4)];
+	CHECK(ctl);
+}
+
+static void *scribble(void *arg)
+{
+	unsigned int seed = 1;
+
+	while (!stop) {
+		__atomic_store_n(&ctl->polls, rand_r(&seed), __ATOMIC_RELAXED);
+		__atomic_store_n(&ctl->work, rand_r(&seed) % 3, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+static void *come(void *arg)
+{
+	while (!stop) {
+		struct ib_uverbs_ioctl_hdr request = {
+			.length = sizeof(request),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = WEFT_METHOD_HELP,
+			.driver_id = WEFT_DRIVER_ID,
+		};
+
+		CHECK(!ioctl(c.id->verbs->cmd_fd, RDMA_VERBS_IOCTL, &request));
+	}
+	return arg;
+}
+
+static void *poll_in_vain(void *arg)
+{
+	while (!stop)
+		CHECK(!ibv_poll_cq(c.id->recv_cq, 1, &(struct ibv_wc){}));
+	return arg;
+}
+
+/* Two connections, of which one is made, used and let go at a time. */
+static void one_end(int i)
+{
+	struct end client = {}, server = {};
+
+	connect_pair(&client, &server, NULL);
+	for (int k = 0; k < WRS; k++)
+		CHECK(!post(&client, k, IBV_WR_RDMA_WRITE, sge(client.own, 0, BYTES),
+			    (uintptr_t)server.buf, server.open->rkey, IBV_SEND_SIGNALED));
+	if (i % 4)
+		usleep(i * 50);
+	else
+		good(client.id->send_cq, WRS);
+	rdma_disconnect(i & 1 ? client.id : server.id);
+	release(i & 1 ? &server : &client);
+	release(i & 1 ? &client : &server);
+}
+
+static void ends_beside(void *(*first)(void *), void *(*second)(void *))
+{
+	pthread_t threads[2];
+
+	CHECK(!pthread_create(&threads[0], NULL, first, NULL));
+	CHECK(!pthread_create(&threads[1], NULL, second, NULL));
+	for (int i = 0; i < ENDS; i++)
+		one_end(i);
+	stop = 1;
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	works(&c, &s);
+}
+
+/* Streams end while threads run errands for them. */
+static void queue_pairs_end_under_errands(void)
+{
+	ends_beside(poll_in_vain, poll_in_vain);
+}
+
+/* Run by the case below, as a process of its own. */
+static void comes_without_being_asked(void)
+{
+	find_ctl();
+	ends_beside(scribble, come);
+}
+
+static void who_comes_unasked_hurts_nobody_else(void)
+{
+	pid_t pid = start_case("comes_without_being_asked", PORT);
+	double end = now() + 3 * SECONDS;
+	int status;
+
+	while (!waitpid(pid, &status, WNOHANG)) {
+		works(&c, &s);
+		CHECK(now() < end);
+	}
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	works(&c, &s);
+}
+
+const struct test_case helper_cases[] = {
+	CASE(long_messages_arrive_whole),	   CASE(receives_long_messages),
+	CASE(a_stopped_process_delays_nobody),	   CASE(a_killed_process_hurts_nobody_else),
+	CASE(queue_pairs_end_under_errands),	   CASE(comes_without_being_asked),
+	CASE(who_comes_unasked_hurts_nobody_else), {},
+};

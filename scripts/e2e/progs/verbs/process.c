@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* This process: what it has mapped of the device; another one like it. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <spawn.h>
+#include <unistd.h>
+
+int find_regions(volatile uint32_t **regions, int room)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	CHECK(f);
+	while (n < room && fgets(line, sizeof(line), f))
+		if (strstr(line, "uverbs"))
+			regions[n++] = (void *)strtoul(line, NULL, 16);
+	fclose(f);
+	return n;
+}
+
+pid_t start_case(const char *name, int port)
+{
+	char *args[] = { "verbs", (char *)address, (char *)name, NULL };
+	char text[16];
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "%d", port);
+	setenv("VERBS_PORT", text, 1);
+	CHECK(!posix_spawn(&pid, "/proc/self/exe", NULL, NULL, args, environ));
+	unsetenv("VERBS_PORT"); /* we listen where we did */
+	return pid;
+}
