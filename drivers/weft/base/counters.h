@@ -64,6 +64,8 @@ enum weft_counter {
 	WEFT_CTR_KICKS_WATCH, /* posts nobody announced, found by the watch */
 	WEFT_CTR_ERRANDS, /* reading and sending left to a process that polls */
 	WEFT_CTR_ERRANDS_LATE, /* and those it did not come for in time */
+	WEFT_CTR_PORTERS, /* stays of a process at the send queue of another */
+	WEFT_CTR_POSTS_HEARD, /* and what it found there, without a kick */
 	WEFT_CTR_TX_WAKEUPS, /* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS, /* TCP says that octets have come */
 	WEFT_CTR_RX_HANDOVERS, /* reading left to another CPU, since it takes long */

@@ -82,6 +82,7 @@ void weft_helper_init(struct weft_helper *helper, struct weft_ctx_ctl *ctl)
 void weft_helper_destroy(struct weft_helper *helper)
 {
 	WARN_ON_ONCE(!list_empty(&helper->waiting));
+	weft_porter_destroy(&helper->porter);
 	hrtimer_cancel(&helper->timer);
 }
 
@@ -139,6 +140,7 @@ void weft_helper_wants(struct weft_stream *st, enum weft_errand errand)
 		list_add_tail(&st->errands.node, &helper->waiting);
 	st->errands.todo |= errand;
 	WRITE_ONCE(helper->ctl->work, 1);
+	weft_porter_news(&helper->porter.news);
 	if (!helper->timed)
 		hrtimer_start(&helper->timer, ns_to_ktime(LATE_NS), HRTIMER_MODE_REL_SOFT);
 	helper->timed = true;
@@ -210,7 +212,7 @@ static void end(struct weft_helper *helper, struct weft_stream *st)
  */
 void weft_helper_run(struct weft_helper *helper)
 {
-	struct weft_stream *st;
+	struct weft_stream *st = NULL;
 	u32 turn;
 	u8 todo;
 
@@ -219,14 +221,15 @@ void weft_helper_run(struct weft_helper *helper)
 	for (turn = 0; turn < TURN && !need_resched() && !signal_pending(current); turn++) {
 		st = begin(helper, &todo);
 		if (!st)
-			return;
+			break;
 		if (todo & WEFT_ERRAND_READ)
 			weft_away_serve(st);
 		if (todo & WEFT_ERRAND_SEND)
 			weft_kick(st);
 		end(helper, st);
 	}
-	WRITE_ONCE(helper->ctl->work, 1);
+	if (st || weft_porter_serve(&helper->porter))
+		WRITE_ONCE(helper->ctl->work, 1);
 }
 
 /**

@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 #include "base/patience.h"
+#include "engine/porter.h"
 #include "uapi/weft-abi.h"
 
 struct weft_stream;
@@ -33,6 +34,7 @@ enum weft_errand {
  * @patience: with a process that does not come
  * @timed: @timer is set, or at work and will be again
  * @timer: for errands that nobody comes for
+ * @porter: it, at the door of another
  */
 struct weft_helper {
 	struct weft_ctx_ctl *ctl;
@@ -44,6 +46,7 @@ struct weft_helper {
 	struct weft_patience patience;
 	u64 since;
 	struct hrtimer timer;
+	struct weft_porter porter;
 };
 
 /**

@@ -25,7 +25,7 @@ static __always_inline void run_tx(struct weft_stream *st)
 {
 	struct weft_relay relay;
 
-	weft_relay_open(&relay);
+	weft_relay_open(&relay, st);
 	weft_tx_run(st);
 	weft_relay_close(&relay);
 }

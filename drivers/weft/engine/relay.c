@@ -9,6 +9,7 @@
 
 #include <linux/delay.h>
 
+#include "engine/porter.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "proto/hot.h"
@@ -16,13 +17,14 @@
 DEFINE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
 
 /* What weft_relay_close() has found. */
-void weft_hot weft_relay_run(struct weft_relay_seat *seat)
+void weft_hot weft_relay_run(const struct weft_relay *relay)
 {
-	struct llist_node *owed = llist_del_all(&seat->owed);
+	struct llist_node *owed = llist_del_all(&relay->seat->owed);
 	struct weft_stream *st, *next;
 
 	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
 		weft_tx_run(st);
+		weft_porter_meet(relay->st, st);
 		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
 	}
 }

@@ -23,6 +23,7 @@ struct weft_relay_seat {
 /* On the stack of a task that runs tx. */
 struct weft_relay {
 	struct weft_relay_seat *seat;
+	struct weft_stream *st;
 };
 
 DECLARE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
@@ -30,14 +31,16 @@ DECLARE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
 /**
  * weft_relay_open - be there for what this task's sending brings in
  * @relay: for weft_relay_close()
+ * @st: stream that it runs tx of
  *
  * Context: process; not nested.
  */
-static inline void weft_relay_open(struct weft_relay *relay)
+static inline void weft_relay_open(struct weft_relay *relay, struct weft_stream *st)
 {
 	struct weft_relay_seat *seat = get_cpu_ptr(&weft_relay_seats);
 
 	relay->seat = NULL;
+	relay->st = st;
 	/* Pairs with weft_relay_close(). An empty seat is taken on its CPU only. */
 	if (!smp_load_acquire(&seat->task)) {
 		WRITE_ONCE(seat->task, current);
@@ -46,7 +49,7 @@ static inline void weft_relay_open(struct weft_relay *relay)
 	put_cpu_ptr(&weft_relay_seats);
 }
 
-void weft_relay_run(struct weft_relay_seat *seat);
+void weft_relay_run(const struct weft_relay *relay);
 
 /**
  * weft_relay_close - do what came in meanwhile
@@ -64,7 +67,7 @@ static inline void weft_relay_close(struct weft_relay *relay)
 	/* First nothing more is added; pairs with weft_relay_open(). */
 	smp_store_release(&seat->task, NULL);
 	if (!llist_empty(&seat->owed))
-		weft_relay_run(seat);
+		weft_relay_run(relay);
 }
 
 bool weft_relay_offer(struct weft_stream *st);

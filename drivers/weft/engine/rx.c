@@ -163,6 +163,14 @@ static bool is_first(const struct weft_rx *rx, const struct weft_ddp_hdr *ddp)
 			     weft_ddp_rx_first(&rx->ddp, ddp);
 }
 
+/* Of a tagged message. A process may look for it there, and not in a completion queue. */
+static void whole_in_memory(struct weft_stream *st)
+{
+	st->rx.placed = 0;
+	if (st->cfg.helper)
+		weft_porter_news(&st->cfg.helper->porter.news);
+}
+
 static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
@@ -189,7 +197,7 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
 				    seg->ddp.msn);
 	if (seg->ddp.tagged)
-		rx->placed = 0;
+		whole_in_memory(st);
 	return op->end(st, seg);
 }
 

@@ -258,6 +258,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_down_end(st);
 	weft_relay_wait(st);
 	weft_errands_end(st);
+	weft_porter_end(st);
 	weft_watch_cancel(st);
 	weft_kick_end(st);
 	cancel_work_sync(&st->rx_work);

@@ -21,6 +21,7 @@
 #include "engine/helper.h"
 #include "engine/op.h"
 #include "engine/poll.h"
+#include "engine/porter.h"
 #include "engine/stream.h"
 #include "engine/watch.h"
 #include "mem/access.h"
@@ -50,6 +51,7 @@
  * @burst: answers sent since the send queue had its turn
  * @term_staged: the Terminate is out; nothing may follow
  * @drained: the send queue was found empty while closing
+ * @porter: enum weft_tx_porter
  */
 struct weft_tx {
 	unsigned long claim;
@@ -66,6 +68,14 @@ struct weft_tx {
 	u8 burst;
 	bool term_staged;
 	bool drained;
+	u8 porter;
+};
+
+/* Who is not the stream's own sends a train at a time. */
+enum weft_tx_porter {
+	WEFT_TX_ALONE,
+	WEFT_TX_ATTENDED, /* and leaves the queue BUSY */
+	WEFT_TX_PARTING,
 };
 
 enum weft_tx_claim {
@@ -176,6 +186,7 @@ struct weft_stream {
 	struct weft_away away;
 	struct weft_errands errands;
 
+	struct weft_door door;
 	struct llist_node relay_node;
 	struct work_struct tx_work;
 	struct work_struct rx_work;

@@ -104,7 +104,8 @@ static bool may_send(const struct weft_stream *st)
 
 static __always_inline bool rest(struct weft_stream *st)
 {
-	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+	if (st->tx.swr || st->tx.drained || st->tx.porter == WEFT_TX_ATTENDED ||
+	    READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return true;
 	return (weft_sendq_lazy(st->cfg.sq) && weft_watch_begin(st)) ||
 	       weft_sendq_set_idle(st->cfg.sq);
@@ -139,7 +140,7 @@ static __always_inline bool send_trains(struct weft_stream *st, struct weft_cq_b
 			if (rest(st))
 				return false;
 		}
-		if (time_after(jiffies, end))
+		if (time_after(jiffies, end) || st->tx.porter)
 			return true;
 		cond_resched();
 	}
@@ -186,6 +187,26 @@ static __always_inline bool turn(struct weft_stream *st)
 	return more;
 }
 
+/* What a holder of the claim does who has found news. */
+static __always_inline bool take_turn(struct weft_stream *st)
+{
+	if (test_bit(WEFT_TX_AGAIN, &st->tx.claim))
+		clear_bit(WEFT_TX_AGAIN, &st->tx.claim);
+	smp_mb__after_atomic(); /* news that came before is seen from here on */
+	return turn(st);
+}
+
+/**
+ * weft_tx_turn - run tx once
+ * @st: stream, tx claim held
+ *
+ * Context: process, may sleep. Return: true if somebody should go on.
+ */
+bool weft_tx_turn(struct weft_stream *st)
+{
+	return take_turn(st);
+}
+
 /**
  * weft_tx_mark - there is something to send
  * @st: stream
@@ -227,10 +248,7 @@ void weft_hot weft_tx_run(struct weft_stream *st)
 		while (test_and_set_bit_lock(WEFT_TX_CLAIMED, &st->tx.claim))
 			if (!weft_tx_mark(st))
 				return;	/* its owner sees the mark */
-		if (test_bit(WEFT_TX_AGAIN, &st->tx.claim))
-			clear_bit(WEFT_TX_AGAIN, &st->tx.claim);
-		smp_mb__after_atomic();	/* news that came before is seen from here on */
-		more = turn(st);
+		more = take_turn(st);
 		weft_tx_unclaim(st);
 		if (more) {
 			weft_kick_atomic(st);

@@ -11,6 +11,7 @@
 struct weft_stream;
 
 bool weft_tx_mark(struct weft_stream *st);
+bool weft_tx_turn(struct weft_stream *st);
 void weft_tx_run(struct weft_stream *st);
 void weft_tx_claim_wait(struct weft_stream *st);
 bool weft_tx_try_claim(struct weft_stream *st);
