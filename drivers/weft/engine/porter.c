@@ -4,8 +4,8 @@
  * whether the process that owes the answers polls in vain meanwhile, and asks it in. That
  * one comes by the call of helpers (engine/helper.c), takes the claim of tx, leaves the
  * queue BUSY and looks at it, as a poller does (engine/poll.c). It goes when there
- * is anything that it might be waiting for itself, when its CPU is wanted, when nothing
- * is posted any more, and after a while in any case.
+ * is anything that it might be waiting for itself, when its CPU is wanted, and after a
+ * while in any case. If it has found posts until then, it comes again.
  */
 #include "engine/porter.h"
 
@@ -32,8 +32,7 @@
 #define KICKS		16	/* in one jiffy: worth a porter */
 #define MISSED		2	/* asked in vain: it does not come */
 #define SPINS		16	/* looks at the queue for one at the clock */
-#define STAY_NS		(100 * NSEC_PER_USEC)
-#define IDLE_NS		(50 * NSEC_PER_USEC)
+#define STAY_NS		(200 * NSEC_PER_USEC)
 
 /* Who is at which door: weft_porter.at, .inside and .missed, weft_door.porter, .closed. */
 static DEFINE_SPINLOCK(lock); /* bh */
@@ -141,7 +140,7 @@ void weft_porter_end(struct weft_stream *st)
 enum reason {
 	WANTED,		/* elsewhere, for what it waits for itself */
 	NEEDED,		/* its CPU */
-	BORED,
+	POINTLESS,	/* nobody posts one by one here */
 	TIME_IS_UP,
 	SWAMPED,	/* more than it should do at a time */
 };
@@ -179,24 +178,20 @@ static bool turn(struct weft_stream *st)
 static enum reason stay(const struct weft_porter *porter, struct weft_stream *st, u32 *heard)
 {
 	u64 start = ktime_get_ns();
-	u64 last = start;
-	u64 now = start;
 
-	while (now - start < STAY_NS) {
+	do {
 		if (READ_ONCE(porter->news) != porter->known)
 			return WANTED;
 		if (compat_cpu_is_wanted() || signal_pending(current))
 			return NEEDED;
-		if (now - last >= IDLE_NS || READ_ONCE(st->state) != WEFT_QP_RTS)
-			return BORED;
+		if (READ_ONCE(st->state) != WEFT_QP_RTS)
+			return POINTLESS;
 		if (look(st)) {
 			if (turn(st))
 				return SWAMPED;
 			++*heard;
-			last = ktime_get_ns();
 		}
-		now = ktime_get_ns();
-	}
+	} while (ktime_get_ns() - start < STAY_NS);
 	return TIME_IS_UP;
 }
 
@@ -235,7 +230,7 @@ static enum reason be_at(const struct weft_porter *porter, struct weft_stream *s
 	enum reason reason;
 
 	if (weft_sendq_lazy(st->cfg.sq) || !claim(st))
-		return BORED;
+		return POINTLESS;
 	st->tx.porter = WEFT_TX_ATTENDED;
 	weft_sendq_set_busy(st->cfg.sq);
 	reason = stay(porter, st, heard);
