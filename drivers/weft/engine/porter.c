@@ -12,6 +12,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/sched/signal.h>
@@ -31,6 +32,7 @@
 
 #define KICKS		16	/* in one jiffy: worth a porter */
 #define MISSED		2	/* asked in vain: it does not come */
+#define POLL_NS 1000U /* between two polls of one who does nothing else */
 #define SPINS		16	/* looks at the queue for one at the clock */
 #define STAY_NS		(200 * NSEC_PER_USEC)
 
@@ -47,21 +49,28 @@ static void dismiss(struct weft_porter *porter)
 	porter->at = NULL;
 }
 
-/* Has it polled in vain since the last time that it might have been asked? */
-static bool may_ask(struct weft_helper *helper)
+/*
+ * Has it polled in vain, and done nothing else, since the last time that it might have been
+ * asked? Whatever a process looks at between its polls would wait for it.
+ */
+static bool is_idle(struct weft_helper *helper)
 {
-	u32 polls = READ_ONCE(helper->ctl->polls);
-	bool polled = polls != helper->porter.polls;
+	struct weft_porter *porter = &helper->porter;
+	u32 polls = READ_ONCE(helper->ctl->polls) - porter->polls;
+	u64 now = ktime_get_ns();
+	u64 time = now - porter->looked;
 
-	helper->porter.polls = polls;
-	return polled && !helper->porter.at && weft_patience_try(&helper->porter.patience);
+	porter->polls += polls;
+	porter->looked = now;
+	return polls >= div_u64(time, POLL_NS);
 }
 
 static void ask(struct weft_stream *st, struct weft_helper *helper)
 {
 	struct weft_porter *porter = &helper->porter;
 
-	if (st->door.closed || !may_ask(helper))
+	if (st->door.closed || porter->at || !is_idle(helper) ||
+	    !weft_patience_try(&porter->patience))
 		return;
 	porter->at = st;
 	porter->missed = 0;

@@ -21,6 +21,7 @@ struct weft_stream;
  * @inside: it has come
  * @missed: how often it was wanted since it was asked
  * @polls: in vain, as last seen
+ * @looked: of ktime_get_ns(), when that was
  * @known: @news when it last left the kernel, or was asked to come
  * @patience: with one that is called away, or does not come
  * @news: goes up with whatever the process may be waiting for; any context, no lock
@@ -30,6 +31,7 @@ struct weft_porter {
 	bool inside;
 	u8 missed;
 	u32 polls;
+	u64 looked;
 	u32 known;
 	struct weft_patience patience;
 	u32 news;
