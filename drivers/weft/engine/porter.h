@@ -44,7 +44,8 @@ struct weft_porter {
  * @kicks: answered on the spot since it was @tick
  * @tick: jiffies, cut off
  *
- * The first two under the lock of all porters; the others belong to whoever kicks.
+ * The first two under the lock of all porters. Threads that kick at once may spoil the others
+ * for each other, to no harm.
  */
 struct weft_door {
 	struct weft_porter *porter;
