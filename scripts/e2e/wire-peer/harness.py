@@ -92,6 +92,11 @@ class Region:
             self.fixture.regions.remove(self)
 
 
+def untouched(region, octet=0):
+    seen = region.peek()
+    assert seen == bytes([octet]) * len(seen), "the region was written to"
+
+
 class Link:
     """One connection: our end and the agent's."""
 
