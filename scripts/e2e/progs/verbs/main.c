@@ -246,9 +246,9 @@ void works(struct end *client, struct end *server)
 }
 
 static const struct test_case *const tables[] = { work_cases,	atomic_cases, window_cases,
-						  object_cases, queue_cases,  limit_cases,
-						  stream_cases, bulk_cases,   errand_cases,
-						  helper_cases };
+						  object_cases,	  srq_cases,	cq_cases,
+						  extended_cases, limit_cases,	stream_cases,
+						  bulk_cases,	  errand_cases, helper_cases };
 
 static const struct test_case *find(const char *name)
 {

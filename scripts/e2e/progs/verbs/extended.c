@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* The extended ways to use completion queues and queue pairs. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <arpa/inet.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct end s2, c2;
+static struct ibv_cq_ex *cq_ex;
+static struct ibv_qp_ex *qp_ex;
+
+static const uint64_t all_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ |
+				IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+				IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+
+static void extended(struct end *e)
+{
+	struct ibv_cq_init_attr_ex cq = {
+		.cqe = 64,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
+			    IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { 32, 32, 4, 4, 512 },
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = all_ops,
+		.pd = s.id->pd,
+		.sq_sig_all = 1,
+	};
+
+	cq_ex = ibv_create_cq_ex(e->id->verbs, &cq);
+	CHECK(cq_ex);
+	attr.send_cq = attr.recv_cq = ibv_cq_ex_to_cq(cq_ex);
+	CHECK(!rdma_create_qp_ex(e->id, &attr));
+	CHECK(attr.cap.max_inline_data >= 512);
+	e->id->send_cq = e->id->recv_cq = attr.send_cq;
+	qp_ex = ibv_qp_to_qp_ex(e->id->qp);
+	CHECK(qp_ex);
+}
+
+/* Starts a poll that finds @id; the caller reads and ends it. */
+static void found(uint64_t id, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+{
+	struct ibv_poll_cq_attr none = {};
+	double end = now() + SECONDS;
+	int ret;
+
+	while ((ret = ibv_start_poll(cq_ex, &none)) == ENOENT)
+		CHECK(now() < end);
+	CHECK(!ret);
+	CHECK(cq_ex->wr_id == id && cq_ex->status == status);
+	CHECK(status || ibv_wc_read_opcode(cq_ex) == opcode);
+	CHECK(ibv_wc_read_qp_num(cq_ex) == s2.id->qp->qp_num);
+}
+
+static void completed(uint64_t id, enum ibv_wc_opcode opcode)
+{
+	found(id, IBV_WC_SUCCESS, opcode);
+	ibv_end_poll(cq_ex);
+}
+
+static void begin_wr(uint64_t id)
+{
+	ibv_wr_start(qp_ex);
+	qp_ex->wr_id = id;
+	qp_ex->wr_flags = 0;
+}
+
+static void end_ex(void)
+{
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(cq_ex);
+
+	release(&c2);
+	s2.id->send_cq = s2.id->recv_cq = NULL;
+	release(&s2);
+	CHECK(!ibv_destroy_cq(cq));
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static void cq_ex_reads(void)
+{
+	struct ibv_values_ex clock = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	uint64_t mono = clock_ns(CLOCK_MONOTONIC), wall = clock_ns(CLOCK_REALTIME), stamp;
+	struct ibv_device_attr_ex dev;
+
+	connect_pair(&c2, &s2, extended);
+	CHECK(!ibv_query_device_ex(s.id->verbs, NULL, &dev));
+	CHECK(dev.completion_timestamp_mask == UINT64_MAX && dev.hca_core_clock == 1000000);
+	for (int i = 0; i < 3; i++)
+		CHECK(!recv_sge(&s2, i, sge(s2.own, 100 * i, 100)));
+	for (int i = 0; i < 3; i++)
+		CHECK(!send_sge(&c2, i, sge(c2.own, 0, 10 + i), 0));
+	for (int i = 0; i < 3; i++)
+		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
+	usleep(50000);
+	found(0, IBV_WC_SUCCESS, IBV_WC_RECV);
+	for (int i = 0; i < 3; i++) {
+		CHECK(cq_ex->wr_id == (unsigned int)i && ibv_wc_read_byte_len(cq_ex) == 10U + i);
+		stamp = ibv_wc_read_completion_ts(cq_ex);
+		CHECK(stamp >= mono && stamp <= clock_ns(CLOCK_MONOTONIC));
+		mono = stamp;
+		stamp = ibv_wc_read_completion_wallclock_ns(cq_ex);
+		CHECK(stamp >= wall - 1000000 && stamp <= clock_ns(CLOCK_REALTIME) + 1000000);
+		CHECK(ibv_next_poll(cq_ex) == (i < 2 ? 0 : ENOENT));
+	}
+	ibv_end_poll(cq_ex);
+	CHECK(!ibv_query_rt_values_ex(s.id->verbs, &clock) &&
+	      (uint64_t)clock.raw_clock.tv_nsec > mono);
+	end_ex();
+}
+
+static void qp_ex_data(void)
+{
+	struct ibv_sge list[2] = { sge(s2.own, 0, 100), sge(s2.open, 0, 50) };
+	struct ibv_data_buf bufs[3] = { { "ab", 2 }, { "", 0 }, { "cdef", 4 } };
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 3; i++)
+		CHECK(!recv_sge(&c2, i, sge(c2.own, 1000 * i, 1000)));
+	begin_wr(1);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge_list(qp_ex, 2, list);
+	qp_ex->wr_id = 2;
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data_list(qp_ex, 3, bufs);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(1, IBV_WC_SEND);
+	completed(2, IBV_WC_SEND);
+	CHECK(expect(c2.id->recv_cq, 0, IBV_WC_SUCCESS).byte_len == 150);
+	CHECK(expect(c2.id->recv_cq, 1, IBV_WC_SUCCESS).byte_len == 6);
+	CHECK(!memcmp(c2.buf + BYTES, s2.buf + BYTES, 100));
+	CHECK(!memcmp(c2.buf + BYTES + 100, s2.buf, 50));
+	CHECK(!memcmp(c2.buf + BYTES + 1000, "abcdef", 6));
+	begin_wr(3);
+	ibv_wr_rdma_write(qp_ex, c2.open->rkey, (uintptr_t)c2.buf + 7);
+	ibv_wr_set_inline_data(qp_ex, s2.buf + 512, 512);
+	qp_ex->wr_id = 4;
+	ibv_wr_rdma_write_imm(qp_ex, c2.open->rkey, (uintptr_t)c2.buf + 3000, htonl(99));
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 2000);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(3, IBV_WC_RDMA_WRITE);
+	completed(4, IBV_WC_RDMA_WRITE);
+	wc = expect(c2.id->recv_cq, 2, IBV_WC_SUCCESS);
+	CHECK(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htonl(99));
+	CHECK(!memcmp(c2.buf + 7, s2.buf + 512, 512));
+	CHECK(!memcmp(c2.buf + 3000, s2.buf + BYTES, 2000));
+	begin_wr(5);
+	ibv_wr_rdma_read(qp_ex, c2.open->rkey, (uintptr_t)c2.buf + 3000);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr + 5000, 700);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(5, IBV_WC_RDMA_READ);
+	CHECK(!memcmp(s2.buf + BYTES + 5000, c2.buf + 3000, 700));
+}
+
+static void qp_ex_atomics(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(c2.id->pd, c2.buf, 64,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	uint64_t *target = (uint64_t *)c2.buf, *old = (uint64_t *)(s2.buf + BYTES);
+
+	CHECK(mr);
+	*target = 5;
+	begin_wr(1);
+	ibv_wr_atomic_fetch_add(qp_ex, mr->rkey, (uintptr_t)target, 7);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)&old[0], 8);
+	qp_ex->wr_id = 2;
+	ibv_wr_atomic_cmp_swp(qp_ex, mr->rkey, (uintptr_t)target, 12, 1000);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)&old[1], 8);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(1, IBV_WC_FETCH_ADD);
+	completed(2, IBV_WC_COMP_SWAP);
+	CHECK(old[0] == 5 && old[1] == 12 && *target == 1000);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void qp_ex_windows(void)
+{
+	struct ibv_mr *mr =
+		ibv_reg_mr(s2.id->pd, s2.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(s2.id->pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info info = { mr, (uintptr_t)s2.buf, 4096, IBV_ACCESS_REMOTE_WRITE };
+	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+
+	CHECK(mr && mw);
+	begin_wr(1);
+	ibv_wr_bind_mw(qp_ex, mw, rkey, &info);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(1, IBV_WC_BIND_MW);
+	CHECK(!post(&c2, 9, IBV_WR_RDMA_WRITE, sge(c2.own, 0, 64), (uintptr_t)s2.buf, rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c2.id->send_cq, 9, IBV_WC_SUCCESS);
+	CHECK(!recv_sge(&c2, 3, sge(c2.own, 0, 8)));
+	begin_wr(2);
+	ibv_wr_local_inv(qp_ex, rkey);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(2, IBV_WC_LOCAL_INV);
+	/* Nothing is bound there, so the peer fails the invalidation, and tells. */
+	begin_wr(3);
+	ibv_wr_send_inv(qp_ex, 0x12345600);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 8);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(3, IBV_WC_SEND);
+	expect(c2.id->recv_cq, 3, IBV_WC_REM_ACCESS_ERR);
+	flushes(&c2);
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+}
+
+static void qp_ex_every_opcode(void)
+{
+	connect_pair(&c2, &s2, extended);
+	fill(&s2, 3);
+	fill(&c2, 4);
+	qp_ex_data();
+	qp_ex_atomics();
+	qp_ex_windows();
+	end_ex();
+}
+
+/* A mistake is kept until complete, and then nothing of the batch is posted. */
+static void qp_ex_mistakes(void)
+{
+	static char big[600];
+
+	connect_pair(&c2, &s2, extended);
+	begin_wr(1);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 8);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, big, sizeof(big));
+	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
+	begin_wr(2);
+	ibv_wr_send(qp_ex);
+	ibv_wr_abort(qp_ex);
+	nothing(ibv_cq_ex_to_cq(cq_ex));
+	works(&c2, &s2);
+	end_ex();
+}
+
+const struct test_case extended_cases[] = {
+	CASE(cq_ex_reads),
+	CASE(qp_ex_every_opcode),
+	CASE(qp_ex_mistakes),
+	{},
+};

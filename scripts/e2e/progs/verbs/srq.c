@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Shared receive queues: their limit, other sizes, and one that runs dry. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <poll.h>
+
+static struct end s2, c2;
+static struct ibv_srq *srq;
+
+static struct ibv_srq *make_srq(uint32_t wrs)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = wrs, .max_sge = 2 } };
+	struct ibv_srq *made = ibv_create_srq(s.id->pd, &attr);
+
+	CHECK(made && attr.attr.max_wr >= wrs && attr.attr.max_sge >= 2);
+	return made;
+}
+
+static void with_srq(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 2, 2, 64 },
+					 .qp_type = IBV_QPT_RC,
+					 .srq = srq };
+
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+}
+
+/* Receive @id is for octet @id of the server's private region. */
+static int give(int id)
+{
+	struct ibv_sge sg = sge(s.own, id, 1);
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+static void one_message(int id)
+{
+	c2.buf[BYTES] = id * 3;
+	CHECK(!send_sge(&c2, id, sge(c2.own, 0, 1), 0));
+	expect(c2.id->send_cq, id, IBV_WC_SUCCESS);
+	CHECK(expect(s2.id->recv_cq, id, IBV_WC_SUCCESS).qp_num == s2.id->qp->qp_num);
+	CHECK(s.buf[BYTES + id] == (unsigned char)(id * 3));
+}
+
+static void begin_srq(uint32_t wrs)
+{
+	srq = make_srq(wrs);
+	connect_pair(&c2, &s2, with_srq);
+}
+
+static void end_srq(void)
+{
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+static uint32_t depth_of_srq(void)
+{
+	struct ibv_srq_attr attr;
+
+	CHECK(!ibv_query_srq(srq, &attr) && attr.max_sge >= 2);
+	return attr.max_wr;
+}
+
+/* Only what is asked for; more than that is refused as a full queue. */
+static void srq_limit_event(void)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+	struct ibv_async_event e;
+	struct pollfd p = { .fd = s.id->verbs->async_fd, .events = POLLIN };
+
+	begin_srq(8);
+	for (int i = 0; i < 5; i++)
+		CHECK(!give(i));
+	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	CHECK(!ibv_query_srq(srq, &attr) && attr.srq_limit == 3);
+	one_message(0);
+	one_message(1);
+	CHECK(poll(&p, 1, 50) == 0);
+	one_message(2);
+	CHECK(!ibv_get_async_event(s.id->verbs, &e));
+	CHECK(e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == srq);
+	ibv_ack_async_event(&e);
+	CHECK(!ibv_query_srq(srq, &attr) && attr.srq_limit == 0);
+	attr.srq_limit = 100000;
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == EINVAL);
+	end_srq();
+}
+
+/* What waits stays, in order, in a larger queue and in a smaller one again. */
+static void srq_resize(void)
+{
+	struct ibv_device_attr dev;
+	struct ibv_srq_attr attr = { .max_wr = 1000 };
+	int posted = 0, got = 0;
+
+	CHECK(!ibv_query_device(s.id->verbs, &dev));
+	CHECK(dev.device_cap_flags & IBV_DEVICE_SRQ_RESIZE);
+	begin_srq(8);
+	while (posted < 8)
+		CHECK(!give(posted++));
+	CHECK(give(99) == ENOMEM);
+	for (; got < 3; got++)
+		one_message(got);
+	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	CHECK(depth_of_srq() >= 1000);
+	while (posted < 203)
+		CHECK(!give(posted++));
+	for (; got < 190; got++)
+		one_message(got);
+	attr.max_wr = 8;
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EBUSY);
+	attr.max_wr = dev.max_srq_wr + 1;
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
+	CHECK(depth_of_srq() >= 1000);
+	attr.max_wr = 20;
+	attr.srq_limit = 21;
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) == EINVAL);
+	attr.srq_limit = 2;
+	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
+	CHECK(depth_of_srq() >= 20 && depth_of_srq() < 1000);
+	CHECK(!ibv_query_srq(srq, &attr) && attr.srq_limit == 2);
+	while (posted < 210)
+		CHECK(!give(posted++));
+	while (got < posted)
+		one_message(got++);
+	end_srq();
+}
+
+/* The one who finds nothing fails; who shares the queue goes on. */
+static void srq_run_dry(void)
+{
+	struct end c3, s3;
+
+	begin_srq(8);
+	connect_pair(&c3, &s3, with_srq);
+	CHECK(!give(0));
+	one_message(0);
+	CHECK(!send_sge(&c3, 50, sge(c3.own, 0, 1), 0));
+	next(c3.id->send_cq);
+	flushes(&c3);
+	CHECK(!give(1));
+	one_message(1);
+	nothing(s3.id->recv_cq);
+	release(&c3);
+	release(&s3);
+	end_srq();
+}
+
+const struct test_case srq_cases[] = {
+	CASE(srq_limit_event),
+	CASE(srq_resize),
+	CASE(srq_run_dry),
+	{},
+};
