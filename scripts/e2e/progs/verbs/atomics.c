@@ -41,19 +41,6 @@ static void prepare(void)
 	*answer() = 0xdeadbeef;
 }
 
-static int post_atomic(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg,
-		       uint64_t to, uint32_t rkey, uint64_t compare_add, uint64_t swap)
-{
-	struct ibv_send_wr *bad, wr = { .wr_id = id, .opcode = op, .sg_list = &sg, .num_sge = 1 };
-
-	wr.send_flags = IBV_SEND_SIGNALED;
-	wr.wr.atomic.remote_addr = to;
-	wr.wr.atomic.rkey = rkey;
-	wr.wr.atomic.compare_add = compare_add;
-	wr.wr.atomic.swap = swap;
-	return ibv_post_send(e->id->qp, &wr, &bad);
-}
-
 static uint64_t do_atomic(enum ibv_wr_opcode op, uint64_t compare_add, uint64_t swap)
 {
 	enum ibv_wc_opcode wc = op == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP :

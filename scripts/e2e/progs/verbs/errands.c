@@ -7,16 +7,13 @@
 #include "verbs.h"
 
 #include <pthread.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define LONG (1U << 20)
 #define MESSAGES 32
 #define AREA (2 * LONG)
-#define DRIVER 0x57656674
-#define METHOD_HELP (1U << 12)
 
 static unsigned char *from, *to;
 static struct ibv_mr *from_mr, *to_mr;
@@ -165,35 +162,12 @@ static void who_polls_now_and_then_waits_for_nothing(void)
 
 /* --- somebody who lies -------------------------------------------------------- */
 
-#define POLLS 1000
-#define BLOCK 32 /* words of a control block; queues begin at multiples of its size */
-#define PAGE 1024 /* words */
-
-static uint32_t before[64 * PAGE];
-
-/* The count of polls in vain: the word that moves by as many as there are. */
-static volatile uint32_t *find_count(void)
-{
-	volatile uint32_t *page[64], *found = NULL;
-	int pages = find_regions(page, 64);
-
-	for (int i = 0; i < pages * PAGE; i++)
-		before[i] = page[i / PAGE][i % PAGE];
-	for (int i = 0; i < POLLS; i++)
-		CHECK(!ibv_poll_cq(s.id->send_cq, 1, &(struct ibv_wc){}));
-	for (int i = 0; i < pages * PAGE; i += BLOCK)
-		if (page[i / PAGE][i % PAGE] - before[i] == POLLS)
-			found = &page[i / PAGE][i % PAGE];
-	CHECK(found);
-	return found;
-}
-
 static void *count_without_polling(void *arg)
 {
-	volatile uint32_t *count = arg;
+	struct weft_ctx_ctl *ctl = arg;
 
 	while (!stop)
-		(*count)++;
+		__atomic_add_fetch(&ctl->polls, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -211,7 +185,7 @@ static void write_and_look(uint32_t seed)
 /* Nobody polls, so nobody sees that there are errands. */
 static void who_lies_waits_a_little(void)
 {
-	volatile uint32_t *count = find_count();
+	struct weft_ctx_ctl *ctl = control_block();
 	unsigned long begin = counted("errands_late"), late;
 	double end = now() + SECONDS;
 	uint32_t seed = 0;
@@ -219,7 +193,7 @@ static void who_lies_waits_a_little(void)
 
 	open_areas();
 	stop = 0;
-	CHECK(!pthread_create(&thread, NULL, count_without_polling, (void *)count));
+	CHECK(!pthread_create(&thread, NULL, count_without_polling, ctl));
 	do {
 		for (int i = 0; i < MESSAGES; i++)
 			write_and_look(++seed);
@@ -237,18 +211,9 @@ static void who_lies_waits_a_little(void)
 /* Comes again and again, also when there is nothing, or the device is about to go. */
 static void *help_always(void *arg)
 {
-	struct ibv_cq *cq = arg;
-
 	while (!stop) {
-		struct ib_uverbs_ioctl_hdr request = {
-			.length = sizeof(request),
-			.object_id = UVERBS_OBJECT_DEVICE,
-			.method_id = METHOD_HELP,
-			.driver_id = DRIVER,
-		};
-
-		CHECK(!ioctl(cq->context->cmd_fd, RDMA_VERBS_IOCTL, &request));
-		CHECK(!ibv_poll_cq(cq, 1, &(struct ibv_wc){}));
+		help_unasked();
+		CHECK(!ibv_poll_cq(arg, 1, &(struct ibv_wc){}));
 	}
 	return NULL;
 }

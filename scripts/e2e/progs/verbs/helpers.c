@@ -7,10 +7,7 @@
 #include "verbs.h"
 
 #include <pthread.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,41 +64,16 @@ static void close_side(struct side *side)
 	drop(side->back, side->back_mr);
 }
 
-/* As next(), but in a loop that does nothing else. */
-static struct ibv_wc polled(struct ibv_cq *cq)
-{
-	double end = now() + SECONDS;
-	struct ibv_wc wc;
-	int n;
-
-	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
-		CHECK(now() < end);
-	CHECK(n == 1);
-	return wc;
-}
-
-static void good(struct ibv_cq *cq, int count)
-{
-	while (count--)
-		CHECK(polled(cq).status == IBV_WC_SUCCESS);
-}
-
-/* No two words of a region, and no two seeds, are the same. */
-static uint32_t word(uint32_t i, uint32_t seed)
-{
-	return (i + 1) * 2654435761U ^ seed;
-}
-
 static void write_words(uint32_t *at, uint32_t octets, uint32_t seed)
 {
 	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
-		at[i] = word(i, seed);
+		at[i] = word_of(i, seed);
 }
 
 static void check_words(const uint32_t *at, uint32_t octets, uint32_t seed)
 {
 	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
-		CHECK(at[i] == word(i, seed));
+		CHECK(at[i] == word_of(i, seed));
 }
 
 /* --- both ends poll ------------------------------------------------------------- */
@@ -181,29 +153,6 @@ static void long_messages_arrive_whole(void)
 
 /* --- the other end is a process that stops -------------------------------------- */
 
-static void hear(struct end *e)
-{
-	struct ibv_recv_wr *bad, wr = {};
-
-	CHECK(!ibv_post_recv(e->id->qp, &wr, &bad));
-}
-
-static void tell(struct end *e)
-{
-	CHECK(!send_sge(e, 0, sge(e->own, 0, 0), 0));
-	good(e->id->send_cq, 1);
-}
-
-/* It hears from the beginning. */
-static void make_hearing(struct end *e)
-{
-	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 4, 4, 64 }, .qp_type = IBV_QPT_RC };
-
-	CHECK(!rdma_create_qp(e->id, NULL, &attr));
-	hear(e);
-	hear(e);
-}
-
 /* Run by the cases below, as a process of its own, until the other end goes. */
 static void receives_long_messages(void)
 {
@@ -249,14 +198,6 @@ static pid_t start_receiver(struct end *e, int port)
 	accept_end(e, make_hearing);
 	good(e->id->recv_cq, 1);
 	return pid;
-}
-
-static void ends_well(pid_t pid)
-{
-	int status;
-
-	CHECK(waitpid(pid, &status, 0) == pid);
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
 /* One that polled, and does not now: the messages are received all the same. */
@@ -317,25 +258,6 @@ static void a_killed_process_hurts_nobody_else(void)
 static volatile int stop;
 static struct weft_ctx_ctl *ctl;
 
-/* What counts when we poll in vain. */
-static void find_ctl(void)
-{
-	uint32_t before[64][32];
-	volatile uint32_t *at[64];
-	int n = find_regions(at, 64);
-
-	for (int i = 0; i < n; i++)
-		for (int k = 0; k < 32; k++)
-			before[i][k] = at[i][k * (WEFT_CTL_BYTES / 4)];
-	for (int i = 0; i < 1000; i++)
-		CHECK(!ibv_poll_cq(c.id->recv_cq, 1, &(struct ibv_wc){}));
-	for (int i = 0; i < n; i++)
-		for (int k = 0; k < 32; k++)
-			if (at[i][k * (WEFT_CTL_BYTES / 4)] - before[i][k] == 1000)
-				ctl = (void *)&at[i][k * (WEFT_CTL_BYTES / 4)];
-	CHECK(ctl);
-}
-
 static void *scribble(void *arg)
 {
 	unsigned int seed = 1;
@@ -349,16 +271,8 @@ static void *scribble(void *arg)
 
 static void *come(void *arg)
 {
-	while (!stop) {
-		struct ib_uverbs_ioctl_hdr request = {
-			.length = sizeof(request),
-			.object_id = UVERBS_OBJECT_DEVICE,
-			.method_id = WEFT_METHOD_HELP,
-			.driver_id = WEFT_DRIVER_ID,
-		};
-
-		CHECK(!ioctl(c.id->verbs->cmd_fd, RDMA_VERBS_IOCTL, &request));
-	}
+	while (!stop)
+		help_unasked();
 	return arg;
 }
 
@@ -410,7 +324,7 @@ static void queue_pairs_end_under_errands(void)
 /* Run by the case below, as a process of its own. */
 static void comes_without_being_asked(void)
 {
-	find_ctl();
+	ctl = control_block();
 	ends_beside(scribble, come);
 }
 

@@ -56,7 +56,7 @@ static void listen_there(void)
 	CHECK(!rdma_listen(listener, 4));
 }
 
-static void make_qp(struct end *e)
+void make_qp(struct end *e)
 {
 	struct ibv_qp_init_attr attr = qp_attr();
 
@@ -142,6 +142,25 @@ struct ibv_wc next(struct ibv_cq *cq)
 	exit(1);
 }
 
+struct ibv_wc polled(struct ibv_cq *cq)
+{
+	double end = now() + SECONDS;
+	unsigned int polls = 0;
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+		CHECK(++polls % 4096 || now() < end);
+	CHECK(n == 1);
+	return wc;
+}
+
+void good(struct ibv_cq *cq, int count)
+{
+	while (count--)
+		CHECK(polled(cq).status == IBV_WC_SUCCESS);
+}
+
 struct ibv_wc expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
 {
 	struct ibv_wc wc = next(cq);
@@ -192,6 +211,19 @@ int post(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, u
 	return ibv_post_send(e->id->qp, &wr, &bad);
 }
 
+int post_atomic(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, uint64_t to,
+		uint32_t rkey, uint64_t compare_add, uint64_t swap)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = id, .opcode = op, .sg_list = &sg, .num_sge = 1 };
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.wr.atomic.remote_addr = to;
+	wr.wr.atomic.rkey = rkey;
+	wr.wr.atomic.compare_add = compare_add;
+	wr.wr.atomic.swap = swap;
+	return ibv_post_send(e->id->qp, &wr, &bad);
+}
+
 int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags)
 {
 	return post(e, id, IBV_WR_SEND, sg, 0, 0, flags | IBV_SEND_SIGNALED);
@@ -202,6 +234,26 @@ int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg)
 	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
 
 	return ibv_post_recv(e->id->qp, &wr, &bad);
+}
+
+void hear(struct end *e)
+{
+	struct ibv_recv_wr *bad, wr = {};
+
+	CHECK(!ibv_post_recv(e->id->qp, &wr, &bad));
+}
+
+void tell(struct end *e)
+{
+	CHECK(!send_sge(e, 0, sge(e->own, 0, 0), 0));
+	good(e->id->send_cq, 1);
+}
+
+void make_hearing(struct end *e)
+{
+	make_qp(e);
+	hear(e);
+	hear(e);
 }
 
 /* The stream has failed: what is posted now, or was, is flushed. */
@@ -221,6 +273,11 @@ void flushes(struct end *e)
 		wc = next(e->id->recv_cq);
 		CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
 	} while (wc.wr_id != 950);
+}
+
+uint32_t word_of(uint32_t i, uint32_t seed)
+{
+	return (i + 1) * 2654435761U ^ seed;
 }
 
 void fill(struct end *e, int seed)

@@ -32,6 +32,8 @@ struct end {
 extern struct end s, c;
 extern const char *address;
 
+struct weft_ctx_ctl;
+
 /* A case, in tables that end with a nameless one. */
 struct test_case {
 	const char *name;
@@ -68,9 +70,16 @@ double now(void);
 void connect_end(struct end *e);
 void accept_end(struct end *e, void (*make)(struct end *));
 
+/* The usual QP; the same, with two messages without a payload to be heard of. */
+void make_qp(struct end *e);
+void make_hearing(struct end *e);
+
 /* Another connection to ourselves. */
 void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));
 void release(struct end *e);
+
+/* No two words of a region, and no two seeds, are the same. */
+uint32_t word_of(uint32_t i, uint32_t seed);
 
 void fill(struct end *e, int seed);
 struct ibv_sge sge(struct ibv_mr *mr, size_t offset, uint32_t length);
@@ -78,13 +87,23 @@ struct ibv_sge sge(struct ibv_mr *mr, size_t offset, uint32_t length);
 /* One request with one element; answers as the library does. */
 int post(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, uint64_t to,
 	 uint32_t rkey, int flags);
+int post_atomic(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge sg, uint64_t to,
+		uint32_t rkey, uint64_t compare_add, uint64_t swap);
 int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags);
 int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg);
+
+/* A message without a payload. */
+void hear(struct end *e);
+void tell(struct end *e);
 
 /* The next completion; the one that has to be next; none for a while. */
 struct ibv_wc next(struct ibv_cq *cq);
 struct ibv_wc expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
 void nothing(struct ibv_cq *cq);
+
+/* As next(), but in a loop that does nothing else; so many that succeed. */
+struct ibv_wc polled(struct ibv_cq *cq);
+void good(struct ibv_cq *cq, int count);
 
 /* Wait for an event of a completion channel: 1 if it came in time. */
 int event_within(struct ibv_comp_channel *channel, int milliseconds);
@@ -103,5 +122,10 @@ int find_regions(volatile uint32_t **regions, int room);
 
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);
+void ends_well(pid_t pid);
+
+/* Our own, which says that we poll in vain; a call as if it had said that there is work. */
+struct weft_ctx_ctl *control_block(void);
+void help_unasked(void);
 
 #endif
