@@ -159,6 +159,15 @@ for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
 	t "helpers: $name" case_ "$name"
 done
 t "errands: none with helpers at 0" unaided nobody_is_given_errands
+for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
+	who_waits_for_events_is_no_porter who_sleeps_is_no_porter who_reads_may_wait_for_events \
+	a_porter_sees_what_is_for_itself a_stopped_porter_delays_nobody \
+	a_killed_porter_ends_its_connection a_bad_read_fails_at_a_porter \
+	a_porter_that_lies_hurts_nobody threads_may_be_porters readers_go_from_their_porter \
+	readers_exit_from_their_porter several_pairs_read; do
+	t "porters: $name" case_ "$name"
+done
+t "porters: none with helpers at 0" unaided nobody_is_porter
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish
