@@ -147,6 +147,7 @@ void weft_porter_end(struct weft_stream *st)
 /* --- the porter ---------------------------------------------------------- */
 
 enum reason {
+	NONE,
 	WANTED,		/* elsewhere, for what it waits for itself */
 	NEEDED,		/* its CPU */
 	POINTLESS,	/* nobody posts one by one here */
@@ -183,36 +184,47 @@ static bool turn(struct weft_stream *st)
 	return more;
 }
 
-/* Tx claim held, the queue BUSY. */
-static enum reason stay(const struct weft_porter *porter, struct weft_stream *st, u32 *heard)
+/* Why go, one that has come at @start? */
+static enum reason is_called(const struct weft_porter *porter, const struct weft_stream *st,
+			     u64 start)
 {
-	u64 start = ktime_get_ns();
-
-	do {
-		if (READ_ONCE(porter->news) != porter->known)
-			return WANTED;
-		if (compat_cpu_is_wanted() || signal_pending(current))
-			return NEEDED;
-		if (READ_ONCE(st->state) != WEFT_QP_RTS)
-			return POINTLESS;
-		if (look(st)) {
-			if (turn(st))
-				return SWAMPED;
-			++*heard;
-		}
-	} while (ktime_get_ns() - start < STAY_NS);
-	return TIME_IS_UP;
+	if (READ_ONCE(porter->news) != porter->known)
+		return WANTED;
+	if (compat_cpu_is_wanted() || signal_pending(current))
+		return NEEDED;
+	if (READ_ONCE(st->state) != WEFT_QP_RTS)
+		return POINTLESS;
+	return ktime_get_ns() - start < STAY_NS ? NONE : TIME_IS_UP;
 }
 
-/* Whoever kicks it at this very moment is through soon. */
-static bool claim(struct weft_stream *st)
+/* Tx claim held, the queue BUSY. */
+static enum reason stay(const struct weft_porter *porter, struct weft_stream *st, u64 start,
+			u32 *heard)
 {
+	enum reason reason;
+
+	while (!(reason = is_called(porter, st, start))) {
+		if (!look(st))
+			continue;
+		if (turn(st))
+			return SWAMPED;
+		++*heard;
+	}
+	return reason;
+}
+
+/* Whoever kicks it at this very moment is through soon, if he has not lost his CPU. */
+static enum reason claim(const struct weft_porter *porter, struct weft_stream *st, u64 start)
+{
+	enum reason reason = NONE;
+
 	while (!weft_tx_try_claim(st)) {
-		if (compat_cpu_is_wanted() || weft_sendq_lazy(st->cfg.sq))
-			return false;
+		reason = weft_sendq_lazy(st->cfg.sq) ? POINTLESS : is_called(porter, st, start);
+		if (reason)
+			break;
 		cpu_relax();
 	}
-	return true;
+	return reason;
 }
 
 /*
@@ -236,13 +248,17 @@ static void part(struct weft_stream *st, bool more)
 
 static enum reason be_at(const struct weft_porter *porter, struct weft_stream *st, u32 *heard)
 {
+	u64 start = ktime_get_ns();
 	enum reason reason;
 
-	if (weft_sendq_lazy(st->cfg.sq) || !claim(st))
+	if (weft_sendq_lazy(st->cfg.sq))
 		return POINTLESS;
+	reason = claim(porter, st, start);
+	if (reason)
+		return reason;
 	st->tx.porter = WEFT_TX_ATTENDED;
 	weft_sendq_set_busy(st->cfg.sq);
-	reason = stay(porter, st, heard);
+	reason = stay(porter, st, start, heard);
 	part(st, reason == SWAMPED);
 	return reason;
 }
