@@ -50,6 +50,14 @@ unaided() {
 	return "$rc"
 }
 
+# The case puts the knob to 0 itself.
+left_unaided() {
+	local rc=0
+	(case_ "$1") || rc=$?
+	echo 1 >"/sys/class/infiniband/$dev/weft/helpers"
+	return "$rc"
+}
+
 handovers() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/rx_handovers"; }
 
 # Whatever takes a microsecond to read is read on another CPU.
@@ -168,6 +176,7 @@ for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
 	t "porters: $name" case_ "$name"
 done
 t "porters: none with helpers at 0" unaided nobody_is_porter
+t "porters: none any more with helpers at 0" left_unaided a_porter_goes_when_told
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish

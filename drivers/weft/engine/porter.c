@@ -277,9 +277,10 @@ static struct weft_stream *enter(struct weft_porter *porter)
 /* Return: it may come again at once. */
 static bool leave(struct weft_porter *porter, enum reason reason, u32 heard)
 {
-	bool again = reason == TIME_IS_UP && heard;
+	bool again;
 
 	spin_lock_bh(&lock);
+	again = reason == TIME_IS_UP && heard && READ_ONCE(porter->at->index->helpers);
 	porter->inside = false;
 	porter->missed = 0;
 	porter->known = READ_ONCE(porter->news);
