@@ -62,7 +62,7 @@ static bool is_idle(struct weft_helper *helper)
 
 	porter->polls += polls;
 	porter->looked = now;
-	return polls >= div_u64(time, POLL_NS);
+	return polls > div_u64(time, POLL_NS);
 }
 
 static void ask(struct weft_stream *st, struct weft_helper *helper)
