@@ -103,6 +103,18 @@ static bool is_polling(struct weft_helper *helper)
 	return helper->row == ROW;
 }
 
+static bool may_help(const struct weft_stream *st)
+{
+	const struct weft_helper *helper = st->cfg.helper;
+
+	return helper && helper->ctl && READ_ONCE(st->index->helpers);
+}
+
+static bool is_free(struct weft_helper *helper)
+{
+	return is_polling(helper) && weft_patience_try(&helper->patience);
+}
+
 /**
  * weft_helper_is_polling - may the process be given an errand?
  * @st: stream of it
@@ -114,12 +126,29 @@ bool weft_helper_is_polling(struct weft_stream *st)
 	struct weft_helper *helper = st->cfg.helper;
 	bool yes;
 
-	if (!helper || !helper->ctl || !READ_ONCE(st->index->helpers))
+	if (!may_help(st))
 		return false;
 	spin_lock_bh(&helper->lock);
-	yes = is_polling(helper) && weft_patience_try(&helper->patience);
+	yes = is_free(helper);
 	spin_unlock_bh(&helper->lock);
 	return yes;
+}
+
+/* Under the lock. */
+static void leave_errand(struct weft_helper *helper, struct weft_stream *st,
+			 enum weft_errand errand)
+{
+	if (list_empty(&helper->waiting))
+		helper->since = ktime_get_ns();
+	if (list_empty(&st->errands.node))
+		list_add_tail(&st->errands.node, &helper->waiting);
+	st->errands.todo |= errand;
+	WRITE_ONCE(helper->ctl->work, 1);
+	weft_porter_news(&helper->porter.news);
+	if (!helper->timed)
+		hrtimer_start(&helper->timer, ns_to_ktime(LATE_NS), HRTIMER_MODE_REL_SOFT);
+	helper->timed = true;
+	weft_count(st->cfg.counters, WEFT_CTR_ERRANDS);
 }
 
 /**
@@ -134,27 +163,35 @@ void weft_helper_wants(struct weft_stream *st, enum weft_errand errand)
 	struct weft_helper *helper = st->cfg.helper;
 
 	spin_lock_bh(&helper->lock);
-	if (list_empty(&helper->waiting))
-		helper->since = ktime_get_ns();
-	if (list_empty(&st->errands.node))
-		list_add_tail(&st->errands.node, &helper->waiting);
-	st->errands.todo |= errand;
-	WRITE_ONCE(helper->ctl->work, 1);
-	weft_porter_news(&helper->porter.news);
-	if (!helper->timed)
-		hrtimer_start(&helper->timer, ns_to_ktime(LATE_NS), HRTIMER_MODE_REL_SOFT);
-	helper->timed = true;
+	leave_errand(helper, st, errand);
 	spin_unlock_bh(&helper->lock);
-	weft_count(st->cfg.counters, WEFT_CTR_ERRANDS);
 }
 
-/* Both of the above. Return: the process sees to it. */
+/**
+ * weft_helper_takes - leave an errand to the process if it polls
+ * @st: stream
+ * @errand: what; there is news of it
+ *
+ * One that waits for the process already is not asked for again: its count of polls would
+ * say nothing, as it may be on its way. Context: any up to softirq.
+ *
+ * Return: the process sees to it, or whoever is given what it does not come for.
+ */
 bool weft_helper_takes(struct weft_stream *st, enum weft_errand errand)
 {
-	if (!weft_helper_is_polling(st))
+	struct weft_helper *helper = st->cfg.helper;
+	bool yes;
+
+	if (!may_help(st))
 		return false;
-	weft_helper_wants(st, errand);
-	return true;
+	spin_lock_bh(&helper->lock);
+	yes = st->errands.todo & errand;
+	if (!yes && is_free(helper)) {
+		leave_errand(helper, st, errand);
+		yes = true;
+	}
+	spin_unlock_bh(&helper->lock);
+	return yes;
 }
 
 /**

@@ -129,16 +129,19 @@ void weft_hot weft_kick_soon(struct weft_stream *st)
  * weft_kick_long - as weft_kick_soon(), for an answer of WEFT_AWAY_LONG or more
  * @st: stream
  *
- * A process that polls does it, so that the one that asked can read meanwhile.
+ * A process that polls does it, so that the one that asked can read meanwhile. It is asked
+ * whether it polls only if nobody runs tx: while it does that itself it does not poll.
  * Context: as weft_kick_atomic().
  */
 void weft_kick_long(struct weft_stream *st)
 {
-	if (!weft_helper_is_polling(st))
-		return weft_kick_soon(st);
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	weft_helper_wants(st, WEFT_ERRAND_SEND);
+	if (weft_helper_takes(st, WEFT_ERRAND_SEND))
+		return;
+	if (weft_relay_offer(st))
+		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
+	kick_worker(st);
 }
 
 /**
