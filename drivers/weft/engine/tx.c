@@ -59,13 +59,14 @@ static bool stage_train(struct weft_stream *st)
 
 /*
  * Pushes what is staged: 0 all gone, -EAGAIN the socket is full, else it is
- * lost. A full train has a next one behind it, so its last segment may wait.
+ * lost. A full train has a next one behind it, unless it is the @last, so its last
+ * segment may wait.
  */
-static int push(struct weft_stream *st, struct weft_cq_batch *batch)
+static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 {
 	struct weft_txsock *sock = &st->tx.sock;
 	u64 before = sock->pushed;
-	int err = weft_txsock_push(sock, weft_txsock_full(sock));
+	int err = weft_txsock_push(sock, !last && weft_txsock_full(sock));
 
 	if (sock->pushed != before || err)
 		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
@@ -132,7 +133,7 @@ static __always_inline bool send_trains(struct weft_stream *st, struct weft_cq_b
 	weft_sendq_set_busy(st->cfg.sq);
 	while (may_send(st)) {
 		done = stage_train(st);
-		if (push(st, batch))
+		if (push(st, done, batch))
 			return false;
 		if (done) {
 			if (READ_ONCE(st->state) != WEFT_QP_RTS)
