@@ -2,7 +2,8 @@
 /*
  * Pages go to TCP without a copy: by sendpage where it exists (6.1 knows
  * MSG_SPLICE_PAGES, but its TCP ignores it and copies), else by splicing.
- * Either way TCP copies by itself when the route cannot do scatter-gather.
+ * Either way TCP copies by itself when the route cannot do scatter-gather. Pages that
+ * are lent go as those of MSG_ZEROCOPY do, with word when they are back.
  *
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
@@ -21,6 +22,7 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "net/loan.h"
 #include "net/window.h"
 #include "proto/hot.h"
 
@@ -66,17 +68,32 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 
 #endif
 
+static int push_lent(struct sock *sk, struct weft_loan *loan, const struct bio_vec *vec, u32 count,
+		     u32 bytes, bool more)
+{
+	struct msghdr msg = {
+		.msg_flags = PUSH_FLAGS | MSG_ZEROCOPY | (more ? MSG_MORE : 0),
+		.msg_ubuf = &loan->ubuf,
+	};
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, vec, count, bytes);
+	return tcp_sendmsg_locked(sk, &msg, bytes);
+}
+
 /*
  * For a socket that may take from the reserves, buffers are first asked for without
  * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
  * socket locked, for the very I/O it is about to send: so it may not.
  */
-static int push(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
+static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, bool more)
 {
+	const struct bio_vec *vec = &tx->vec[tx->head];
 	bool reserves = sock_flag(sk, SOCK_MEMALLOC);
 	unsigned int noreclaim;
 	int n;
 
+	if (unlikely(tx->lent & BIT_ULL(tx->head)))
+		return push_lent(sk, tx->loan, vec, count, bytes, more);
 	if (reserves)
 		noreclaim = memalloc_noreclaim_save();
 	n = push_pages(sk, vec, count, bytes, more);
@@ -115,7 +132,11 @@ static void align_train(struct weft_txsock *tx, struct sock *sk)
 	struct sk_buff *tail = tcp_write_queue_tail(sk);
 	u32 first, fill;
 
-	if (!tail || !tx->big || tx->partial)
+	if (!tail || tx->partial)
+		return;
+	if (tx->lent & BIT_ULL(tx->head) || skb_zcopy(tail))
+		return cut_segment(sk);
+	if (!tx->big)
 		return;
 	stretch(tx, &first);
 	fill = tail->len % tx->mss;
@@ -142,14 +163,42 @@ static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
 	}
 }
 
+/**
+ * weft_txsock_set_loan - what is lent from now on
+ * @tx: the writer, with no loan
+ * @loan: the caller's reference is taken over
+ *
+ * Context: process, tx claim. Over when @loan_over is set and what is staged is TCP's.
+ */
+void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan)
+{
+	WARN_ON_ONCE(tx->loan);
+	tx->loan = loan;
+	tx->loan_over = false;
+}
+
+/* Nothing staged is of the loan, if there is one, any more. Context: as set_loan; free. */
+void weft_txsock_end_loan(struct weft_txsock *tx)
+{
+	struct weft_loan *loan = tx->loan;
+
+	tx->loan = NULL;
+	tx->loan_over = false;
+	if (loan)
+		weft_loan_put(loan);
+}
+
 static void start_over(struct weft_txsock *tx)
 {
 	tx->head = 0;
 	tx->count = 0;
 	tx->eor = 0;
+	tx->lent = 0;
 	tx->seg_fill = 0;
 	tx->big = false;
 	tx->partial = false;
+	if (tx->loan_over)
+		weft_txsock_end_loan(tx);
 }
 
 /*
@@ -167,9 +216,11 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 		int n;
 
 		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
-		n = push(sk, &tx->vec[tx->head], runs, bytes, more || !last);
+		n = push(tx, sk, runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;
+		if (unlikely(tx->lent & BIT_ULL(tx->head)))
+			weft_count_add(tx->counters, WEFT_CTR_TX_LENT, n);
 		tx->partial = true;
 		accept_octets(tx, sk, n);
 	}
@@ -200,6 +251,8 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	int ret;
 
 	if (weft_txsock_empty(tx)) {
+		if (tx->loan_over)
+			weft_txsock_end_loan(tx);
 		if (tx->corked && !more)
 			uncork(tx);
 		return 0;

@@ -2,13 +2,6 @@
 /*
  * Framing. FPDUs are built one behind the other in page fragments of the running
  * task, where they also get their CRC, and TCP takes those pages as they are.
- *
- * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
- * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
- * 512 octets or more that would straddle a cut is made to end there, if some of it fits
- * (RFC 5044, 4.5: MULPDU may be reduced), else TCP is made to start a new buffer in
- * front of it. Smaller ones may straddle, since a segment of its own for each would
- * cost more than alignment brings.
  */
 #include "net/txsock.h"
 
@@ -24,12 +17,11 @@
 #include <net/tcp.h>
 
 #include "net/tcpsock.h"
+#include "net/txalign.h"
 #include "net/ulpdu.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
 
-#define ALIGN_FROM	512U	/* octets of an FPDU that is worth aligning */
-#define FILL_FROM	256U	/* octets of a rest of a segment that is worth filling */
 #define PIECE		8192U	/* copied, then summed while in the cache */
 #define MIN_ROOM	256U	/* a rest of a page fragment worth using */
 
@@ -66,17 +58,6 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	weft_txsock_refresh(tx);
 }
 
-/* RFC 5044, 4.5: what fills the segment, if the next FPDU would reach beyond its end. */
-u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
-{
-	u32 room = tx->mss - tx->seg_fill;
-	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
-
-	if (wire <= room || wire < ALIGN_FROM || room < FILL_FROM)
-		return tx->mulpdu;
-	return weft_mpa_mulpdu(room, false);
-}
-
 static void put_runs(struct weft_txsock *tx, u32 from, u32 to)
 {
 	for (; from < to; from++)
@@ -98,6 +79,7 @@ void weft_txsock_free(struct weft_txsock *tx)
 		kfree(tx->vec);
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
+	weft_txsock_end_loan(tx);
 }
 
 /**
@@ -114,6 +96,8 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 
 	/* A train a little longer than a buffer would leave a short one behind each full one. */
 	tx->goal = min(segs * (mss & ~3U), WEFT_TRAIN_BYTES);
+	if (unlikely(tx->loan))
+		tx->goal = weft_txalign_lent_goal(mss & ~3U, tx->goal);
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;
@@ -140,7 +124,9 @@ static int get_many_vecs(struct weft_txsock *tx)
 /* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
 static int make_room(struct weft_txsock *tx, u32 len)
 {
-	if (tx->count + len / PAGE_SIZE + 3 <= tx->vecs || tx->vec != tx->few)
+	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
+
+	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
 		return 0;
 	return get_many_vecs(tx);
 }
@@ -155,27 +141,33 @@ static __always_inline bool extends(const struct weft_txsock *tx, const struct p
 	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
 }
 
+static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u32 offset, u32 len)
+{
+	if (WARN_ON_ONCE(tx->count == tx->vecs))
+		return -ENOBUFS;
+	get_page(page);
+	tx->vec[tx->count++] = (struct bio_vec){
+		.bv_page = page,
+		.bv_offset = offset,
+		.bv_len = len,
+	};
+	return 0;
+}
+
 /* What was written in the open room joins the train. */
 static __always_inline int add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
 	u32 len = tx->fresh;
+	int ret = 0;
 
 	tx->fresh = 0;
-	if (extends(tx, frag)) {
+	if (extends(tx, frag))
 		tx->vec[tx->count - 1].bv_len += len;
-	} else {
-		if (WARN_ON_ONCE(tx->count == tx->vecs))
-			return -ENOBUFS;
-		get_page(frag->page);
-		tx->vec[tx->count++] = (struct bio_vec){
-			.bv_page = frag->page,
-			.bv_offset = frag->offset,
-			.bv_len = len,
-		};
-	}
+	else
+		ret = add_run(tx, frag->page, frag->offset, len);
 	frag->offset += len;
-	return 0;
+	return ret;
 }
 
 /* The room is closed. */
@@ -322,21 +314,6 @@ static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets
 	return 0;
 }
 
-/* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
-static void place_in_segment(struct weft_txsock *tx, u32 len)
-{
-	if (len >= ALIGN_FROM) {
-		tx->big = true;
-		if (tx->seg_fill && tx->seg_fill + len > tx->mss && tx->count > tx->head) {
-			tx->eor |= BIT_ULL(tx->count - 1);
-			tx->seg_fill = 0;
-		}
-	}
-	tx->seg_fill += len;
-	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
-		tx->seg_fill %= tx->mss;
-}
-
 /* By field: a compound literal is cleared first, octet by octet on some CPUs. */
 static void set_mark(struct weft_txsock *tx)
 {
@@ -370,6 +347,7 @@ void weft_txsock_cancel(struct weft_txsock *tx)
 	tx->eor = mark->eor;
 	tx->seg_fill = mark->seg_fill;
 	tx->big = mark->big;
+	tx->lent &= ~(~0ULL << mark->count);
 }
 
 /**
@@ -398,7 +376,7 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 	if (ret)
 		return ret;
 	set_mark(tx);
-	place_in_segment(tx, wire_len);
+	weft_txalign_place(tx, wire_len);
 	tx->end = tx->pos + wire_len;
 	tx->ulpdu_len = ulpdu_len;
 	if (tx->markers)
@@ -430,6 +408,29 @@ int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
 int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len)
 {
 	return stage_linear(tx, from, len);
+}
+
+/**
+ * weft_txsock_lend - payload that TCP sends from where it is
+ * @tx: the writer, within an FPDU that is @lending, without CRC and markers
+ * @from: memory with a page each, which stays as it is until the loan is back
+ * @len: octets
+ *
+ * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
+ */
+int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
+{
+	int ret = close_room(tx);
+
+	tx->pos += len;
+	while (!ret && len) {
+		u32 n = min_t(u32, len, PAGE_SIZE - offset_in_page(from));
+
+		ret = add_run(tx, virt_to_page(from), offset_in_page(from), n);
+		from += n;
+		len -= n;
+	}
+	return ret;
 }
 
 /* The pad, to which markers count like any other octets. */
@@ -484,5 +485,8 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 		write_end(tx, pad);
 	else
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);
-	return ret ?: close_room(tx);
+	ret = ret ?: close_room(tx);
+	if (!ret && tx->lending)
+		tx->lent |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
+	return ret;
 }

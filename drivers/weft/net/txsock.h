@@ -16,12 +16,16 @@
 
 struct sock;
 struct weft_counters;
+struct weft_loan;
 struct weft_sock;
 
 #define WEFT_TRAIN_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
 #define WEFT_TRAIN_VECS		64U
+/* Runs that an FPDU can need besides one for each full page: staged, or lent. */
+#define WEFT_STAGED_EXTRA 3U
+#define WEFT_LENT_EXTRA 5U
 /* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
-#define WEFT_FPDU_VECS		((66068U / PAGE_SIZE) + 3)
+#define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_LENT_EXTRA)
 /* Runs that small messages need. */
 #define WEFT_FEW_VECS		4U
 
@@ -51,8 +55,11 @@ struct weft_txmark {
  * @big: the train has an FPDU that wants to stand in one segment
  * @partial: TCP has accepted a part of the train
  * @corked: TCP was told to wait for more
- * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends
- *	behind run i
+ * @lending: payload of the FPDU being staged is lent, not copied
+ * @loan_over: nothing is added to @loan any more: it goes with the train
+ * @loan: what lent runs of the train belong to, or NULL; one reference is ours
+ * @vec, @eor, @lent: staged and not yet accepted runs; bit i of @eor: a segment ends
+ *	behind run i; of @lent: it is of an FPDU whose payload is lent
  * @head, @count: the runs in use, the first one perhaps partly accepted
  * @to, @room: where the next staged octet goes, and how many go there
  * @fresh: octets in front of @to that are in no run yet
@@ -77,6 +84,8 @@ struct weft_txsock {
 	bool big;
 	bool partial;
 	bool corked;
+	bool lending;
+	bool loan_over;
 	u32 mulpdu;
 	u32 mss;
 	u32 goal;
@@ -86,6 +95,8 @@ struct weft_txsock {
 	u32 head;
 	u32 count;
 	u64 eor;
+	u64 lent;
+	struct weft_loan *loan;
 	u8 *to;
 	u32 room;
 	u32 fresh;
@@ -108,12 +119,15 @@ void weft_txsock_free(struct weft_txsock *tx);
 
 /* All in process context, by the holder of the tx claim. */
 void weft_txsock_refresh(struct weft_txsock *tx);
-u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
+u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len); /* txalign.c */
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
 int weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len);
+int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len);
 int weft_txsock_end(struct weft_txsock *tx);
 void weft_txsock_cancel(struct weft_txsock *tx);
+void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan);
+void weft_txsock_end_loan(struct weft_txsock *tx);
 int weft_txsock_push(struct weft_txsock *tx, bool more);
 
 /**
@@ -167,7 +181,8 @@ static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const
 /* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
 static inline bool weft_txsock_full(const struct weft_txsock *tx)
 {
-	return tx->pos - tx->pushed >= tx->goal || tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS;
+	return tx->pos - tx->pushed >= tx->goal || tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS ||
+	       tx->loan_over;
 }
 
 /* Is nothing staged? Context: tx claim. */

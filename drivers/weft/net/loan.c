@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Loans: when the last buffer is gone. Buffers are freed in softirq, with the socket locked
+ * or not, at the end of a task's write, and by drivers of devices.
+ */
+#include "net/loan.h"
+
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include <linux/refcount.h>
+
+#include "base/compat.h"
+
+static void tell_late(struct work_struct *work)
+{
+	struct weft_loan *loan = container_of(work, struct weft_loan, late);
+
+	loan->back(loan);
+}
+
+static void give_back(struct weft_loan *loan)
+{
+	if (in_hardirq() || irqs_disabled())
+		schedule_work(&loan->late);
+	else
+		loan->back(loan);
+}
+
+/* A buffer is gone, or points to a copy now. */
+static void buffer_gone(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouched)
+{
+	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
+
+	if (!untouched)
+		WRITE_ONCE(loan->copied, true);
+	if (refcount_dec_and_test(&ubuf->refcnt))
+		give_back(loan);
+}
+
+COMPAT_UBUF_OPS(loan_ops, buffer_gone);
+
+/**
+ * weft_loan_init - take out a loan
+ * @loan: with one reference, for weft_loan_put()
+ * @back: told when nobody reads the memory any more
+ *
+ * The flags are those of the kernel's own: TCP's clones share the pages, and who keeps a
+ * buffer for long copies them.
+ *
+ * Context: any.
+ */
+void weft_loan_init(struct weft_loan *loan, void (*back)(struct weft_loan *loan))
+{
+	compat_ubuf_init(&loan->ubuf, &loan_ops);
+	refcount_set(&loan->ubuf.refcnt, 1);
+	loan->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
+	loan->copied = false;
+	loan->back = back;
+	INIT_WORK(&loan->late, tell_late);
+}
+
+/**
+ * weft_loan_put - nothing is added to it any more
+ * @loan: from weft_loan_init(); may be back, and gone, when this returns
+ *
+ * Context: any but hard interrupts.
+ */
+void weft_loan_put(struct weft_loan *loan)
+{
+	buffer_gone(NULL, &loan->ubuf, true);
+}
