@@ -58,6 +58,21 @@ left_unaided() {
 	return "$rc"
 }
 
+# with_knobs CASE [KNOB=VALUE]...
+with_knobs() {
+	local dir=/sys/class/infiniband/$dev/weft rc=0 name=$1 word before=()
+	shift
+	for word; do
+		before+=("${word%=*}=$(cat "$dir/${word%=*}")")
+		echo "${word#*=}" >"$dir/${word%=*}"
+	done
+	(case_ "$name") || rc=$?
+	for word in "${before[@]}"; do
+		echo "${word#*=}" >"$dir/${word%=*}"
+	done
+	return "$rc"
+}
+
 handovers() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/rx_handovers"; }
 
 # Whatever takes a microsecond to read is read on another CPU.
@@ -177,6 +192,14 @@ for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
 done
 t "porters: none with helpers at 0" unaided nobody_is_porter
 t "porters: none any more with helpers at 0" left_unaided a_porter_goes_when_told
+for name in lent_messages_arrive_whole a_list_is_lent a_bad_element_fails_in_its_turn \
+	lent_messages_end_with_their_connection queue_pairs_go_while_they_lend; do
+	t "lending: $name" with_knobs "$name" crc=0 zerocopy=2
+done
+t "lending: not on one host" with_knobs no_messages_are_lent crc=0
+t "lending: not with zerocopy at 0" with_knobs no_messages_are_lent crc=0 zerocopy=0
+t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
+t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish

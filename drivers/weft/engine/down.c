@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "engine/inspect.h"
 #include "engine/kick.h"
+#include "engine/lend.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
@@ -42,19 +43,24 @@ static void tell_closing(struct weft_stream *st)
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
-/* A train that TCP took only in part leaves a torn FPDU: no orderly close then. */
+/*
+ * A train that TCP took only in part leaves a torn FPDU, and an application gets its memory
+ * back: no orderly close then.
+ */
 static void close_socket(struct weft_stream *st)
 {
 	struct weft_sock *sock = st->sock;
+	bool torn;
 
 	if (!sock)
 		return;
 	weft_sock_detach(sock);
 	cancel_work_sync(&st->rx_work);	/* queued by a callback meanwhile */
 	weft_stream_harvest(st);
-	if (!weft_txsock_empty(&st->tx.sock))
-		weft_sock_reset(sock);
+	torn = !weft_txsock_empty(&st->tx.sock);
 	weft_txsock_free(&st->tx.sock);
+	if (torn || !weft_lend_settle(st))
+		weft_sock_reset(sock);
 	weft_rxsock_free(&st->rx.sock);
 	weft_sock_release(sock);
 	st->sock = NULL;
@@ -68,6 +74,7 @@ static void release(struct weft_stream *st)
 	timer_delete(&st->down.deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
+	weft_lend_end(st);
 	weft_tx_flush(st);
 	weft_tx_unclaim(st);
 	mutex_unlock(&st->lifecycle);

@@ -7,6 +7,7 @@
 
 #include <linux/err.h>
 
+#include "engine/lend.h"
 #include "engine/op_atomic.h"
 #include "engine/op_read.h"
 #include "engine/op_term.h"
@@ -230,8 +231,10 @@ static enum request_outcome take_request(struct weft_stream *st)
 		return REQUEST_NONE;
 	}
 	st->tx.swr = NULL;
-	if (!(op->flags & WEFT_TXF_LOCAL))
+	if (!(op->flags & WEFT_TXF_LOCAL)) {
+		weft_lend_begin(st, swr, st->tx.msg);
 		return REQUEST_HELD;
+	}
 	swr->tx_end = st->tx.sock.pos;
 	return REQUEST_AGAIN;
 }

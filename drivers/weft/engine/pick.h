@@ -16,7 +16,7 @@ bool weft_pick(struct weft_stream *st);
 void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
 
 /**
- * weft_pick_drop - no message is in hand any more
+ * weft_pick_drop - no message is in hand any more, and nothing more of it is lent
  * @tx: the direction, claim held
  *
  * Context: process.
@@ -25,6 +25,7 @@ static inline void weft_pick_drop(struct weft_tx *tx)
 {
 	tx->msgs = 0;
 	tx->cur = 0;
+	tx->sock.loan_over = tx->sock.loan;
 }
 
 #endif

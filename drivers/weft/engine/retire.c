@@ -56,8 +56,8 @@ static void count_outcome(struct weft_stream *st, u8 status)
 }
 
 /*
- * Completes and frees every request at the head that is done. The entry is given
- * back before its completion shows: who polls it may post again at once.
+ * Completes and frees every request at the head that is done, and whose memory nobody
+ * reads. The entry is given back before its completion shows: who polls it may post again at once.
  */
 static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 {
@@ -67,7 +67,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 	int err = 0;
 
 	lockdep_assert_held(&st->retire_lock);
-	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE) {
+	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE && !swr->lent) {
 		bool wanted = wants_completion(st, swr);
 
 		if (wanted)
@@ -153,6 +153,47 @@ void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
+}
+
+/**
+ * weft_retire_returned - nobody reads the memory of a request any more
+ * @st: stream
+ * @index: of a request that was lent
+ *
+ * Context: any up to softirq. Return: false if the stream has gone down without waiting.
+ */
+bool weft_retire_returned(struct weft_stream *st, u32 index)
+{
+	bool known;
+	int err = 0;
+
+	spin_lock_bh(&st->retire_lock);
+	known = !st->lend.abandoned;
+	if (known) {
+		weft_sendq_wr(st->cfg.sq, index)->lent = false;
+		err = retire(st, NULL);
+	}
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+	return known;
+}
+
+/**
+ * weft_retire_abandon - requests wait no longer for their memory
+ * @st: stream whose socket is gone
+ *
+ * Context: process.
+ */
+void weft_retire_abandon(struct weft_stream *st)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 i;
+
+	spin_lock_bh(&st->retire_lock);
+	st->lend.abandoned = true;
+	for (i = sq->retired; i != sq->fetched; i++)
+		weft_sendq_wr(sq, i)->lent = false;
+	spin_unlock_bh(&st->retire_lock);
 }
 
 static __always_inline int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,

@@ -10,6 +10,7 @@
 
 #include "base/counters.h"
 #include "base/trace.h"
+#include "engine/lend.h"
 #include "engine/pick.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
@@ -63,13 +64,32 @@ static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
 	return 0;
 }
 
+/* Only what the application itself has registered; else it is copied like other memory. */
+static int lend_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
+{
+	u32 done, row;
+
+	for (done = 0; done < ref->len; done += row) {
+		const u8 *from = weft_mem_row(ref, done, &row);
+		int err = weft_txsock_lend(sock, from, row);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
 	struct weft_txsock *sock = arg;
-	int err = ref->flat ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
-			      stage_rows(sock, ref);
+	int err;
 
+	if (unlikely(sock->lending) && weft_mem_is_pinned(ref))
+		err = lend_rows(sock, ref);
+	else
+		err = ref->flat ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
+				  stage_rows(sock, ref);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -114,6 +134,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_txsock_mulpdu(sock, len, left), len, last);
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
+	sock->lending = weft_lend_segment(st, msg);
 	if (weft_txsock_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	fault = stage_payload(st, msg, payload);

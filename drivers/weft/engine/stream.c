@@ -69,6 +69,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->busy_poll = weft_poll_default();
 	index->atomics = true;
 	index->helpers = true;
+	index->zerocopy = WEFT_LEND_WHERE_IT_PAYS;
 	index->harvested = jiffies;
 }
 

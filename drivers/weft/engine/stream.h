@@ -40,6 +40,7 @@ struct weft_stream;
  * @awake: microseconds for which a CPU is kept awake for an answer, 0: none is; may
  *	be changed at any time
  * @helpers: processes that poll are given errands; may be changed at any time
+ * @zerocopy: enum weft_lend_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -52,6 +53,7 @@ struct weft_stream_index {
 	u32 handover;
 	u32 awake;
 	u8 helpers;
+	u8 zerocopy;
 	unsigned long harvested;
 };
 

@@ -19,6 +19,7 @@
 #include "engine/away.h"
 #include "engine/down.h"
 #include "engine/helper.h"
+#include "engine/lend.h"
 #include "engine/op.h"
 #include "engine/poll.h"
 #include "engine/porter.h"
@@ -180,6 +181,7 @@ struct weft_stream {
 	u32 ord;
 
 	struct weft_tx tx;
+	struct weft_lend lend;
 	struct weft_watch *watch;
 	struct weft_poll poll;
 	struct weft_rx rx ____cacheline_aligned_in_smp;

@@ -177,6 +177,7 @@ static struct weft_swr *take(struct weft_sendq *sq, u32 index)
 	swr->state = WEFT_SWR_FETCHED;
 	swr->status = 0;
 	swr->vendor_err = WEFT_FAULT_NONE;
+	swr->lent = false;
 	swr->wc_len = 0;
 	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
 

@@ -32,6 +32,8 @@ enum weft_swr_state {
  *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
+ * @lent: TCP sends from the memory it names: it does not retire; retire lock, and set by
+ *	the holder of the tx claim before it is DONE
  * @msn: number of its Send or Immediate Data, once planned
  * @kernel: what a kernel consumer attached (memory region of REG_MR), never
  *	taken from shared memory
@@ -48,6 +50,7 @@ struct weft_swr {
 	u8 state;
 	u8 status;
 	u8 vendor_err;
+	bool lent;
 	u32 wc_len;
 	u32 msn;
 	struct weft_mem_region *kernel;

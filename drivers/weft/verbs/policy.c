@@ -12,6 +12,7 @@
 #include <linux/sysfs.h>
 
 #include "base/limits.h"
+#include "engine/lend.h"
 #include "verbs/device.h"
 
 #define TEN_MINUTES	600000U
@@ -112,6 +113,7 @@ static struct knob knobs[] = {
 	KNOB(handover_us, streams.handover, 0, 10000),
 	KNOB(awake_us, streams.awake, 0, 1000),
 	KNOB(helpers, streams.helpers, 0, 1),
+	KNOB(zerocopy, streams.zerocopy, WEFT_LEND_NEVER, WEFT_LEND_ALWAYS),
 
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),
