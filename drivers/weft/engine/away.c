@@ -25,6 +25,7 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "engine/helper.h"
+#include "engine/relay.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "net/tcpsock.h"
@@ -39,6 +40,7 @@
 #define LINGER_NS	(100 * NSEC_PER_USEC)	/* for anything */
 #define QUIET_NS	(30 * NSEC_PER_USEC)	/* for more of what is coming */
 #define TELL_NS		(50 * NSEC_PER_USEC)	/* in all, with something to tell it */
+#define READS_NS	(150 * NSEC_PER_USEC)	/* or so long, as Reads of much more are due */
 #define STAY_NS		NSEC_PER_MSEC		/* in all */
 #define BATCH		(512U * 1024)		/* worth reading at once */
 
@@ -59,17 +61,23 @@ static u32 news(const struct weft_stream *st)
 	return READ_ONCE(st->cfg.send_cq->prod) + READ_ONCE(st->cfg.recv_cq->prod);
 }
 
-/* How much is read between one completion and the next. */
+/* Has it asked for so much that completions of parts of it can wait for each other? */
+static bool much_is_due(const struct weft_stream *st)
+{
+	return weft_readq_due(&st->readq) >= WEFT_AWAY_LONG;
+}
+
+/* How much is read between one completion and the next, or comes for Reads under way. */
 static void measure(struct weft_stream *st, u32 octets)
 {
 	struct weft_away *away = &st->away;
 	u32 now = news(st);
 
-	if (now != away->told) {
+	if (now != away->told && !much_is_due(st)) {
 		away->run_before = away->run;
 		away->run = 0;
-		away->told = now;
 	}
+	away->told = now;
 	away->run = min(away->run, WEFT_AWAY_LONG) + octets;
 }
 
@@ -181,7 +189,7 @@ struct exchange {
 
 static void lend(struct weft_stream *st)
 {
-	st->away.trip->lent = ktime_get_ns();
+	WRITE_ONCE(st->away.trip->lent, ktime_get_ns());
 	set_state(st, WEFT_AWAY_LENT);
 	weft_helper_wants(st, WEFT_ERRAND_READ);
 }
@@ -239,7 +247,7 @@ static struct weft_trip *new_trip(struct weft_stream *st)
 	weft_inbox_init(&trip->inbox);
 	INIT_CSD(&trip->csd, arrive, trip);
 	tasklet_setup(&trip->task, run);
-	st->away.trip = trip;
+	WRITE_ONCE(st->away.trip, trip);
 	return trip;
 }
 
@@ -359,21 +367,39 @@ static bool linger(struct weft_stream *st)
 	return now;
 }
 
+/* How long it may stay in all. */
+static u64 may_stay(const struct weft_stream *st, bool told)
+{
+	if (!told)
+		return STAY_NS;
+	return much_is_due(st) ? READS_NS : TELL_NS;
+}
+
+/**
+ * struct visit - of a process that reads for itself
+ * @relay: where it finds what is to be sent meanwhile
+ * @start: of ktime_get_ns()
+ * @before: news() then
+ */
+struct visit {
+	struct weft_relay relay;
+	u64 start;
+	u32 before;
+};
+
 /* Reads once, or waits for more. */
-static void read_on(struct exchange *x, u64 start, u32 before)
+static void read_on(struct exchange *x, const struct visit *v)
 {
 	struct weft_stream *st = x->st;
 	bool some = !skb_queue_empty(&st->away.trip->inbox.skbs);
 	bool told;
-	u64 stayed;
 
 	if (some)
 		read_inbox(st);
-	told = news(st) != before;
-	stayed = ktime_get_ns() - start;
-	x->leave = stayed > (told ? TELL_NS : STAY_NS) || compat_cpu_is_wanted() ||
+	told = news(st) != v->before || weft_relay_owes(&v->relay);
+	x->leave = ktime_get_ns() - v->start > may_stay(st, told) || compat_cpu_is_wanted() ||
 		   signal_pending(current);
-	x->stay = !x->leave && !told && (some || linger(st));
+	x->stay = !x->leave && (!told || much_is_due(st)) && (some || linger(st));
 }
 
 /**
@@ -385,19 +411,20 @@ static void read_on(struct exchange *x, u64 start, u32 before)
 void weft_away_serve(struct weft_stream *st)
 {
 	struct exchange x = { .st = st };
-	u64 start = ktime_get_ns();
-	u32 before = news(st);
+	struct visit v = { .start = ktime_get_ns(), .before = news(st) };
 
+	weft_relay_open(&v.relay, NULL);
 	local_bh_disable();
 	if (!weft_inbox_with_lock(st->sock, take_lent, &x))
 		queue_work(weft_stream_wq, &st->rx_work);
 	local_bh_enable();
 	while (x.more) {
-		read_on(&x, start, before);
+		read_on(&x, &v);
 		local_bh_disable();
 		exchange(&x);
 		local_bh_enable();
 	}
+	weft_relay_close(&v.relay);
 }
 
 /**

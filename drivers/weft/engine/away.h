@@ -81,6 +81,14 @@ static inline bool weft_away_is_home(const struct weft_away *away)
 	return smp_load_acquire(&away->state) == WEFT_AWAY_HOME; /* pairs with set_state() */
 }
 
+/* Has it ever been left to a process? Context: any; a hint. */
+static inline bool weft_away_was_lent(const struct weft_away *away)
+{
+	const struct weft_trip *trip = READ_ONCE(away->trip);
+
+	return trip && READ_ONCE(trip->lent);
+}
+
 void weft_away_stop(struct weft_stream *st);
 void weft_away_serve(struct weft_stream *st);
 

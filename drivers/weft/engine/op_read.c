@@ -79,7 +79,7 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
-	st->rx.long_answer |= owed->read.length >= WEFT_AWAY_LONG;
+	st->rx.wanted += owed->read.length;
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 

@@ -15,6 +15,8 @@ struct weft_swr;
 bool weft_pick(struct weft_stream *st);
 void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
 
+bool weft_pick_waits_on(const struct weft_stream *st);
+
 /**
  * weft_pick_drop - no message is in hand any more, and nothing more of it is lent
  * @tx: the direction, claim held

@@ -24,7 +24,8 @@ void weft_hot weft_relay_run(const struct weft_relay *relay)
 
 	llist_for_each_entry_safe(st, next, llist_reverse_order(owed), relay_node) {
 		weft_tx_run(st);
-		weft_porter_meet(relay->st, st);
+		if (relay->st)
+			weft_porter_meet(relay->st, st);
 		clear_bit_unlock(WEFT_TX_OFFERED, &st->tx.claim); /* not ours any more */
 	}
 }

@@ -20,7 +20,7 @@ struct weft_relay_seat {
 	struct llist_head owed;
 };
 
-/* On the stack of a task that runs tx. */
+/* On the stack of a task that runs tx, or reads for itself. */
 struct weft_relay {
 	struct weft_relay_seat *seat;
 	struct weft_stream *st;
@@ -31,7 +31,7 @@ DECLARE_PER_CPU(struct weft_relay_seat, weft_relay_seats);
 /**
  * weft_relay_open - be there for what this task's sending brings in
  * @relay: for weft_relay_close()
- * @st: stream that it runs tx of
+ * @st: stream that it runs tx of; NULL: it reads
  *
  * Context: process; not nested.
  */
@@ -50,6 +50,12 @@ static inline void weft_relay_open(struct weft_relay *relay, struct weft_stream 
 }
 
 void weft_relay_run(const struct weft_relay *relay);
+
+/* Has something been left there? Context: the task's. */
+static inline bool weft_relay_owes(const struct weft_relay *relay)
+{
+	return relay->seat && !llist_empty(&relay->seat->owed);
+}
 
 /**
  * weft_relay_close - do what came in meanwhile

@@ -284,6 +284,12 @@ static void settle(struct weft_stream *st, struct weft_cq_batch *batch)
 	memset(held, 0, sizeof(*held));
 }
 
+/* Much, or Reads that were held back, while whoever runs tx below us may be busy for long. */
+static bool takes_long(const struct weft_stream *st)
+{
+	return st->rx.wanted >= WEFT_AWAY_LONG || (st->rx.kick && READ_ONCE(st->tx.held));
+}
+
 static int run(struct weft_stream *st, struct weft_inbox *in)
 {
 	return in ? weft_inbox_read(in, &st->rx.sock) :
@@ -305,12 +311,12 @@ void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
 
 	st->rx.batch = batch;
 	st->rx.kick = false;
-	st->rx.long_answer = false;
+	st->rx.wanted = 0;
 	if (!st->rx.held.busy)
 		err = run(st, in);
 	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
-	if (st->rx.long_answer)
+	if (takes_long(st))
 		weft_kick_long(st);
 	else if (st->rx.kick)
 		weft_kick_soon(st);

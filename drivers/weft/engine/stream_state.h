@@ -41,6 +41,7 @@
 /**
  * struct weft_tx - the sending direction
  * @claim: bits of enum weft_tx_claim; the holder of WEFT_TX_CLAIMED owns the rest
+ * @held: Reads wait until few octets are due (engine/pick.c); rx looks at it
  * @sock: stager and pusher
  * @mem: its view of memory; holds a region while a train is staged
  * @swr: work request in hand, fetched and waiting for a credit or a fence
@@ -56,6 +57,7 @@
  */
 struct weft_tx {
 	unsigned long claim;
+	bool held;
 	struct weft_txsock sock;
 	struct weft_mem_user mem;
 	struct weft_swr *swr;
@@ -111,7 +113,7 @@ struct weft_rx_held {
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
- * @long_answer: and that takes long
+ * @wanted: octets that the Read Requests of this reading ask for
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -129,7 +131,7 @@ struct weft_rx {
 	u32 written;
 	u32 placed;
 	bool kick;
-	bool long_answer;
+	u64 wanted;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };

@@ -290,6 +290,8 @@ void weft_tx_settle(struct weft_stream *st)
  */
 void weft_hot weft_tx_response_in(struct weft_stream *st)
 {
+	if (READ_ONCE(st->tx.held) && weft_pick_waits_on(st))
+		return;
 	smp_mb();	/* the pop before, the mark after; pairs with waits() */
 	if (test_and_clear_bit(WEFT_TX_WAITS, &st->tx.claim) ||
 	    READ_ONCE(st->state) == WEFT_QP_CLOSING)
