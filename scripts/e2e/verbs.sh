@@ -190,6 +190,11 @@ for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
 	readers_exit_from_their_porter several_pairs_read; do
 	t "porters: $name" case_ "$name"
 done
+for name in reads_of_any_length_complete_in_order few_reads_at_a_time_complete_in_order \
+	readers_go_amid_their_reads; do
+	t "reads: $name" case_ "$name"
+	t "reads, none helps: $name" unaided "$name"
+done
 t "porters: none with helpers at 0" unaided nobody_is_porter
 t "porters: none any more with helpers at 0" left_unaided a_porter_goes_when_told
 for name in lent_messages_arrive_whole a_list_is_lent a_bad_element_fails_in_its_turn \

@@ -17,6 +17,7 @@
 struct end s, c;
 static struct rdma_cm_id *listener;
 const char *address;
+unsigned int read_depth = 4;
 
 double now(void)
 {
@@ -65,7 +66,8 @@ void make_qp(struct end *e)
 
 void connect_end(struct end *e)
 {
-	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
+	struct rdma_conn_param param = { .initiator_depth = read_depth,
+					 .responder_resources = read_depth };
 	struct ibv_qp_init_attr attr = qp_attr();
 
 	CHECK(!rdma_create_ep(&e->id, resolve(0), NULL, &attr));
@@ -75,7 +77,8 @@ void connect_end(struct end *e)
 
 void accept_end(struct end *e, void (*make)(struct end *))
 {
-	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
+	struct rdma_conn_param param = { .initiator_depth = read_depth,
+					 .responder_resources = read_depth };
 
 	CHECK(!rdma_get_request(listener, &e->id));
 	(make ?: make_qp)(e);
@@ -302,11 +305,11 @@ void works(struct end *client, struct end *server)
 	message(server, client, 7002);
 }
 
-static const struct test_case *const tables[] = { work_cases,	  atomic_cases, window_cases,
-						  object_cases,	  srq_cases,	cq_cases,
-						  extended_cases, limit_cases,	stream_cases,
-						  bulk_cases,	  errand_cases, helper_cases,
-						  porter_cases,	  shop_cases,	lending_cases };
+static const struct test_case *const tables[] = {
+	work_cases,	atomic_cases, window_cases, object_cases, srq_cases,	cq_cases,
+	extended_cases, limit_cases,  stream_cases, bulk_cases,	  errand_cases, helper_cases,
+	porter_cases,	read_cases,   shop_cases,   lending_cases
+};
 
 static const struct test_case *find(const char *name)
 {

@@ -32,6 +32,9 @@ struct end {
 extern struct end s, c;
 extern const char *address;
 
+/* How many Reads may be under way on a connection; a case may have it otherwise. */
+extern unsigned int read_depth;
+
 struct weft_ctx_ctl;
 
 /* A case, in tables that end with a nameless one. */
@@ -47,7 +50,7 @@ struct test_case {
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
 	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
-	errand_cases[], helper_cases[], porter_cases[], shop_cases[], lending_cases[];
+	errand_cases[], helper_cases[], porter_cases[], read_cases[], shop_cases[], lending_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
