@@ -367,12 +367,12 @@ static bool linger(struct weft_stream *st)
 	return now;
 }
 
-/* How long it may stay in all. */
-static u64 may_stay(const struct weft_stream *st, bool told)
+/* Does that come in short Reads? Of long ones each is worth telling. Context: owner of rx. */
+static bool many_are_due(struct weft_stream *st)
 {
-	if (!told)
-		return STAY_NS;
-	return much_is_due(st) ? READS_NS : TELL_NS;
+	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	return sent && sent->length < WEFT_AWAY_LONG && much_is_due(st);
 }
 
 /**
@@ -392,14 +392,17 @@ static void read_on(struct exchange *x, const struct visit *v)
 {
 	struct weft_stream *st = x->st;
 	bool some = !skb_queue_empty(&st->away.trip->inbox.skbs);
-	bool told;
+	bool told, many;
+	u64 most;
 
 	if (some)
 		read_inbox(st);
 	told = news(st) != v->before || weft_relay_owes(&v->relay);
-	x->leave = ktime_get_ns() - v->start > may_stay(st, told) || compat_cpu_is_wanted() ||
+	many = many_are_due(st);
+	most = !told ? STAY_NS : many ? READS_NS : TELL_NS;
+	x->leave = ktime_get_ns() - v->start > most || compat_cpu_is_wanted() ||
 		   signal_pending(current);
-	x->stay = !x->leave && (!told || much_is_due(st)) && (some || linger(st));
+	x->stay = !x->leave && (!told || many) && (some || linger(st));
 }
 
 /**
