@@ -24,41 +24,7 @@ without_ipc_lock() {
 	)
 }
 
-without_atomics() {
-	local knob=/sys/class/infiniband/$dev/weft/atomics rc=0
-	echo 0 >"$knob"
-	(case_ atomic_unknown_to_peer) || rc=$?
-	echo 1 >"$knob"
-	return "$rc"
-}
-
-# With a worker that stays with the queue, as where CPUs are plenty.
-polled() {
-	local knob=/sys/class/infiniband/$dev/weft/busy_poll_us rc=0 before
-	before=$(cat "$knob")
-	echo 200 >"$knob"
-	(case_ "$1") || rc=$?
-	echo "$before" >"$knob"
-	return "$rc"
-}
-
-unaided() {
-	local knob=/sys/class/infiniband/$dev/weft/helpers rc=0
-	echo 0 >"$knob"
-	(case_ "$1") || rc=$?
-	echo 1 >"$knob"
-	return "$rc"
-}
-
-# The case puts the knob to 0 itself.
-left_unaided() {
-	local rc=0
-	(case_ "$1") || rc=$?
-	echo 1 >"/sys/class/infiniband/$dev/weft/helpers"
-	return "$rc"
-}
-
-# with_knobs CASE [KNOB=VALUE]...
+# with_knobs CASE [KNOB=VALUE]...: a case with other knobs, which are put back also if it fails.
 with_knobs() {
 	local dir=/sys/class/infiniband/$dev/weft rc=0 name=$1 word before=()
 	shift
@@ -143,7 +109,7 @@ for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned
 	atomic_answer_bad_lkey atomic_hammer; do
 	t "atomics: ${name#atomic_}" case_ "$name"
 done
-t "atomics: a peer that knows none" without_atomics
+t "atomics: a peer that knows none" with_knobs atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
 for name in write_with_imm write_with_imm_no_receive send_with_imm_refused; do
 	t "immediate: $name" case_ "$name"
@@ -165,7 +131,8 @@ for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
-	t "streams, polled: $name" polled "$name"
+	# with a worker that stays with the queue, as where CPUs are plenty
+	t "streams, polled: $name" with_knobs "$name" busy_poll_us=200
 done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
@@ -181,7 +148,7 @@ for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
 	who_comes_unasked_hurts_nobody_else; do
 	t "helpers: $name" case_ "$name"
 done
-t "errands: none with helpers at 0" unaided nobody_is_given_errands
+t "errands: none with helpers at 0" with_knobs nobody_is_given_errands helpers=0
 for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
 	who_waits_for_events_is_no_porter who_sleeps_is_no_porter who_reads_may_wait_for_events \
 	a_porter_sees_what_is_for_itself a_stopped_porter_delays_nobody \
@@ -193,10 +160,11 @@ done
 for name in reads_of_any_length_complete_in_order few_reads_at_a_time_complete_in_order \
 	readers_go_amid_their_reads; do
 	t "reads: $name" case_ "$name"
-	t "reads, none helps: $name" unaided "$name"
+	t "reads, none helps: $name" with_knobs "$name" helpers=0
 done
-t "porters: none with helpers at 0" unaided nobody_is_porter
-t "porters: none any more with helpers at 0" left_unaided a_porter_goes_when_told
+t "porters: none with helpers at 0" with_knobs nobody_is_porter helpers=0
+# puts the knob to 0 itself
+t "porters: none any more with helpers at 0" with_knobs a_porter_goes_when_told helpers=1
 for name in lent_messages_arrive_whole a_list_is_lent a_bad_element_fails_in_its_turn \
 	lent_messages_end_with_their_connection queue_pairs_go_while_they_lend; do
 	t "lending: $name" with_knobs "$name" crc=0 zerocopy=2
