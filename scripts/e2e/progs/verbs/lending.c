@@ -11,6 +11,7 @@
 #define LONGEST (1U << 20)
 #define ROUNDS 6
 #define ENDS 20
+#define LENT 8
 
 /* Where messages come from, and where they go. */
 struct haul {
@@ -219,6 +220,18 @@ static void all_complete(struct end *e, int count)
 	nothing(e->id->send_cq);
 }
 
+/* Writes of the longest message, one behind the other. */
+static void lend_on(struct haul *a, struct end *client, struct haul *b, struct end *server,
+		    int count, int flags)
+{
+	connect_pair(client, server, NULL);
+	open_haul(a, client);
+	open_haul(b, server);
+	for (int k = 0; k < count; k++)
+		CHECK(!post(client, k, IBV_WR_RDMA_WRITE, sge(a->mr, 0, LONGEST), (uintptr_t)b->at,
+			    b->mr->rkey, flags));
+}
+
 /* Either end lets go in the middle: who lends, or who receives. */
 static void lent_messages_end_with_their_connection(void)
 {
@@ -226,15 +239,10 @@ static void lent_messages_end_with_their_connection(void)
 		struct end client = {}, server = {};
 		struct haul a, b;
 
-		connect_pair(&client, &server, NULL);
-		open_haul(&a, &client);
-		open_haul(&b, &server);
-		for (int k = 0; k < 8; k++)
-			CHECK(!post(&client, k, IBV_WR_RDMA_WRITE, sge(a.mr, 0, LONGEST),
-				    (uintptr_t)b.at, b.mr->rkey, IBV_SEND_SIGNALED));
+		lend_on(&a, &client, &b, &server, LENT, IBV_SEND_SIGNALED);
 		usleep(i * 200);
 		rdma_disconnect(i & 1 ? client.id : server.id);
-		all_complete(&client, 8);
+		all_complete(&client, LENT);
 		memset(a.at, 0xee, ROOM);
 		close_haul(&a);
 		close_haul(&b);
@@ -251,12 +259,7 @@ static void queue_pairs_go_while_they_lend(void)
 		struct end client = {}, server = {};
 		struct haul a, b;
 
-		connect_pair(&client, &server, NULL);
-		open_haul(&a, &client);
-		open_haul(&b, &server);
-		for (int k = 0; k < 8; k++)
-			CHECK(!post(&client, k, IBV_WR_RDMA_WRITE, sge(a.mr, 0, LONGEST),
-				    (uintptr_t)b.at, b.mr->rkey, 0));
+		lend_on(&a, &client, &b, &server, LENT, 0);
 		usleep(i * 100);
 		rdma_destroy_qp(client.id);
 		close_haul(&a);
