@@ -109,6 +109,15 @@ void weft_kick_atomic(struct weft_stream *st)
 	kick_worker(st);
 }
 
+/* An answer: the task below does it, else a worker. */
+static __always_inline void pass_on(struct weft_stream *st)
+{
+	if (weft_relay_offer(st))
+		count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
+	else
+		kick_worker(st);
+}
+
 /**
  * weft_kick_soon - as weft_kick_atomic(), for an answer
  * @st: stream
@@ -120,9 +129,7 @@ void weft_hot weft_kick_soon(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	if (weft_relay_offer(st))
-		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	kick_worker(st);
+	pass_on(st);
 }
 
 /**
@@ -140,11 +147,8 @@ void weft_kick_long(struct weft_stream *st)
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
 	if (in_task() && weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	if (weft_helper_takes(st, WEFT_ERRAND_SEND))
-		return;
-	if (weft_relay_offer(st))
-		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	kick_worker(st);
+	if (!weft_helper_takes(st, WEFT_ERRAND_SEND))
+		pass_on(st);
 }
 
 /**
