@@ -27,7 +27,6 @@
 #include "net/tcpsock.h"
 #include "ring/sendq.h"
 
-#define LEND_FROM 131072U /* octets of a message that is worth a loan */
 #define MULPDU_LEAST 4096U /* of a segment; with less a buffer is full too early */
 #define MULPDU_MOST (15U * 4096) /* and with more an FPDU does not get into one */
 #define COPIED_MOST 8 /* messages in a row until the stream gives up */
@@ -111,7 +110,7 @@ static bool wanted(const struct weft_stream *st, const struct weft_msg *msg)
  * weft_lend_begin - a request is about to be sent: shall its memory be lent?
  * @st: stream, tx claim held
  * @swr: the request
- * @msg: its first message, planned
+ * @msg: its first message, planned, of WEFT_LEND_FROM octets or more
  *
  * Where memory for the loan is short, the message is copied. Context: process.
  */
@@ -119,7 +118,7 @@ void weft_lend_begin(struct weft_stream *st, struct weft_swr *swr, const struct 
 {
 	struct loan *loan;
 
-	if (likely(msg->length < LEND_FROM) || !wanted(st, msg))
+	if (!wanted(st, msg))
 		return;
 	loan = kmalloc(sizeof(*loan), GFP_NOWAIT | __GFP_NOWARN);
 	if (!loan)
@@ -136,7 +135,7 @@ void weft_lend_begin(struct weft_stream *st, struct weft_swr *swr, const struct 
 
 /**
  * weft_lend_segment - shall the next segment of a message be lent?
- * @st: stream, tx claim held
+ * @st: stream that has a loan, tx claim held
  * @msg: the message in hand
  *
  * A peer may leave a segment or two unacknowledged for a while (RFC 1122, 4.2.3.2), and the
@@ -147,7 +146,7 @@ void weft_lend_begin(struct weft_stream *st, struct weft_swr *swr, const struct 
  */
 bool weft_lend_segment(const struct weft_stream *st, const struct weft_msg *msg)
 {
-	if (likely(!st->tx.sock.loan) || msg->source != WEFT_SRC_SGE)
+	if (msg->source != WEFT_SRC_SGE)
 		return false;
 	return msg->length - msg->done > TAIL * st->tx.sock.mulpdu ||
 	       weft_sendq_pending(st->cfg.sq);

@@ -12,6 +12,9 @@ struct weft_msg;
 struct weft_stream;
 struct weft_swr;
 
+/* Octets of a message that is worth a loan. */
+#define WEFT_LEND_FROM 131072U
+
 /* What the operator may choose. */
 enum weft_lend_mode {
 	WEFT_LEND_NEVER,

@@ -278,7 +278,8 @@ static enum request_outcome take_request(struct weft_stream *st)
 	}
 	st->tx.swr = NULL;
 	if (!(op->flags & WEFT_TXF_LOCAL)) {
-		weft_lend_begin(st, swr, st->tx.msg);
+		if (unlikely(st->tx.msg->length >= WEFT_LEND_FROM))
+			weft_lend_begin(st, swr, st->tx.msg);
 		return REQUEST_HELD;
 	}
 	swr->tx_end = st->tx.sock.pos;

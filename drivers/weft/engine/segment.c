@@ -44,8 +44,8 @@ static __always_inline void build_header(const struct weft_tx *tx, const struct 
 		memcpy(out + len, tx->hdr, msg->hdr_len);
 }
 
-/* Memory that does not lie in a row. */
-static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
+/* Memory that does not lie in a row, or that is lent. */
+static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref, bool lend)
 {
 	struct iov_iter iter;
 	u32 done, row;
@@ -56,7 +56,8 @@ static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
 	}
 	for (done = 0; done < ref->len; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = weft_txsock_copy_linear(sock, from, row);
+		int err = lend ? weft_txsock_lend(sock, from, row) :
+				 weft_txsock_copy_linear(sock, from, row);
 
 		if (err)
 			return err;
@@ -64,32 +65,16 @@ static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
 	return 0;
 }
 
-/* Only what the application itself has registered; else it is copied like other memory. */
-static int lend_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref)
-{
-	u32 done, row;
-
-	for (done = 0; done < ref->len; done += row) {
-		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = weft_txsock_lend(sock, from, row);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
+/* Only what the application itself has registered is lent, the rest copied. */
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
 	struct weft_txsock *sock = arg;
+	bool lend = unlikely(sock->lending) && weft_mem_is_pinned(ref);
 	int err;
 
-	if (unlikely(sock->lending) && weft_mem_is_pinned(ref))
-		err = lend_rows(sock, ref);
-	else
-		err = ref->flat ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
-				  stage_rows(sock, ref);
+	err = ref->flat && !lend ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
+				   stage_rows(sock, ref, lend);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -134,7 +119,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_txsock_mulpdu(sock, len, left), len, last);
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
-	sock->lending = weft_lend_segment(st, msg);
+	sock->lending = unlikely(sock->loan) && weft_lend_segment(st, msg);
 	if (weft_txsock_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	fault = stage_payload(st, msg, payload);
