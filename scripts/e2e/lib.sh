@@ -194,6 +194,9 @@ idle() {
 	done
 }
 
+# counted NAME [DEVICE]: a counter of a device.
+counted() { cat "/sys/class/infiniband/${2:-$dev}/ports/1/hw_counters/$1"; }
+
 # --- Topologies ------------------------------------------------------------------
 
 addr4=10.77.0.1

@@ -171,8 +171,6 @@ vlan_connects() {
 	for ns in wa wb; do ip -n "$ns" link delete "v${ns#w}.5"; done
 }
 
-counted() { cat "/sys/class/infiniband/${driver}b/ports/1/hw_counters/$1"; }
-
 # The other end of a veth pair is on this host, where the kernel has to copy: eight
 # messages tell, and as many as the queue holds may be under way by then.
 lending_is_given_up() {
@@ -186,8 +184,8 @@ lending_is_given_up() {
 	ip -n wb link set vb mtu 1500
 	echo "$crc" | tee "/sys/class/infiniband/$driver"[ab]/weft/crc >"$tmp/crc"
 	sleep 0.1	# the core reads its counters afresh by and by
-	copied=$(counted tx_lent_copied)
-	echo "lent and copied: $copied messages, $(counted tx_lent_bytes) octets"
+	copied=$(counted tx_lent_copied "${driver}b")
+	echo "lent and copied: $copied messages, $(counted tx_lent_bytes "${driver}b") octets"
 	[ "$copied" -ge 8 ] || fail "nothing was lent"
 	[ "$copied" -le 200 ] || fail "the connection does not learn"
 }

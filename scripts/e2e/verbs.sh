@@ -39,20 +39,18 @@ with_knobs() {
 	return "$rc"
 }
 
-handovers() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/rx_handovers"; }
-
 # Whatever takes a microsecond to read is read on another CPU.
 elsewhere() {
 	local knob=/sys/class/infiniband/$dev/weft/handover_us rc=0 usual before
 	usual=$(cat "$knob")
-	before=$(handovers)
+	before=$(counted rx_handovers)
 	echo 1 >"$knob"
 	(case_ "$1") || rc=$?
 	echo "$usual" >"$knob"
 	sleep 0.1	# the core reads its counters afresh by and by
-	echo "handed over: $(($(handovers) - before)) times"
+	echo "handed over: $(($(counted rx_handovers) - before)) times"
 	[ "$rc" -eq 0 ] || return "$rc"
-	[ "$(nproc)" -lt 2 ] || [ "$(handovers)" -gt "$before" ] || fail "nothing was handed over"
+	[ "$(nproc)" -lt 2 ] || [ "$(counted rx_handovers)" -gt "$before" ] || fail "nothing was handed over"
 }
 
 # KERNEL_CONSUMER is what scripts/kmod KERNEL masked_atomics builds.
