@@ -378,11 +378,12 @@ refuse() {
 	! grep -nE -e "$1" "$2" || fail "'$1' must not stand in $(basename "$2")"
 }
 
-# compile NAME: build scripts/e2e/progs/NAME.c or NAME/*.c, print the program's path.
+# compile NAME [LIBRARY]...: build scripts/e2e/progs/NAME.c or NAME/*.c, print the program's
+# path. CC is the compiler.
 compile() {
 	local sources=("$here/progs/$1.c")
 	[ ! -d "$here/progs/$1" ] || sources=("$here/progs/$1"/*.c)
-	[ -x "$tmp/$1" ] || cc -O1 -Wall -Werror -o "$tmp/$1" "${sources[@]}" \
-		-lrdmacm -libverbs -lpthread || fail "cannot compile $1"
+	[ -x "$tmp/$1" ] || ${CC:-cc} -O1 -Wall -Werror -o "$tmp/$1" "${sources[@]}" \
+		"${@:2}" -lrdmacm -libverbs -lpthread || fail "cannot compile $1"
 	echo "$tmp/$1"
 }
