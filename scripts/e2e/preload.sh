@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Programs that know nothing of RDMA, with librspreload in front of their sockets.
+#
+# Not every program can: librspreload looks at neither accept4() nor a socket made with
+# SOCK_CLOEXEC (nc of OpenBSD, python3), and iperf3 and socat fail in it. They do so with
+# siw as well.
+. "$(dirname "$0")/lib.sh"
+
+suite preload <<'TOPOLOGY'
+  curl or wget, and nc.traditional as their server --- wd0 (dummy, 10.77.0.1) --- lo
+TOPOLOGY
+
+library=$(echo /usr/lib/*/rsocket/librspreload.so)
+port=5558
+
+counted() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/tx_bytes"; }
+
+# page: an answer of HTTP whose body is not to be had any other way.
+page() {
+	head -c 5000000 /dev/urandom >"$tmp/body"
+	printf 'HTTP/1.0 200 OK\r\nContent-Length: 5000000\r\n\r\n' | cat - "$tmp/body" >"$tmp/page"
+}
+
+# offer: serve the page to one who asks.
+offer() {
+	serve "$port" 40 sh -c "LD_PRELOAD=$library exec nc.traditional \
+		-l -p $port -q 3 <$tmp/page"
+}
+
+# fetched_by COMMAND...: it gets the page, and by the device.
+fetched_by() {
+	local before=0
+	[ "$driver" != weft ] || before=$(counted)
+	page
+	rm -f "$tmp/fetched"
+	offer
+	client 20 env LD_PRELOAD="$library" "$@" "http://$saddr4:$port/page"
+	cmp "$tmp/body" "$tmp/fetched"
+	served
+	expect '^GET /page HTTP' "$tmp/server.log" 1
+	[ "$driver" = weft ] || return 0
+	[ $(($(counted) - before)) -gt 5000000 ] || fail "it went another way"
+}
+
+topology_dummy
+t "curl" fetched_by curl -sS -o "$tmp/fetched"
+t "wget" fetched_by wget -nv -O "$tmp/fetched"
+finish
