@@ -79,12 +79,12 @@ destination_up() {
 	tell src migrate_set_capability rdma-pin-all "$1"
 	tell dst migrate_set_capability rdma-pin-all "$1"
 	tell dst migrate_incoming "rdma:$saddr4:$port"
-	tell src migrate_set_parameter max-bandwidth 1G
 }
 
 # under_way: the migration has sent more than the first megabytes, and the guest changes
-# more in the meantime than it may leave for the end.
+# more in the meantime than it may leave for the end: there is none before one is asked for.
 under_way() {
+	tell src migrate_set_parameter max-bandwidth 16M
 	tell src migrate_set_parameter downtime-limit 1
 	tell src migrate -d "rdma:$saddr4:$port"
 	until_says src 'normal: [1-9][0-9]{3,} pages' info migrate
@@ -123,6 +123,7 @@ migrates() {
 	source_up
 	destination_up "$1"
 	under_way
+	tell src migrate_set_parameter max-bandwidth 1G
 	tell src migrate_set_parameter downtime-limit 20000
 	until_says src 'Migration status: (completed|failed)' info migrate
 	expect 'Migration status: completed' "$tmp/answer" 1
@@ -145,8 +146,9 @@ cancelled() {
 	wait "$destination" || true
 	expect 'RDMA|load of migration failed' "$tmp/dst.log"
 	destination_up "$1"
-	under_way
 	tell src stop
+	tell src migrate_set_parameter max-bandwidth 1G
+	tell src migrate -d "rdma:$saddr4:$port"
 	until_says src 'Migration status: completed' info migrate
 	until_says dst 'paused$' info status
 	same_memory
