@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Programs that know nothing of RDMA, with librspreload in front of their sockets.
 #
-# Not every program can: librspreload looks at neither accept4() nor a socket made with
-# SOCK_CLOEXEC (nc of OpenBSD, python3), and iperf3 and socat fail in it. They do so with
-# siw as well.
+# Not every program can. With siw as with weft, socat crashes and iperf3 moves no data, though
+# not in the same way. With weft, nc of OpenBSD cannot accept, and python3 listens to plain TCP.
 . "$(dirname "$0")/lib.sh"
 
 suite preload <<'TOPOLOGY'
