@@ -34,10 +34,10 @@ moved() {
 }
 
 topology_dummy
-for block in 4k 64k 1024k; do
-	for depth in 1 16; do
-		t "Writes of $block, $depth at a time" moved write tx_writes "$block" "$depth"
-		t "Reads of $block, $depth at a time" moved read tx_read_requests "$block" "$depth"
-	done
-done
+t "Writes of 4 KiB, one at a time" moved write tx_writes 4k 1
+t "Writes of 64 KiB, 16 at a time" moved write tx_writes 64k 16
+t "Writes of 1 MiB, 4 at a time" moved write tx_writes 1024k 4
+t "Reads of 4 KiB, one at a time" moved read tx_read_requests 4k 1
+t "Reads of 64 KiB, 16 at a time" moved read tx_read_requests 64k 16
+t "Reads of 1 MiB, 4 at a time" moved read tx_read_requests 1024k 4
 finish

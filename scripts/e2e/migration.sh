@@ -105,8 +105,6 @@ over() {
 	wait
 }
 
-counted() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/$1"; }
-
 # over_weft BYTES WRITES: so much of it went there since then. siw does not count.
 over_weft() {
 	[ "$driver" = weft ] || return 0

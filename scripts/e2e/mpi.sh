@@ -11,15 +11,13 @@ TOPOLOGY
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash HOME=$tmp
 
-counter() { rdma statistic show link "$dev" | grep -oE "\b$1 [0-9]+" | cut -d' ' -f2; }
-
 # ranks N FLOOR CASE...: N of them run these cases, without shared memory between them,
 # and the device carries at least so many octets.
 # osc pt2pt, or ranks on one machine reach into each other through shared memory.
 ranks() {
 	local n=$1 floor=$2 before name
 	shift 2
-	before=$(counter tx_bytes)
+	before=$(counted tx_bytes)
 	limit 90 mpirun -n "$n" --oversubscribe --mca mpi_yield_when_idle 1 --mca pml cm \
 		--mca mtl ofi --mca mtl_ofi_provider_include verbs --mca osc pt2pt \
 		"$(compile mpi)" "$@" >"$tmp/ranks.log" 2>&1 || {
@@ -28,8 +26,8 @@ ranks() {
 	}
 	cat "$tmp/ranks.log"
 	for name; do expect "^$name: passed" "$tmp/ranks.log" 1; done
-	[ $(($(counter tx_bytes) - before)) -ge "$floor" ] ||
-		fail "$(($(counter tx_bytes) - before)) octets of $floor went over $dev"
+	[ $(($(counted tx_bytes) - before)) -ge "$floor" ] ||
+		fail "$(($(counted tx_bytes) - before)) octets of $floor went over $dev"
 }
 
 topology_dummy

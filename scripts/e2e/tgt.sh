@@ -41,8 +41,6 @@ capacity() {
 	target_down
 }
 
-counted() { cat "/sys/class/infiniband/$dev/ports/1/hw_counters/$1"; }
-
 # The target fetches what is written with RDMA Reads, and brings what is read with Writes.
 there_and_back() {
 	local reads=0 writes=0
