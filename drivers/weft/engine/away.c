@@ -2,8 +2,8 @@
 /*
  * What waits to be read is taken out of the socket and read on another CPU, without the
  * socket lock: the sender's CPU may go on to queue more behind it. Who reads it there is
- * the process that polls for it, if messages are long, and reading here was not faster
- * when it was last tried.
+ * the process that polls for it, if messages are long or reading is slow, and reading here
+ * was not faster when it was last tried.
  *
  * Where no process polls, what takes long is read by a softirq of another CPU, which
  * would let a worker wait. Short work stays where it is, since calling a CPU takes time
@@ -251,12 +251,16 @@ static struct weft_trip *new_trip(struct weft_stream *st)
 	return trip;
 }
 
-/* Does it come in large messages, for a process that waits for them? */
-static bool may_lend(struct weft_stream *st)
+/*
+ * Does it come in large messages, or take long, and does a process wait for it? Such a process
+ * comes by itself; its CPU would have to be called.
+ */
+static bool may_lend(struct weft_stream *st, u32 octets)
 {
 	const struct weft_away *away = &st->away;
+	bool large = max(away->run, away->run_before) >= WEFT_AWAY_LONG;
 
-	if (max(away->run, away->run_before) < WEFT_AWAY_LONG || !can_go(st))
+	if (!(large || takes_long(st, octets)) || !can_go(st))
 		return false;
 	if (away->trip && away->trip->trial.way != WEFT_AWAY_BY_PROCESS)
 		return false;
@@ -275,7 +279,7 @@ bool weft_away_takes_over(struct weft_stream *st, u32 octets)
 {
 	struct weft_trip *trip;
 
-	if (may_lend(st)) {
+	if (may_lend(st, octets)) {
 		lend(st);
 		return true;
 	}
