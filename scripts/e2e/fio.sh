@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # fio's RDMA engine, both ends.
 #
-# Its Sends are not among them: they come whether or not the server has posted a
-# receive. Where that is InfiniBand's to retry, it ends an iWARP connection
-# (RFC 5041, 7.1): siw's as well.
+# Its Sends come whether or not the server has posted a receive. Where that is
+# InfiniBand's to retry, it ends an iWARP connection (RFC 5041, 7.1): siw's as well. So
+# the server is given as many receives as there are Sends. They are what it can verify:
+# nobody looks at the data of its Writes and Reads. It knows no IPv6: the client resolves
+# names by gethostbyname().
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
@@ -33,6 +35,56 @@ moved() {
 	[ $(($(counted rx_bytes) - bytes)) -ge $((16 << 20)) ]
 }
 
+# verified: Sends; the server looks at their checksums.
+verified() {
+	local before
+	before=$(counted tx_sends)
+	cd "$tmp"
+	serve "$port" 60 fio --name=server --ioengine=rdma --port="$port" --hostname="$saddr4" \
+		--rw=read --verify=crc32c --bs=16k --iodepth=64 --size=1m
+	client 50 fio --name=client --ioengine=rdma --port="$port" --hostname="$saddr4" \
+		--rw=write --verb=send "$@" --bs=16k --iodepth=8 --size=1m
+	expect 'client: .* err= 0:' "$tmp/client.log" 1
+	expect 'WRITE: bw=.* io=1024KiB' "$tmp/client.log" 1
+	[ $(($(counted tx_sends) - before)) -ge 64 ]
+}
+
+good_data() {
+	verified --verify=crc32c
+	served
+	expect 'server: .* err= 0:' "$tmp/server.log" 1
+	expect 'READ: bw=.* io=1024KiB' "$tmp/server.log" 1
+}
+
+# Without checksums in the data: else the test above could not fail.
+other_data() {
+	verified
+	wait "$server" || true
+	expect 'verify: bad magic header' "$tmp/server.log" 64
+}
+
+# Each job has a port and a connection of its own; both are under way at once.
+two_jobs() {
+	local both=(--ioengine=rdma --hostname="$saddr4" --bs=64k --iodepth=8 --size=16m)
+	local writes reads
+	writes=$(counted tx_writes)
+	reads=$(counted tx_read_requests)
+	cd "$tmp"
+	serve "$port" 60 fio --name=one "${both[@]}" --port="$port" --rw=read \
+		--name=two "${both[@]}" --port=$((port + 1)) --rw=read
+	until listening $((port + 1)); do
+		kill -0 "$server" || fail_server "its second job does not listen"
+		sleep 0.1
+	done
+	client 50 fio --name=one "${both[@]}" --port="$port" --rw=write --verb=write \
+		--name=two "${both[@]}" --port=$((port + 1)) --rw=write --verb=read
+	served
+	expect '(one|two): .* err= 0:' "$tmp/client.log" 2
+	expect 'WRITE: bw=.* io=32.0MiB' "$tmp/client.log" 1
+	[ $(($(counted tx_writes) - writes)) -ge 256 ]
+	[ $(($(counted tx_read_requests) - reads)) -ge 256 ]
+}
+
 topology_dummy
 t "Writes of 4 KiB, one at a time" moved write tx_writes 4k 1
 t "Writes of 64 KiB, 16 at a time" moved write tx_writes 64k 16
@@ -40,4 +92,9 @@ t "Writes of 1 MiB, 4 at a time" moved write tx_writes 1024k 4
 t "Reads of 4 KiB, one at a time" moved read tx_read_requests 4k 1
 t "Reads of 64 KiB, 16 at a time" moved read tx_read_requests 64k 16
 t "Reads of 1 MiB, 4 at a time" moved read tx_read_requests 1024k 4
+t "Writes of 4 KiB, 64 at a time" moved write tx_writes 4k 64
+t "Reads of 4 KiB, 64 at a time" moved read tx_read_requests 4k 64
+t "Sends of 16 KiB, verified" good_data
+t "Sends of 16 KiB that do not verify" other_data
+t "two jobs at once, Writes and Reads" two_jobs
 finish
