@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Copies of some dozen octets. memcpy() of a length that the compiler does not know
- * is a call and, as a rule, a string instruction, which is slow to start.
+ * Copies. memcpy() of some dozen octets, of a length that the compiler does not know,
+ * is a call and, as a rule, a string instruction, which is slow to start; of more, it
+ * does not care where lines begin.
  */
 #ifndef WEFT_BASE_COPY_H
 #define WEFT_BASE_COPY_H
@@ -10,6 +11,20 @@
 #include <linux/types.h>
 
 #define WEFT_COPY_SHORT 256U
+
+/* weft_copy() of more than WEFT_COPY_SHORT octets. */
+void weft_copy_long(u8 *to, const u8 *from, u32 len);
+
+/* weft_copy() of few octets. */
+static __always_inline void weft_copy_short(u8 *to, const u8 *from, u32 len)
+{
+	for (; len >= 32; len -= 32, to += 32, from += 32)
+		memcpy(to, from, 32); /* of known length: some loads and stores */
+	for (; len >= 8; len -= 8, to += 8, from += 8)
+		memcpy(to, from, 8);
+	while (len--)
+		*to++ = *from++;
+}
 
 /**
  * weft_copy - copy octets that do not overlap
@@ -21,16 +36,10 @@
  */
 static __always_inline void weft_copy(u8 *to, const u8 *from, u32 len)
 {
-	if (len > WEFT_COPY_SHORT) {
-		memcpy(to, from, len);
-		return;
-	}
-	for (; len >= 32; len -= 32, to += 32, from += 32)
-		memcpy(to, from, 32); /* of known length: some loads and stores */
-	for (; len >= 8; len -= 8, to += 8, from += 8)
-		memcpy(to, from, 8);
-	while (len--)
-		*to++ = *from++;
+	if (len > WEFT_COPY_SHORT)
+		weft_copy_long(to, from, len);
+	else
+		weft_copy_short(to, from, len);
 }
 
 #endif
