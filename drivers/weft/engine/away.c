@@ -39,6 +39,7 @@
 #define LATE_NS		(50 * NSEC_PER_USEC)	/* then it is not waited for any more */
 #define LINGER_NS	(100 * NSEC_PER_USEC)	/* for anything */
 #define QUIET_NS	(30 * NSEC_PER_USEC)	/* for more of what is coming */
+#define LOOK_NS		(4 * NSEC_PER_USEC)	/* between two looks for it */
 #define TELL_NS		(50 * NSEC_PER_USEC)	/* in all, with something to tell it */
 #define READS_NS	(150 * NSEC_PER_USEC)	/* or so long, as Reads of much more are due */
 #define STAY_NS		NSEC_PER_MSEC		/* in all */
@@ -351,6 +352,15 @@ static void take_lent(void *arg)
 		come_home(st);
 }
 
+/* Where we look, the other CPU writes: each look costs it a line that it has to get back. */
+static void look_away(void)
+{
+	u64 end = ktime_get_ns() + LOOK_NS;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
 /*
  * Waits for a batch, as long as it grows: the fewer exchanges, the fewer acknowledgements
  * and the less both CPUs want the same lines. Return: there is something.
@@ -366,7 +376,7 @@ static bool linger(struct weft_stream *st)
 		before = now;
 		if (compat_cpu_is_wanted() || signal_pending(current) || ktime_get_ns() >= end)
 			break;
-		cpu_relax();
+		look_away();
 	}
 	return now;
 }
