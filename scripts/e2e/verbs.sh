@@ -49,6 +49,19 @@ elsewhere() {
 	[ "$(nproc)" -lt 2 ] || [ "$(counted rx_handovers)" -gt "$before" ] || fail "nothing was handed over"
 }
 
+# At MTU 1500 and without CRC: the segments of a long message are staged many at once.
+in_rows() {
+	local before rc=0
+	before=$(counted tx_segments)
+	ip link set lo mtu 1500
+	with_knobs "$1" crc=0 zerocopy=0 || rc=$?
+	ip link set lo mtu 65536
+	sleep 0.1	# the core reads its counters afresh by and by
+	echo "segments: $(($(counted tx_segments) - before))"
+	[ "$rc" -eq 0 ] || return "$rc"
+	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
+}
+
 # KERNEL_CONSUMER is what scripts/kmod KERNEL masked_atomics builds.
 kernel_consumer() {
 	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
@@ -167,6 +180,11 @@ t "lending: not on one host" with_knobs no_messages_are_lent crc=0
 t "lending: not with zerocopy at 0" with_knobs no_messages_are_lent crc=0 zerocopy=0
 t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
 t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
+for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its_turn \
+	bulk_both_ways bulk_and_the_end long_messages_arrive_whole \
+	reads_of_any_length_complete_in_order; do
+	t "in rows: $name" in_rows "$name"
+done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
 finish

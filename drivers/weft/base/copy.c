@@ -4,8 +4,6 @@
  */
 #include "base/copy.h"
 
-#include "proto/hot.h"
-
 #define ROW	32U	/* what memcpy() writes in a row, where it has a loop for that */
 
 /*
@@ -14,7 +12,7 @@
  * them that reaches into the next line costs up to twice as much. memcpy() need not
  * care, and neither do headers, behind which payload stands anywhere.
  */
-void weft_hot weft_copy_long(u8 *to, const u8 *from, u32 len)
+void weft_copy_long(u8 *to, const u8 *from, u32 len)
 {
 	u32 head = -(unsigned long)to & (ROW - 1);
 	u32 middle = (len - head) & ~(ROW - 1);

@@ -22,6 +22,12 @@ static __always_inline void weft_copy_short(u8 *to, const u8 *from, u32 len)
 		memcpy(to, from, 32); /* of known length: some loads and stores */
 	for (; len >= 8; len -= 8, to += 8, from += 8)
 		memcpy(to, from, 8);
+	if (len >= 4) {
+		memcpy(to, from, 4);
+		len -= 4;
+		to += 4;
+		from += 4;
+	}
 	while (len--)
 		*to++ = *from++;
 }

@@ -10,35 +10,22 @@
 
 #include "base/counters.h"
 #include "base/trace.h"
+#include "engine/bulk.h"
 #include "engine/lend.h"
+#include "engine/outgoing.h"
 #include "engine/pick.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
-static u32 header_len(const struct weft_msg *msg)
-{
-	bool tagged = weft_rdmap_info(msg->opcode)->tagged;
-
-	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
-}
-
 static __always_inline void build_header(const struct weft_tx *tx, const struct weft_msg *msg,
 					 bool last, u8 *out)
 {
-	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
 	struct weft_ddp_hdr hdr __uninitialized;
 	u32 len;
 
-	hdr.tagged = info->tagged;
-	hdr.last = last;
-	hdr.ulp = weft_rdmap_ulp(msg->opcode);
-	hdr.stag = msg->stag;
-	hdr.to = msg->to + msg->done;
-	hdr.qn = info->qn;
-	hdr.msn = msg->msn;
-	hdr.mo = msg->done;
+	weft_outgoing_header(msg, last, &hdr);
 	len = weft_ddp_build(&hdr, out);
 	if (msg->hdr_len)
 		memcpy(out + len, tx->hdr, msg->hdr_len);
@@ -78,31 +65,14 @@ static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
-static enum weft_fault stage_stag(struct weft_stream *st, const struct weft_msg *msg, u32 len)
-{
-	struct weft_mem_ref ref;
-	enum weft_fault fault;
-
-	fault = weft_mem_get(&st->tx.mem, msg->src_stag, msg->src_to + msg->done, len,
-			     WEFT_MEM_REMOTE_READ, &ref);
-	if (fault != WEFT_FAULT_NONE)
-		return fault;
-	return stage_piece(&st->tx.sock, 0, &ref);
-}
-
 static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
 						     const struct weft_msg *msg, u32 len)
 {
-	const struct weft_swr *swr = msg->swr;
-
 	if (!len)
 		return WEFT_FAULT_NONE;
-	if (msg->source == WEFT_SRC_STAG)
-		return stage_stag(st, msg, len);
-	if (msg->source == WEFT_SRC_SGE)
-		return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, msg->done, len,
-				     WEFT_MEM_LOCAL_READ, stage_piece, &st->tx.sock);
-	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)swr->sge + msg->done, len))
+	if (msg->source != WEFT_SRC_INLINE)
+		return weft_outgoing_walk(st, msg, len, stage_piece, &st->tx.sock);
+	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)msg->swr->sge + msg->done, len))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	return WEFT_FAULT_NONE;
 }
@@ -115,7 +85,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	enum weft_fault fault;
 	u32 payload, len, left;
 
-	len = header_len(msg);
+	len = weft_outgoing_header_len(msg);
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_txsock_mulpdu(sock, len, left), len, last);
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
@@ -185,7 +155,7 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
 }
 
 /**
- * weft_segment_next - stage one segment of the next message
+ * weft_segment_next - stage one segment of the next message, or a row of them
  * @st: stream, tx claim held, with room in its train
  *
  * A segment that cannot be made fails its request, or the stream. Context: process,
@@ -200,6 +170,8 @@ bool weft_hot weft_segment_next(struct weft_stream *st)
 	if (!weft_pick(st))
 		return false;
 	msg = &st->tx.msg[st->tx.cur];
+	if (weft_bulk_is_worth(&st->tx.sock, msg) && weft_bulk_stage(st, msg))
+		return true;
 	fault = stage_segment(st, msg, &last);
 	if (fault != WEFT_FAULT_NONE)
 		stage_failed(st, msg, fault);

@@ -18,12 +18,12 @@
 
 #include "net/tcpsock.h"
 #include "net/txalign.h"
+#include "net/txroom.h"
 #include "net/ulpdu.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
 
-#define PIECE		8192U	/* copied, then summed while in the cache */
-#define MIN_ROOM	256U	/* a rest of a page fragment worth using */
+#define PIECE 8192U /* copied, then summed while in the cache */
 
 static_assert(WEFT_TRAIN_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
@@ -108,7 +108,7 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 /* --- staging --- */
 
 /* From now on for whole trains: who has sent something large will do so again. */
-static int get_many_vecs(struct weft_txsock *tx)
+int weft_txroom_get_many_vecs(struct weft_txsock *tx)
 {
 	struct bio_vec *many =
 		kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
@@ -121,85 +121,10 @@ static int get_many_vecs(struct weft_txsock *tx)
 	return 0;
 }
 
-/* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
-static int make_room(struct weft_txsock *tx, u32 len)
-{
-	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
-
-	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
-		return 0;
-	return get_many_vecs(tx);
-}
-
-static __always_inline bool extends(const struct weft_txsock *tx, const struct page_frag *frag)
-{
-	const struct bio_vec *last;
-
-	if (tx->count == tx->head || tx->eor & BIT_ULL(tx->count - 1))
-		return false;
-	last = &tx->vec[tx->count - 1];
-	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
-}
-
-static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u32 offset, u32 len)
-{
-	if (WARN_ON_ONCE(tx->count == tx->vecs))
-		return -ENOBUFS;
-	get_page(page);
-	tx->vec[tx->count++] = (struct bio_vec){
-		.bv_page = page,
-		.bv_offset = offset,
-		.bv_len = len,
-	};
-	return 0;
-}
-
-/* What was written in the open room joins the train. */
-static __always_inline int add_fresh(struct weft_txsock *tx)
-{
-	struct page_frag *frag = &current->task_frag;
-	u32 len = tx->fresh;
-	int ret = 0;
-
-	tx->fresh = 0;
-	if (extends(tx, frag))
-		tx->vec[tx->count - 1].bv_len += len;
-	else
-		ret = add_run(tx, frag->page, frag->offset, len);
-	frag->offset += len;
-	return ret;
-}
-
-/* The room is closed. */
-static __always_inline int close_room(struct weft_txsock *tx)
-{
-	tx->room = 0;
-	return tx->fresh ? add_fresh(tx) : 0;
-}
-
-/*
- * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
- * Nothing that is done before close_room() may want another fragment.
- */
-static __always_inline int open_room(struct weft_txsock *tx)
-{
-	gfp_t gfp = tx->allocation | __GFP_NOWARN;
-	struct page_frag *frag = &current->task_frag;
-	u32 len = tx->end - tx->pos;
-
-	if (WARN_ON_ONCE(!len))
-		return -EMSGSIZE;
-	if (!skb_page_frag_refill(min(len, MIN_ROOM), frag, gfp))
-		return -ENOMEM;
-	tx->room = min(len, frag->size - frag->offset);
-	tx->to = (u8 *)page_address(frag->page) + frag->offset;
-	return 0;
-}
-
 /* In the middle of an FPDU. */
 static int next_room(struct weft_txsock *tx)
 {
-	return close_room(tx) ?: open_room(tx);
+	return weft_txroom_close(tx) ?: weft_txroom_open(tx);
 }
 
 /* Neither side is a process's memory by address: there is nothing to harden. */
@@ -314,19 +239,6 @@ static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets
 	return 0;
 }
 
-/* By field: a compound literal is cleared first, octet by octet on some CPUs. */
-static void set_mark(struct weft_txsock *tx)
-{
-	struct weft_txmark *mark = &tx->mark;
-
-	mark->pos = tx->pos;
-	mark->eor = tx->eor;
-	mark->seg_fill = tx->seg_fill;
-	mark->count = tx->count;
-	mark->last_len = tx->count > tx->head ? tx->vec[tx->count - 1].bv_len : 0;
-	mark->big = tx->big;
-}
-
 /**
  * weft_txsock_cancel - undo the FPDU begun last
  * @tx: the writer, after begin or copy
@@ -372,10 +284,10 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 
 	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
 				 weft_mpa_bare_len(ulpdu_len);
-	ret = make_room(tx, wire_len);
+	ret = weft_txroom_make(tx, wire_len);
 	if (ret)
 		return ret;
-	set_mark(tx);
+	weft_txroom_mark(tx);
 	weft_txalign_place(tx, wire_len);
 	tx->end = tx->pos + wire_len;
 	tx->ulpdu_len = ulpdu_len;
@@ -383,7 +295,7 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = open_room(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = weft_txroom_open(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_txsock_cancel(tx);
 	return ret;
@@ -420,13 +332,13 @@ int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 
  */
 int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
 {
-	int ret = close_room(tx);
+	int ret = weft_txroom_close(tx);
 
 	tx->pos += len;
 	while (!ret && len) {
 		u32 n = min_t(u32, len, PAGE_SIZE - offset_in_page(from));
 
-		ret = add_run(tx, virt_to_page(from), offset_in_page(from), n);
+		ret = weft_txroom_add_run(tx, virt_to_page(from), offset_in_page(from), n);
 		from += n;
 		len -= n;
 	}
@@ -485,7 +397,7 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 		write_end(tx, pad);
 	else
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);
-	ret = ret ?: close_room(tx);
+	ret = ret ?: weft_txroom_close(tx);
 	if (!ret && tx->lending)
 		tx->lent |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
 	return ret;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Segments of a long message that fill a TCP segment each: they differ in one field of
+ * their headers, and are staged in one go.
+ */
+#ifndef WEFT_ENGINE_BULK_H
+#define WEFT_ENGINE_BULK_H
+
+#include "engine/op.h"
+#include "net/txsock.h"
+
+struct weft_stream;
+
+bool weft_bulk_stage(struct weft_stream *st, struct weft_msg *msg);
+
+/* Is there enough left of a message? Context: tx claim. */
+static inline bool weft_bulk_is_worth(const struct weft_txsock *sock, const struct weft_msg *msg)
+{
+	return msg->length - msg->done > 2 * sock->mulpdu && !sock->crc && !sock->markers;
+}
+
+#endif
