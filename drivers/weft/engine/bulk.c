@@ -19,7 +19,8 @@
  * struct row - segments being staged
  * @sock: where to
  * @hdr: of the next one
- * @ulpdu_len, @payload: of each
+ * @ulpdu_len: of each
+ * @payload: octets of it
  * @filled: payload octets of the one that has begun
  */
 struct row {

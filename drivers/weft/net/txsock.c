@@ -7,10 +7,8 @@
 
 #include <linux/bits.h>
 #include <linux/build_bug.h>
-#include <linux/gfp.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/sock.h>
@@ -106,20 +104,6 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 }
 
 /* --- staging --- */
-
-/* From now on for whole trains: who has sent something large will do so again. */
-int weft_txroom_get_many_vecs(struct weft_txsock *tx)
-{
-	struct bio_vec *many =
-		kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
-
-	if (!many)
-		return -ENOMEM;
-	memcpy(many, tx->few, tx->count * sizeof(*many));
-	tx->vec = many;
-	tx->vecs = WEFT_TRAIN_VECS;
-	return 0;
-}
 
 /* In the middle of an FPDU. */
 static int next_room(struct weft_txsock *tx)
