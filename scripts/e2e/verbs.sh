@@ -13,7 +13,7 @@ TOPOLOGY
 # BIG=1 adds the 4 GiB message: half a minute where code runs natively.
 case_() {
 	[[ " ${VERBS_ONLY:-$1} " == *" $1 "* ]] || skip "not asked for"
-	limit "${2:-60}" "$tmp/verbs" "$saddr4" "$1"
+	limit "${2:-120}" "$tmp/verbs" "$saddr4" "$1"
 }
 
 without_ipc_lock() {
