@@ -86,6 +86,21 @@ imm_lat() {
 	row 64 200
 }
 
+# buffers MTU MOST PROGRAM SIZE COUNT OPTION...: a message takes no more than MOST hundredths
+# of a call into TCP.
+buffers() {
+	local mtu=$1 most=$2 size=$4 count=$5 before calls
+	shift 2
+	ip link set lo mtu "$mtu"
+	before=$(counted tx_pushes)
+	bw "$@"
+	sleep 0.1	# the core reads its counters afresh by and by
+	calls=$(($(counted tx_pushes) - before))
+	ip link set lo mtu 65536
+	echo "# MTU $mtu: $calls calls for $count messages of $size octets"
+	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"
+}
+
 topology_dummy
 for verb in send write read; do
 	t "ib_${verb}_bw of 64 KiB" bw "ib_${verb}_bw" 65536 50
@@ -97,6 +112,12 @@ for verb in send write read; do
 	t "ib_${verb}_lat of 64 octets" lat "ib_${verb}_lat"
 	t "ib_${verb}_lat -a" lat_all_sizes "ib_${verb}_lat"
 	[ "$verb" = write ] || t "ib_${verb}_lat -e" lat_events "ib_${verb}_lat"
+done
+for mtu in 1500 1450 9001 65536; do
+	t "MTU $mtu, long buffers" buffers $mtu 2500 ib_write_bw 1048576 50 -t 16
+done
+for mtu in 1500 65536; do
+	t "MTU $mtu, tails share buffers" buffers $mtu 150 ib_write_bw 65536 1000
 done
 for kind in FETCH_AND_ADD CMP_AND_SWAP; do
 	t "ib_atomic_bw, $kind" atomic_bw "$kind"

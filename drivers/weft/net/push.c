@@ -102,6 +102,20 @@ static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, b
 	return n;
 }
 
+/*
+ * FPDUs are multiples of four octets. Where segments are not, as at an MTU of 1450 or 9001,
+ * each FPDU would need a buffer of its own to start one. TCP goes by what it finds here until it
+ * looks at the path or the peer's window again.
+ */
+static inline void round_mss(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 mss = tp->mss_cache;
+
+	if (unlikely(mss & 3))
+		WRITE_ONCE(tp->mss_cache, mss & ~3U);
+}
+
 /* TCP's current buffer ends here: the next octet starts a segment. */
 static void cut_segment(struct sock *sk)
 {
@@ -208,6 +222,7 @@ static void start_over(struct weft_txsock *tx)
 static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
+	round_mss(sk);
 	align_train(tx, sk);
 	while (tx->head < tx->count) {
 		u32 bytes;

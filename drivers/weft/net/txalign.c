@@ -8,15 +8,29 @@
 
 #include "proto/mpa_frame.h"
 
-#define FILL_FROM 256U /* octets of a rest of a segment that is worth filling */
+#define FILL_FROM \
+	136U /* octets of a rest of a segment that can be filled: MULPDU is 128 at least */
 
-/* RFC 5044, 4.5: what fills the segment, if the next FPDU would reach beyond its end. */
+/**
+ * weft_txsock_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
+ * @tx: the writer, between two FPDUs
+ * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
+ *
+ * What would reach beyond the end of the segment fills it. What would leave a rest that can
+ * not be filled leaves one that can.
+ *
+ * Context: process, tx claim. Return: octets.
+ */
 u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
 {
 	u32 room = tx->mss - tx->seg_fill;
 	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
 
-	if (wire <= room || wire < WEFT_ALIGN_FROM || room < FILL_FROM)
+	if (wire < WEFT_ALIGN_FROM || room < FILL_FROM)
 		return tx->mulpdu;
-	return weft_mpa_mulpdu(room, false);
+	if (wire > room)
+		return weft_mpa_mulpdu(room, false);
+	if (ulpdu_len > tx->mulpdu && wire < room && room - wire < FILL_FROM)
+		return weft_mpa_mulpdu(room - FILL_FROM, false);
+	return tx->mulpdu;
 }

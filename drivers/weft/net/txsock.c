@@ -89,13 +89,13 @@ void weft_txsock_free(struct weft_txsock *tx)
 void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
 	const struct tcp_sock *tp = tcp_sk(tx->sk);
-	u32 mss = READ_ONCE(tp->mss_cache);
+	u32 mss = READ_ONCE(tp->mss_cache) & ~3U; /* as push.c sees to */
 	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
 
 	/* A train a little longer than a buffer would leave a short one behind each full one. */
-	tx->goal = min(segs * (mss & ~3U), WEFT_TRAIN_BYTES);
+	tx->goal = min(segs * mss, WEFT_TRAIN_BYTES);
 	if (unlikely(tx->loan))
-		tx->goal = weft_txalign_lent_goal(mss & ~3U, tx->goal);
+		tx->goal = weft_txalign_lent_goal(mss, tx->goal);
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;

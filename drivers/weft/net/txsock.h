@@ -47,7 +47,7 @@ struct weft_txmark {
  * @sk: socket that is written to
  * @crc, @markers: as negotiated
  * @mulpdu: for the segments of the train being staged
- * @mss: of TCP when @mulpdu was computed
+ * @mss: of TCP when @mulpdu was computed, a multiple of four
  * @goal: octets of a full train: what TCP sends as one buffer, where that is several segments
  * @pos: stream position behind the last staged octet (u64: never wraps here)
  * @pushed: stream position TCP has accepted
