@@ -116,6 +116,7 @@ done
 for mtu in 1500 1450 9001 65536; do
 	t "MTU $mtu, long buffers" buffers $mtu 2500 ib_write_bw 1048576 50 -t 16
 done
+t "MTU 1500, many messages share buffers" buffers 1500 20 ib_send_bw 1024 4000
 for mtu in 1500 65536; do
 	t "MTU $mtu, tails share buffers" buffers $mtu 150 ib_write_bw 65536 1000
 done

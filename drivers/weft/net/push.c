@@ -243,6 +243,12 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 	return 0;
 }
 
+/* Would what comes next begin a segment in any case? */
+static bool ends_segment(const struct weft_txsock *tx)
+{
+	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
+}
+
 /* Nothing is staged: let go of what an earlier push held back. */
 static void uncork(struct weft_txsock *tx)
 {
@@ -272,6 +278,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 			uncork(tx);
 		return 0;
 	}
+	more = more && !ends_segment(tx);
 	lock_sock(sk);
 	ret = push_train(tx, sk, more);
 	weft_window_release(sk);

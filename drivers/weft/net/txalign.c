@@ -8,16 +8,13 @@
 
 #include "proto/mpa_frame.h"
 
-#define FILL_FROM \
-	136U /* octets of a rest of a segment that can be filled: MULPDU is 128 at least */
-
 /**
  * weft_txsock_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
  * @tx: the writer, between two FPDUs
  * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
  *
- * What would reach beyond the end of the segment fills it. What would leave a rest that can
- * not be filled leaves one that can.
+ * What would reach beyond the end of the segment fills it. What would leave a rest that cannot
+ * be filled leaves one that can, and so does what has to straddle, in the next segment.
  *
  * Context: process, tx claim. Return: octets.
  */
@@ -25,12 +22,15 @@ u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
 {
 	u32 room = tx->mss - tx->seg_fill;
 	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
+	bool all = ulpdu_len <= tx->mulpdu;
 
-	if (wire < WEFT_ALIGN_FROM || room < FILL_FROM)
+	if (wire < WEFT_ALIGN_FROM)
 		return tx->mulpdu;
+	if (room < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(room + tx->mss - WEFT_FILL_FROM, false);
 	if (wire > room)
 		return weft_mpa_mulpdu(room, false);
-	if (ulpdu_len > tx->mulpdu && wire < room && room - wire < FILL_FROM)
-		return weft_mpa_mulpdu(room - FILL_FROM, false);
+	if (!all && wire < room && room - wire < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(room - WEFT_FILL_FROM, false);
 	return tx->mulpdu;
 }

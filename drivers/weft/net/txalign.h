@@ -4,10 +4,10 @@
  *
  * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
  * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
- * 512 octets or more that would straddle a cut is made to end there, if some of it fits
- * (RFC 5044, 4.5: MULPDU may be reduced), else TCP is made to start a new buffer in
- * front of it. Smaller ones may straddle, since a segment of its own for each would
- * cost more than alignment brings.
+ * 512 octets or more that would straddle a cut is made to end there, if the rest allows it
+ * (RFC 5044, 4.5: MULPDU may be reduced). If not it straddles, but no further than that the
+ * next one can end the segment. Smaller ones just straddle. With markers, where MULPDU is not
+ * reduced, TCP is made to start a new buffer instead.
  *
  * A buffer of TCP has so many fragments, and an FPDU that is lent is several: one that would
  * not be complete in it starts the next. Lent and copied FPDUs do not share a buffer:
@@ -71,7 +71,8 @@ static inline void weft_txalign_place(struct weft_txsock *tx, u32 len)
 		weft_txalign_cut(tx);
 	if (len >= WEFT_ALIGN_FROM) {
 		tx->big = true;
-		if (tx->seg_fill && tx->seg_fill + len > tx->mss && tx->count > tx->head)
+		if (tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss &&
+		    tx->count > tx->head)
 			weft_txalign_cut(tx);
 	}
 	tx->seg_fill += len;

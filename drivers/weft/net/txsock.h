@@ -21,6 +21,7 @@ struct weft_sock;
 
 #define WEFT_TRAIN_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
 #define WEFT_TRAIN_VECS		64U
+#define WEFT_FILL_FROM 136U /* octets of a rest of a segment that an FPDU can fill */
 /* Runs that an FPDU can need besides one for each full page: staged, or lent. */
 #define WEFT_STAGED_EXTRA 3U
 #define WEFT_LENT_EXTRA 5U
@@ -178,11 +179,16 @@ static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const
 	return 0;
 }
 
-/* Time to push? If not, an FPDU of any length can be staged. Context: tx claim. */
+/*
+ * Time to push? If not, an FPDU of any length can be staged. One that straddles the end of a
+ * buffer would leave a short one behind. Context: tx claim.
+ */
 static inline bool weft_txsock_full(const struct weft_txsock *tx)
 {
-	return tx->pos - tx->pushed >= tx->goal || tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS ||
-	       tx->loan_over;
+	u32 staged = tx->pos - tx->pushed;
+
+	return (staged && staged + WEFT_FILL_FROM > tx->goal) ||
+	       tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS || tx->loan_over;
 }
 
 /* Is nothing staged? Context: tx claim. */
