@@ -55,7 +55,7 @@ static void put(struct row *row, const u8 *from, u32 len)
 		from += n;
 		len -= n;
 		if (row->filled == row->payload) {
-			weft_txrow_put_crc(row->sock, row->ulpdu_len);
+			weft_txrow_put_crc(row->sock);
 			row->filled = 0;
 		}
 	}

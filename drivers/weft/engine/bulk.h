@@ -16,7 +16,7 @@ bool weft_bulk_stage(struct weft_stream *st, struct weft_msg *msg);
 /* Is there enough left of a message? Context: tx claim. */
 static inline bool weft_bulk_is_worth(const struct weft_txsock *sock, const struct weft_msg *msg)
 {
-	return msg->length - msg->done > 2 * sock->mulpdu && !sock->crc && !sock->markers;
+	return msg->length - msg->done > 2 * sock->mulpdu;
 }
 
 #endif

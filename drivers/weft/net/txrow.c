@@ -8,6 +8,7 @@
 
 #include "net/txroom.h"
 #include "proto/hot.h"
+#include "proto/mpa_frame.h"
 
 /* An FPDU of exactly one segment at the start of one leaves nothing to align. */
 static bool may_begin(const struct weft_txsock *tx, u32 wire_len)

@@ -9,7 +9,7 @@
 #include "base/copy.h"
 #include "net/txsock.h"
 #include "proto/crc.h"
-#include "proto/mpa_frame.h"
+#include "proto/wire.h"
 
 u32 weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most);
 int weft_txrow_end(struct weft_txsock *tx);
@@ -31,17 +31,13 @@ static __always_inline void weft_txrow_put(struct weft_txsock *tx, const void *f
 /**
  * weft_txrow_put_crc - what ends an FPDU
  * @tx: the writer, within a row, all of a ULPDU put
- * @ulpdu_len: of that ULPDU
  *
- * Context: process, tx claim.
+ * A segment is a multiple of four octets, so there is no pad. Context: process, tx claim.
  */
-static __always_inline void weft_txrow_put_crc(struct weft_txsock *tx, u32 ulpdu_len)
+static __always_inline void weft_txrow_put_crc(struct weft_txsock *tx)
 {
-	u32 pad = weft_mpa_pad(ulpdu_len);
-
-	memset(tx->to, 0, pad);
-	weft_crc_store(WEFT_CRC_SEED, tx->to + pad);
-	weft_txsock_advance(tx, pad + WEFT_MPA_CRC_OCTETS);
+	weft_crc_store(WEFT_CRC_SEED, tx->to);
+	weft_txsock_advance(tx, WEFT_MPA_CRC_OCTETS);
 }
 
 #endif
