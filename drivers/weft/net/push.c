@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
+#include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -104,16 +105,20 @@ static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, b
 
 /*
  * FPDUs are multiples of four octets. Where segments are not, as at an MTU of 1450 or 9001,
- * each FPDU would need a buffer of its own to start one. TCP goes by what it finds here until it
- * looks at the path or the peer's window again.
+ * each FPDU would need a buffer of its own to start one. So what IP options take of a segment,
+ * always a multiple of four itself, gets up to three octets more: TCP counts it in whenever
+ * it computes the size anew, and the size it has is corrected here.
  */
 static inline void round_mss(struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 mss = tp->mss_cache;
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 extra = icsk->icsk_ext_hdr_len;
+	u32 mss = tcp_sk(sk)->mss_cache;
 
-	if (unlikely(mss & 3))
-		WRITE_ONCE(tp->mss_cache, mss & ~3U);
+	if (likely(!(mss & 3)))
+		return;
+	icsk->icsk_ext_hdr_len = (extra & ~3U) | ((extra + mss) & 3);
+	WRITE_ONCE(tcp_sk(sk)->mss_cache, mss & ~3U);
 }
 
 /* TCP's current buffer ends here: the next octet starts a segment. */

@@ -7,6 +7,8 @@ from harness import pattern, send_out, test
 from netdev import Tap, frag_needed, own_netns, set_mtu, weft_netns, widen
 from wirepeer import ddp, mpa, rdmap
 
+SENDS = 25
+
 
 def bulk(f, link, markers):
     """A Send and a Write, cut into FPDUs as long as may be and no longer."""
@@ -157,8 +159,42 @@ def a_ulpdu_length_of_65535(f):
     a_write_fills(f, 0xFFFF)
 
 
-@test("MPA-054", "MPA-055")
-def tcp_segments_begin_with_fpdus(f):
+@test("MPA-003", "MPA-049", "MPA-052")
+def rests_of_segments_are_filled(f):
+    """By messages that go out together, as they had to wait behind a long one."""
+    link = f.running(rev=1)
+    emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    due = mpa.mulpdu(emss, False)
+    out, data = f.mr(4000000), pattern(1000)
+    out.poke(data)
+    link.post("write", sge=out.sge(), raddr=0x10000, rkey=0x77)
+    for _ in range(SENDS):
+        link.post("send", sge=out.sge(0, len(data)))
+    messages = [link.peer.expect(rdmap.WRITE, 30)]
+    for _ in range(SENDS):
+        messages.append(link.peer.expect(rdmap.SEND, 20))
+        assert messages[-1].payload == data
+    for wr in list(link.requests):
+        link.wc(wr=wr, timeout=20)
+    every = [len(s.ulpdu) for m in messages for s in m.segments]
+    parts = [len(s.ulpdu) for m in messages for s in m.segments if not s.last]
+    assert max(every) <= due, "ULPDU of %d, MULPDU %d" % (max(every), due)
+    assert min(parts) >= mpa.MULPDU_MIN, "cut after %d" % min(parts)
+    cut = sum(len(m.segments) > 1 for m in messages[1:])
+    assert cut > SENDS // 5, "only %d messages fill the segment before" % cut
+
+
+@test("MPA-053", "MPA-054", "MPA-055", each=(1500, 1450))
+def tcp_segments_begin_with_fpdus(f, mtu):
+    """Also where segments are no multiple of four octets."""
+    set_mtu(mtu)
+    try:
+        segments_begin_with_fpdus(f)
+    finally:
+        set_mtu(1500)
+
+
+def segments_begin_with_fpdus(f):
     """Less than the first window of a wide buffer: a full one would cut segments anywhere."""
     link = f.running(rev=1, wire=f.connect(rcvbuf=1 << 18))
     tap = Tap(f.world.port)
