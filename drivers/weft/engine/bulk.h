@@ -7,16 +7,16 @@
 #define WEFT_ENGINE_BULK_H
 
 #include "engine/op.h"
-#include "net/txsock.h"
+#include "net/txrow.h"
 
 struct weft_stream;
 
 bool weft_bulk_stage(struct weft_stream *st, struct weft_msg *msg);
 
-/* Is there enough left of a message? Context: tx claim. */
+/* Is there enough left of a message, and may a row begin? Context: tx claim. */
 static inline bool weft_bulk_is_worth(const struct weft_txsock *sock, const struct weft_msg *msg)
 {
-	return msg->length - msg->done > 2 * sock->mulpdu;
+	return msg->length - msg->done > 2 * sock->mulpdu && weft_txrow_may_begin(sock);
 }
 
 #endif

@@ -10,15 +10,9 @@
 #include "proto/hot.h"
 #include "proto/mpa_frame.h"
 
-/* An FPDU of exactly one segment at the start of one leaves nothing to align. */
-static bool may_begin(const struct weft_txsock *tx, u32 wire_len)
-{
-	return wire_len == tx->mss && !tx->seg_fill && !tx->crc && !tx->markers && !tx->loan;
-}
-
 /**
  * weft_txrow_begin - start FPDUs of @ulpdu_len each
- * @tx: the writer, between two FPDUs
+ * @tx: the writer, between two FPDUs, weft_txrow_may_begin()
  * @ulpdu_len: of each
  * @most: how many there are
  *
@@ -29,7 +23,8 @@ u32 weft_hot weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most)
 	u32 wire_len = weft_mpa_bare_len(ulpdu_len);
 	u32 staged = tx->pos - tx->pushed;
 
-	if (!may_begin(tx, wire_len) || staged >= tx->goal || weft_txroom_make(tx, wire_len))
+	/* An FPDU of exactly one segment at the start of one leaves nothing to align. */
+	if (wire_len != tx->mss || staged >= tx->goal || weft_txroom_make(tx, wire_len))
 		return 0;
 	weft_txroom_mark(tx);
 	tx->end = tx->pos + (u64)wire_len * min(most, DIV_ROUND_UP(tx->goal - staged, wire_len));

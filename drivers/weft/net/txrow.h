@@ -11,6 +11,12 @@
 #include "proto/crc.h"
 #include "proto/wire.h"
 
+/* At the start of a segment, with nothing to add to its octets? Context: tx claim. */
+static inline bool weft_txrow_may_begin(const struct weft_txsock *tx)
+{
+	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->loan;
+}
+
 u32 weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most);
 int weft_txrow_end(struct weft_txsock *tx);
 
