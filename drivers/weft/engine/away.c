@@ -68,6 +68,14 @@ static bool much_is_due(const struct weft_stream *st)
 	return weft_readq_due(&st->readq) >= WEFT_AWAY_LONG;
 }
 
+/* Does that come in short Reads? Of long ones each is worth telling. Context: owner of rx. */
+static bool many_are_due(struct weft_stream *st)
+{
+	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	return sent && sent->length < WEFT_AWAY_LONG && much_is_due(st);
+}
+
 /* How much is read between one completion and the next, or comes for Reads under way. */
 static void measure(struct weft_stream *st, u32 octets)
 {
@@ -192,7 +200,7 @@ static void lend(struct weft_stream *st)
 {
 	WRITE_ONCE(st->away.trip->lent, ktime_get_ns());
 	set_state(st, WEFT_AWAY_LENT);
-	weft_helper_wants(st, WEFT_ERRAND_READ);
+	weft_helper_wants(st, WEFT_ERRAND_READ | (many_are_due(st) ? WEFT_ERRAND_TRAIN : 0));
 }
 
 /* Gives back what was read and takes what has come. Socket lock held. */
@@ -379,14 +387,6 @@ static bool linger(struct weft_stream *st)
 		look_away();
 	}
 	return now;
-}
-
-/* Does that come in short Reads? Of long ones each is worth telling. Context: owner of rx. */
-static bool many_are_due(struct weft_stream *st)
-{
-	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
-
-	return sent && sent->length < WEFT_AWAY_LONG && much_is_due(st);
 }
 
 /**

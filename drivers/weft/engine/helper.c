@@ -135,8 +135,7 @@ bool weft_helper_is_polling(struct weft_stream *st)
 }
 
 /* Under the lock. */
-static void leave_errand(struct weft_helper *helper, struct weft_stream *st,
-			 enum weft_errand errand)
+static void leave_errand(struct weft_helper *helper, struct weft_stream *st, u8 errand)
 {
 	if (list_empty(&helper->waiting))
 		helper->since = ktime_get_ns();
@@ -154,11 +153,11 @@ static void leave_errand(struct weft_helper *helper, struct weft_stream *st,
 /**
  * weft_helper_wants - leave an errand to the process
  * @st: stream of a process that helps
- * @errand: what
+ * @errand: what, and how
  *
  * Context: any up to softirq.
  */
-void weft_helper_wants(struct weft_stream *st, enum weft_errand errand)
+void weft_helper_wants(struct weft_stream *st, u8 errand)
 {
 	struct weft_helper *helper = st->cfg.helper;
 
@@ -170,14 +169,14 @@ void weft_helper_wants(struct weft_stream *st, enum weft_errand errand)
 /**
  * weft_helper_takes - leave an errand to the process if it polls
  * @st: stream
- * @errand: what; there is news of it
+ * @errand: what, and how; there is news of it
  *
  * One that waits for the process already is not asked for again: its count of polls would
  * say nothing, as it may be on its way. Context: any up to softirq.
  *
  * Return: the process sees to it, or whoever is given what it does not come for.
  */
-bool weft_helper_takes(struct weft_stream *st, enum weft_errand errand)
+bool weft_helper_takes(struct weft_stream *st, u8 errand)
 {
 	struct weft_helper *helper = st->cfg.helper;
 	bool yes;
@@ -185,7 +184,7 @@ bool weft_helper_takes(struct weft_stream *st, enum weft_errand errand)
 	if (!may_help(st))
 		return false;
 	spin_lock_bh(&helper->lock);
-	yes = st->errands.todo & errand;
+	yes = st->errands.todo & errand & ~WEFT_ERRAND_TRAIN;
 	if (!yes && is_free(helper)) {
 		leave_errand(helper, st, errand);
 		yes = true;
@@ -205,7 +204,7 @@ void weft_helper_failed(struct weft_stream *st)
 	struct weft_helper *helper = st->cfg.helper;
 
 	spin_lock_bh(&helper->lock);
-	st->errands.todo &= ~WEFT_ERRAND_READ;
+	st->errands.todo &= WEFT_ERRAND_SEND;
 	if (!st->errands.todo)
 		list_del_init(&st->errands.node);
 	weft_patience_lost(&helper->patience);
@@ -245,17 +244,23 @@ static void end(struct weft_helper *helper, struct weft_stream *st)
  * weft_helper_run - the process is here
  * @helper: it
  *
+ * What is left for it meanwhile it does, too, but for Reads that are asked for in trains:
+ * then it goes and looks at its queues, so that the next train is posted while this one is
+ * answered.
+ *
  * Context: process, may sleep.
  */
 void weft_helper_run(struct weft_helper *helper)
 {
-	struct weft_stream *st = NULL;
+	struct weft_stream *st;
 	u32 turn;
-	u8 todo;
+	u8 todo = 0;
 
 	if (!helper->ctl)
 		return; /* it was never told of any */
 	for (turn = 0; turn < TURN && !need_resched() && !signal_pending(current); turn++) {
+		if (todo & WEFT_ERRAND_TRAIN)
+			break;
 		st = begin(helper, &todo);
 		if (!st)
 			break;
@@ -265,7 +270,7 @@ void weft_helper_run(struct weft_helper *helper)
 			weft_kick(st);
 		end(helper, st);
 	}
-	if (st || weft_porter_serve(&helper->porter))
+	if (!list_empty_careful(&helper->waiting) || weft_porter_serve(&helper->porter))
 		WRITE_ONCE(helper->ctl->work, 1);
 }
 

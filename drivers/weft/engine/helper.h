@@ -21,6 +21,7 @@ struct weft_stream;
 enum weft_errand {
 	WEFT_ERRAND_READ = 1 << 0,
 	WEFT_ERRAND_SEND = 1 << 1,
+	WEFT_ERRAND_TRAIN = 1 << 2, /* with one of them: it is for short Reads, many at once */
 };
 
 /**
@@ -68,8 +69,8 @@ void weft_helper_destroy(struct weft_helper *helper);
 void weft_helper_run(struct weft_helper *helper);
 
 bool weft_helper_is_polling(struct weft_stream *st);
-void weft_helper_wants(struct weft_stream *st, enum weft_errand errand);
-bool weft_helper_takes(struct weft_stream *st, enum weft_errand errand);
+void weft_helper_wants(struct weft_stream *st, u8 errand);
+bool weft_helper_takes(struct weft_stream *st, u8 errand);
 void weft_helper_failed(struct weft_stream *st);
 
 void weft_errands_init(struct weft_errands *errands);

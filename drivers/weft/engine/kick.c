@@ -135,19 +135,20 @@ void weft_hot weft_kick_soon(struct weft_stream *st)
 /**
  * weft_kick_long - as weft_kick_soon(), where the task below might be busy for long
  * @st: stream
+ * @train: it is for short Reads, many at once
  *
  * A process that polls does it, so that the one that asked can read meanwhile. It is asked
  * whether it polls only if nobody runs tx: while it does that itself it does not poll.
  * Nor does one that is here to read, which sends when it has read.
  * Context: as weft_kick_atomic().
  */
-void weft_kick_long(struct weft_stream *st)
+void weft_kick_long(struct weft_stream *st, bool train)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
 	if (in_task() && weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	if (!weft_helper_takes(st, WEFT_ERRAND_SEND))
+	if (!weft_helper_takes(st, WEFT_ERRAND_SEND | (train ? WEFT_ERRAND_TRAIN : 0)))
 		pass_on(st);
 }
 

@@ -5,6 +5,8 @@
 #ifndef WEFT_ENGINE_KICK_H
 #define WEFT_ENGINE_KICK_H
 
+#include <linux/types.h>
+
 struct weft_stream;
 
 void weft_kick_init(struct weft_stream *st);
@@ -13,7 +15,7 @@ void weft_kick_end(struct weft_stream *st);
 void weft_kick(struct weft_stream *st);
 void weft_kick_atomic(struct weft_stream *st);
 void weft_kick_soon(struct weft_stream *st);
-void weft_kick_long(struct weft_stream *st);
+void weft_kick_long(struct weft_stream *st, bool train);
 void weft_kick_room(struct weft_stream *st);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "engine/op_read.h"
 
+#include <linux/minmax.h>
+
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "mem/rights.h"
@@ -80,6 +82,7 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
 	st->rx.wanted += owed->read.length;
+	st->rx.longest = max(st->rx.longest, owed->read.length);
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 

@@ -290,6 +290,11 @@ static bool takes_long(const struct weft_stream *st)
 	return st->rx.wanted >= WEFT_AWAY_LONG || (st->rx.kick && READ_ONCE(st->tx.held));
 }
 
+static bool is_train(const struct weft_stream *st)
+{
+	return st->rx.longest < WEFT_AWAY_LONG;
+}
+
 static int run(struct weft_stream *st, struct weft_inbox *in)
 {
 	return in ? weft_inbox_read(in, &st->rx.sock) :
@@ -312,12 +317,13 @@ void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
 	st->rx.batch = batch;
 	st->rx.kick = false;
 	st->rx.wanted = 0;
+	st->rx.longest = 0;
 	if (!st->rx.held.busy)
 		err = run(st, in);
 	weft_mem_release(&st->rx.mem);
 	st->rx.batch = NULL;
 	if (takes_long(st))
-		weft_kick_long(st);
+		weft_kick_long(st, is_train(st));
 	else if (st->rx.kick)
 		weft_kick_soon(st);
 	if (err == -EAGAIN) {

@@ -114,6 +114,7 @@ struct weft_rx_held {
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
  * @wanted: octets that the Read Requests of this reading ask for
+ * @longest: octets that one of them asks for
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -132,6 +133,7 @@ struct weft_rx {
 	u32 placed;
 	bool kick;
 	u64 wanted;
+	u32 longest;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
