@@ -23,6 +23,7 @@
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "mem/rights.h"
+#include "net/allot.h"
 #include "net/sockevents.h"
 #include "net/tcpsock.h"
 #include "proto/mpa_start.h"
@@ -56,6 +57,7 @@ void weft_stream_module_exit(void)
 	destroy_workqueue(weft_stream_wq);
 	rcu_barrier();	/* for streams that were let go */
 	kmem_cache_destroy(streams);
+	weft_allot_module_exit();
 }
 
 void weft_stream_index_init(struct weft_stream_index *index)

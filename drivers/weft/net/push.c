@@ -23,6 +23,7 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "net/allot.h"
 #include "net/loan.h"
 #include "net/window.h"
 #include "proto/hot.h"
@@ -286,6 +287,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	more = more && !ends_segment(tx);
 	lock_sock(sk);
 	ret = push_train(tx, sk, more);
+	weft_allot_check(sk);
 	weft_window_release(sk);
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)

@@ -9,6 +9,7 @@
 #include <linux/tcp.h>
 #include <net/sock.h>
 
+#include "net/allot.h"
 #include "net/tcpsock.h"
 #include "proto/hot.h"
 
@@ -17,8 +18,10 @@ static void weft_hot on_data_ready(struct sock *sk)
 	struct weft_sock *s = sk->sk_user_data;
 
 	sock_owned_by_me(sk);
-	if (s)
-		s->events->readable(s->owner);
+	if (!s)
+		return;
+	weft_allot_check(sk);
+	s->events->readable(s->owner);
 }
 
 /*
@@ -115,6 +118,7 @@ void weft_sock_detach(struct weft_sock *s)
 	struct sock *sk = s->sk;
 
 	lock_sock(sk);
+	weft_allot_end(&s->allot, sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_user_data)
 		restore(s, sk);

@@ -61,6 +61,15 @@ static void set_options(struct weft_sock *s)
 	tcp_sock_set_nodelay(sk);
 }
 
+static struct weft_sock *new_sock(void)
+{
+	struct weft_sock *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (s)
+		weft_allot_init(&s->allot);
+	return s;
+}
+
 /**
  * weft_sock_create - a new TCP socket
  * @net: its network namespace, which must not be gone yet
@@ -74,7 +83,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 	struct weft_sock *s;
 	int ret;
 
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	s = new_sock();
 	if (!s)
 		return -ENOMEM;
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &s->sock);
@@ -160,7 +169,7 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 	struct weft_sock *s;
 	int ret;
 
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	s = new_sock();
 	if (!s)
 		return -ENOMEM;
 	ret = kernel_accept(listener->sock, &s->sock, O_NONBLOCK);

@@ -9,6 +9,8 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+#include "net/allot.h"
+
 struct net;
 struct sock;
 struct socket;
@@ -22,6 +24,7 @@ struct weft_sock_events;
  * @listening: connections come out of it, not octets
  * @allocation: as TCP allocates; a copy, since its own shares a line with what each ACK
  *	changes
+ * @allot: what it has of TCP's memory beforehand
  *
  * One owner at a time: the connection until it hands the socket to the stream,
  * then the stream. Released by the owner in process context. @events and @owner
@@ -34,6 +37,7 @@ struct weft_sock {
 	void *owner;
 	bool listening;
 	gfp_t allocation;
+	struct weft_allot allot;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
