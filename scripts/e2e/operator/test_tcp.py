@@ -81,6 +81,57 @@ def buffers_of_both_ends(w):
     both(w, r"skmem:\(r\d+,rb300000,t\d+,tb200000,")
 
 
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
+
+
+def beforehand(w, pair):
+    """Octets of TCP's memory that each end has and does not use."""
+    return [int(re.search(r"skmem:\(.*?,f(\d+),", w.ss(pair.row(k))).group(1))
+            for k in (pair.a, pair.p)]
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def make_scarce(w):
+    """TCP is never content with what it uses, but does not run short either."""
+    with open(TCP_MEM, encoding="ascii") as file:
+        was = file.read()
+    w.undo.append(lambda: write(TCP_MEM, was))
+    write(TCP_MEM, "0 " + was.split(None, 1)[1])
+
+
+@test
+def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
+    pair = w.pair()
+    pair.send()
+    w.eventually(lambda: min(beforehand(w, pair)) >= PAGE, "a page at both ends")
+    pair.one("write", sge="mr:0:60000", **pair.remote())
+    pair.send()
+    w.eventually(lambda: beforehand(w, pair)[1] >= 60000, "as much as was received")
+    w.eventually(lambda: max(beforehand(w, pair)) < PAGE, "given back at rest")
+    pair.send()
+    w.eventually(lambda: min(beforehand(w, pair)) >= PAGE, "and taken again")
+
+
+@test
+def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
+    early = w.pair()
+    early.send()
+    w.eventually(lambda: min(beforehand(w, early)) >= PAGE, "a page at both ends")
+    make_scarce(w)
+    late = w.pair()
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        early.send()
+        late.send(5000)
+        same(max(beforehand(w, late)) < PAGE, True, "nothing for who comes late")
+    w.eventually(lambda: early.send() or max(beforehand(w, early)) < PAGE, "all is given back")
+
+
 class Sniffer:
     """Type of service of every packet of a TCP port on lo."""
 
