@@ -18,7 +18,11 @@ kernel_describe() {
 		_kernel_uml uml-debug "$weft_fragments/uml.config" \
 			"$weft_fragments/uml-debug.config"
 		;;
-	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug" ;;
+	uml-consumers)
+		_kernel_uml uml-consumers "$weft_fragments/uml.config" \
+			"$weft_fragments/uml-consumers.config"
+		;;
+	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug, uml-consumers" ;;
 	esac
 	kernel_build=$weft_cache/build/$kernel_name-$(hash_of "$kernel_dir" "$weft_top")
 }
