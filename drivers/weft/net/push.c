@@ -249,6 +249,43 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 	return 0;
 }
 
+/*
+ * A train of several buffers. Where the receiver is on this host (lo, veth) TCP's softirq runs
+ * behind each buffer; so it does behind the last one, for all of them. Meanwhile nobody may
+ * wait for memory.
+ */
+static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
+{
+	gfp_t allocation = sk->sk_allocation;
+	int ret;
+
+	local_bh_disable();
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
+	ret = push_train(tx, sk, more);
+	sk->sk_allocation = allocation;
+	local_bh_enable();
+	return ret;
+}
+
+/* The socket is full, or there was no memory: then it is waited for. Socket lock held. */
+static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
+{
+	int ret = -EAGAIN;
+
+	if (tx->buffers > 1)
+		ret = push_several(tx, sk, more);
+	return ret == -EAGAIN ? push_train(tx, sk, more) : ret;
+}
+
+/*
+ * While full trains follow each other they grow. Not where staging takes much longer than
+ * TCP does, since the receiver would wait for all of it; nor on reserves of memory.
+ */
+static bool may_grow(const struct weft_txsock *tx, const struct sock *sk)
+{
+	return tx->big && !tx->crc && !tx->markers && !tx->loan && !sock_flag(sk, SOCK_MEMALLOC);
+}
+
 /* Would what comes next begin a segment in any case? */
 static bool ends_segment(const struct weft_txsock *tx)
 {
@@ -275,6 +312,7 @@ static void uncork(struct weft_txsock *tx)
 int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 {
 	struct sock *sk = tx->sk;
+	bool grow;
 	int ret;
 
 	if (weft_txsock_empty(tx)) {
@@ -284,11 +322,13 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 			uncork(tx);
 		return 0;
 	}
+	grow = more && may_grow(tx, sk);
 	more = more && !ends_segment(tx);
 	lock_sock(sk);
-	ret = push_train(tx, sk, more);
+	ret = push_locked(tx, sk, more);
 	weft_allot_check(sk);
 	weft_window_release(sk);
+	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_TRAIN_BUFFERS) : 1;
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)
 		weft_count(tx->counters, WEFT_CTR_TX_FULL);

@@ -53,6 +53,7 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	tx->counters = counters;
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
+	tx->buffers = 1;
 	weft_txsock_refresh(tx);
 }
 
@@ -80,6 +81,20 @@ void weft_txsock_free(struct weft_txsock *tx)
 	weft_txsock_end_loan(tx);
 }
 
+/*
+ * How many buffers of that size the train shall fill. What is staged counts for no socket yet,
+ * so it must not be much more than the socket has room for.
+ */
+static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
+{
+	u32 room;
+
+	if (tx->buffers == 1)
+		return 1;
+	room = max(sk_stream_wspace(tx->sk), 0);
+	return clamp(room / bytes, 1U, tx->buffers);
+}
+
 /**
  * weft_txsock_refresh - see whether TCP changed its segment size
  * @tx: the writer, between two FPDUs
@@ -91,9 +106,10 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 	const struct tcp_sock *tp = tcp_sk(tx->sk);
 	u32 mss = READ_ONCE(tp->mss_cache) & ~3U; /* as push.c sees to */
 	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
+	u32 bytes = min(segs * mss, WEFT_BUFFER_BYTES);
 
-	/* A train a little longer than a buffer would leave a short one behind each full one. */
-	tx->goal = min(segs * mss, WEFT_TRAIN_BYTES);
+	/* A train a little longer than buffers would leave a short one behind full ones. */
+	tx->goal = bytes * buffers_of_train(tx, bytes);
 	if (unlikely(tx->loan))
 		tx->goal = weft_txalign_lent_goal(mss, tx->goal);
 	if (mss == tx->mss)

@@ -19,7 +19,8 @@ struct weft_counters;
 struct weft_loan;
 struct weft_sock;
 
-#define WEFT_TRAIN_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
+#define WEFT_BUFFER_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
+#define WEFT_TRAIN_BUFFERS	8U	/* that one train fills at most */
 #define WEFT_TRAIN_VECS		64U
 #define WEFT_FILL_FROM 136U /* octets of a rest of a segment that an FPDU can fill */
 /* Runs that an FPDU can need besides one for each full page: staged, or lent. */
@@ -49,7 +50,8 @@ struct weft_txmark {
  * @crc, @markers: as negotiated
  * @mulpdu: for the segments of the train being staged
  * @mss: of TCP when @mulpdu was computed, a multiple of four
- * @goal: octets of a full train: what TCP sends as one buffer, where that is several segments
+ * @goal: octets of a full train: @buffers times what TCP sends as one
+ * @buffers: of TCP's, that a full train fills: more while such trains follow each other
  * @pos: stream position behind the last staged octet (u64: never wraps here)
  * @pushed: stream position TCP has accepted
  * @seg_fill: octets in the TCP segment that the next FPDU would start in
@@ -90,6 +92,7 @@ struct weft_txsock {
 	u32 mulpdu;
 	u32 mss;
 	u32 goal;
+	u32 buffers;
 	u32 seg_fill;
 	u64 pos;
 	u64 pushed;
