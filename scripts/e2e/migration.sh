@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# QEMU's live migration over RDMA, of an emulated guest that never leaves its memory alone.
+# QEMU's live migration over RDMA, of an emulated guest that keeps changing its memory.
 #
 # IPv4 only: QEMU 7.2 refuses IPv6 by itself: it takes it for broken over RoCE and iWARP.
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +22,7 @@ boot_sector() {
 machine() {
 	local end=$((SECONDS + 20 * slow))
 	rm -f "$tmp/$1.monitor"
-	start 60 "$tmp/$1.log" qemu-system-x86_64 "${machine[@]}" \
+	start 150 "$tmp/$1.log" qemu-system-x86_64 "${machine[@]}" \
 		-drive "file=$tmp/disk,format=raw,if=ide,snapshot=on" \
 		-qmp "unix:$tmp/$1.monitor,server=on,wait=off" "${@:2}"
 	until tell "$1" info status >"$tmp/status" 2>&1; do
