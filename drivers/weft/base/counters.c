@@ -39,6 +39,7 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_RX_MSGS] = "rx_messages",
 	[WEFT_CTR_RX_SEGS] = "rx_segments",
 	[WEFT_CTR_RX_BYTES] = "rx_bytes",
+	[WEFT_CTR_RX_IN_ROWS] = "rx_in_rows",
 	[WEFT_CTR_RX_GATHERED] = "rx_gathered",
 	[WEFT_CTR_RX_CRC_ERRORS] = "rx_crc_errors",
 	[WEFT_CTR_RX_MARKER_ERRORS] = "rx_marker_errors",

@@ -45,6 +45,7 @@ enum weft_counter {
 	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
 	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
 	WEFT_CTR_RX_BYTES, /* payload octets placed */
+	WEFT_CTR_RX_IN_ROWS, /* FPDUs placed in one go with others like them */
 	WEFT_CTR_RX_GATHERED, /* FPDUs that spanned socket buffers */
 	WEFT_CTR_RX_CRC_ERRORS,
 	WEFT_CTR_RX_MARKER_ERRORS,

@@ -88,14 +88,17 @@ struct weft_tx_op {
  * struct weft_rx_seg - a segment being received
  * @ddp: its parsed DDP header
  * @u: all of it
+ * @row: or, if not NULL, what it is put together of: @each octets of payload in each
  * @head: first octet behind the DDP header
  * @payload: payload octets (RDMAP header excluded)
- * @payload_at: where the payload starts in @u
+ * @payload_at: where the payload starts in @u, or in each of the row
  * @batch: completion queues to notify when the loop is done
  */
 struct weft_rx_seg {
 	struct weft_ddp_hdr ddp;
 	const struct weft_ulpdu *u;
+	const struct weft_ulpdu_row *row;
+	u32 each;
 	const u8 *head;
 	u32 payload;
 	u32 payload_at;
@@ -106,6 +109,8 @@ struct weft_rx_seg {
  * struct weft_rx_op - an RDMAP opcode
  * @begin: first segment of a message: find the target
  * @place: every segment: move the payload
+ * @place_row: segments within a message, put together to one: move the payload, or do nothing
+ *	that a second, single try at each of them would not do; whatever the fault, they get it
  * @end: last segment: complete, answer, invalidate
  *
  * All return the fault to terminate the stream with. Context: socket lock held,
@@ -114,10 +119,12 @@ struct weft_rx_seg {
 struct weft_rx_op {
 	enum weft_fault (*begin)(struct weft_stream *st, struct weft_rx_seg *seg);
 	enum weft_fault (*place)(struct weft_stream *st, struct weft_rx_seg *seg);
+	enum weft_fault (*place_row)(struct weft_stream *st, struct weft_rx_seg *seg);
 	enum weft_fault (*end)(struct weft_stream *st, struct weft_rx_seg *seg);
 };
 
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg);
 
 /**
  * weft_msg_untagged - start a message on an untagged queue
@@ -133,6 +140,7 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 
 enum weft_fault weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
 				  const struct weft_mem_ref *ref);
+void weft_rxrow_copy(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref);
 
 /**
  * weft_rx_copy - move some of a segment's payload to where it belongs
@@ -145,6 +153,10 @@ static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *se
 {
 	u32 at = seg->payload_at + done;
 
+	if (unlikely(seg->row)) {
+		weft_rxrow_copy(seg, done, ref);
+		return WEFT_FAULT_NONE;
+	}
 	if (!ref->flat)
 		return weft_rx_copy_rows(seg, at, ref);
 	return weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat) ?

@@ -155,22 +155,40 @@ static enum weft_fault fits(const struct weft_readq_sent *sent, const struct wef
 	return WEFT_FAULT_NONE;
 }
 
+static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_readq_sent *sent,
+					     struct weft_rx_seg *seg)
+{
+	const struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	enum weft_fault fault;
+
+	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	if (fault == WEFT_FAULT_NONE)
+		sent->received += seg->payload;
+	return fault;
+}
+
 enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	enum weft_fault fault = fits(sent, seg);
-	struct weft_swr *swr;
 
 	if (fault != WEFT_FAULT_NONE)
 		return weft_read_misanswered(st, seg, fault);
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	fault = place(st, sent, seg);
 	if (fault != WEFT_FAULT_NONE)
-		weft_retire_done(st, swr, fault, seg->batch);
-	sent->received += seg->payload;
+		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
 	return fault;
+}
+
+enum weft_fault weft_hot weft_read_response_place_row(struct weft_stream *st,
+						      struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	enum weft_fault fault = fits(sent, seg);
+
+	return fault == WEFT_FAULT_NONE ? place(st, sent, seg) : fault;
 }
 
 /* Read with Local Invalidate: the sink's STag ends with the response. */

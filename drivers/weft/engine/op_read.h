@@ -10,6 +10,7 @@ enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, str
 enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg *seg,
 				      enum weft_fault fault);

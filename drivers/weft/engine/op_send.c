@@ -80,17 +80,30 @@ enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_
 	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
 }
 
-enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
+static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rwr *rwr = &st->rx.rwr;
+	enum weft_fault fault = weft_ddp_rx_check_offset(&st->rx.ddp, &seg->ddp, rwr->length);
+
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	return weft_rx_place(st, seg, rwr->sge, rwr->num_sge, seg->ddp.mo);
+}
+
+enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
+{
 	enum weft_fault fault;
 
 	if (st->rx.rtr_send)
 		return WEFT_FAULT_NONE;
-	fault = weft_ddp_rx_check_offset(&st->rx.ddp, &seg->ddp, rwr->length);
-	if (fault == WEFT_FAULT_NONE)
-		fault = weft_rx_place(st, seg, rwr->sge, rwr->num_sge, seg->ddp.mo);
+	fault = place(st, seg);
 	return fault == WEFT_FAULT_NONE ? fault : spoil(st, seg, fault);
+}
+
+/* The RTR Send has one segment, so there is a receive. */
+enum weft_fault weft_hot weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	return place(st, seg);
 }
 
 /* RFC 5040, 5.3: first invalid, then delivered; a copy under way is waited for. */

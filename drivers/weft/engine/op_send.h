@@ -10,6 +10,7 @@ enum weft_fault weft_send_inv_plan(struct weft_stream *st, struct weft_swr *swr,
 
 enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg);
 
 #endif

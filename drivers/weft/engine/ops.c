@@ -34,33 +34,42 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 
 #define SEND                                                    \
 	{                                                       \
-		weft_send_begin, weft_send_place, weft_send_end \
+		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
 	}
 #define IMMEDIATE                                              \
 	{                                                      \
-		weft_send_begin, weft_rx_nothing, weft_imm_end \
+		weft_send_begin, weft_rx_nothing, weft_rx_singly, weft_imm_end \
 	}
 
 const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
-	[WEFT_OP_WRITE] = { weft_rx_nothing, weft_write_place, weft_rx_nothing },
-	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_read_request_end },
+	[WEFT_OP_WRITE] = { weft_rx_nothing, weft_write_place, weft_write_place, weft_rx_nothing },
+	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+			       weft_read_request_end },
 	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,
-				weft_read_response_end },
+				weft_read_response_place_row, weft_read_response_end },
 	[WEFT_OP_SEND] = SEND,
 	[WEFT_OP_SEND_INV] = SEND,
 	[WEFT_OP_SEND_SE] = SEND,
 	[WEFT_OP_SEND_SE_INV] = SEND,
-	[WEFT_OP_TERMINATE] = { weft_rx_nothing, weft_rx_nothing, weft_term_end },
+	[WEFT_OP_TERMINATE] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly, weft_term_end },
 	[WEFT_OP_IMM] = IMMEDIATE,
 	[WEFT_OP_IMM_SE] = IMMEDIATE,
-	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_atomic_request_end },
-	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_atomic_response_end },
+	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+				 weft_atomic_request_end },
+	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+				  weft_atomic_response_end },
 };
 
 /* The step an opcode has no need of. */
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	return WEFT_FAULT_NONE;
+}
+
+/* Messages of this opcode are a single segment. */
+enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	return WEFT_FAULT_RDMAP_OPERATION;
 }
 
 /**
@@ -81,7 +90,8 @@ int weft_ops_check(void)
 	for (i = 0; i < ARRAY_SIZE(weft_rx_ops); i++) {
 		if (!weft_rdmap_info(i)->known)
 			continue;
-		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].end) {
+		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].place_row ||
+		    !weft_rx_ops[i].end) {
 			pr_err("weft: a step is missing for RDMAP opcode %u\n", i);
 			return -EINVAL;
 		}

@@ -19,6 +19,7 @@
 #include "engine/kick.h"
 #include "engine/ops.h"
 #include "engine/retire.h"
+#include "engine/rxrow.h"
 #include "engine/stream_state.h"
 #include "engine/tally.h"
 #include "mem/access.h"
@@ -201,13 +202,6 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 	return op->end(st, seg);
 }
 
-static bool receiving(const struct weft_stream *st)
-{
-	enum weft_qp_state state = READ_ONCE(st->state);
-
-	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
-}
-
 static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *seg,
 			      enum weft_fault fault)
 {
@@ -230,9 +224,10 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	enum weft_fault fault;
 	struct weft_rx_seg seg __uninitialized;
 
-	if (!receiving(st))
+	if (!weft_rx_goes_on(st))
 		return WEFT_FAULT_STOPPED;
 	seg.u = u;
+	seg.row = NULL;
 	seg.batch = st->rx.batch;
 	seg.ddp.tagged = true;	/* until its header is known, it is no Terminate */
 	fault = check_headers(st, &seg);
@@ -243,6 +238,8 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	if (fault != WEFT_FAULT_NONE)
 		return refuse(st, &seg, fault);
 	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
+	if (!seg.ddp.last)
+		weft_rxrow_expect(st, &seg);
 	return WEFT_FAULT_NONE;
 }
 
@@ -254,6 +251,7 @@ static void framing_lost(void *owner, enum weft_fault fault)
 
 const struct weft_rxsock_events weft_rx_mpa_events = {
 	.ulpdu = ulpdu,
+	.row = weft_rxrow_take,
 	.fault = framing_lost,
 };
 

@@ -105,6 +105,7 @@ struct weft_rx_held {
  * @mem: its view of memory; holds a region while it reads
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
+ * @like: header of the last segment, while others like it are expected (engine/rxrow.c)
  * @rwr: receive in hand, valid while @rwr_held
  * @rtr_kinds: a ready-to-receive message of one of these kinds must come first
  * @first_seen: the peer has sent its first FPDU
@@ -123,17 +124,18 @@ struct weft_rx {
 	struct weft_mem_user mem;
 	struct weft_ddp_rx ddp;
 	struct weft_rdmap_rx msgs;
+	struct weft_ddp_hdr like;
 	struct weft_rwr rwr;
 	bool rwr_held;
 	bool first_seen;
 	bool atomics;
 	bool rtr_send;
 	u8 rtr_kinds;
+	bool kick;
 	u32 written;
 	u32 placed;
-	bool kick;
-	u64 wanted;
 	u32 longest;
+	u64 wanted;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
@@ -188,13 +190,13 @@ struct weft_stream {
 	struct weft_lend lend;
 	struct weft_watch *watch;
 	struct weft_poll poll;
+	struct llist_node relay_node;
+	struct work_struct tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct weft_away away;
 	struct weft_errands errands;
 
 	struct weft_door door;
-	struct llist_node relay_node;
-	struct work_struct tx_work;
 	struct work_struct rx_work;
 	struct weft_down down;
 };
@@ -210,5 +212,13 @@ void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *
 		       u32 ulpdu_len);
 
 extern struct workqueue_struct *weft_stream_wq;
+
+/* Are segments still taken? Context: owner of rx. */
+static inline bool weft_rx_goes_on(const struct weft_stream *st)
+{
+	enum weft_qp_state state = READ_ONCE(st->state);
+
+	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
+}
 
 #endif

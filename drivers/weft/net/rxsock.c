@@ -17,6 +17,7 @@
 #include "base/counters.h"
 #include "net/skbrow.h"
 #include "net/tcpsock.h"
+#include "net/ulpdurow.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
 
@@ -75,6 +76,7 @@ static void fail(struct weft_rxsock *rx, enum weft_fault fault)
 
 static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 {
+	rx->expected = 0;
 	if (rx->events->ulpdu(rx->owner, u) != WEFT_FAULT_NONE)
 		rx->discard = true;
 }
@@ -179,6 +181,35 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 	else
 		hand_over(rx, &u);
 	return wire_len;
+}
+
+/* --- ULPDUs in a row --- */
+
+/* Take ULPDUs like the one before, from @offset on. Return: octets, 0 if there are none. */
+static u32 take_row(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+{
+	struct weft_ulpdu_row row = { .len = rx->expected };
+	u32 octets;
+
+	if (!weft_ulpdu_row_find(&row, skb, offset, avail))
+		return 0;
+	octets = rx->events->row(rx->owner, &row) * row.stride;
+	rx->pos += octets;
+	return octets;
+}
+
+/**
+ * weft_rxsock_expect - more ULPDUs of that length are to come
+ * @rx: the reader
+ * @ulpdu_len: octets
+ *
+ * Those that follow at once, and lie in a row, come to the row callback. Not where each is
+ * to be summed up, or may hold markers. Context: the ulpdu callback.
+ */
+void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len)
+{
+	if (!rx->crc && !rx->markers)
+		rx->expected = ulpdu_len;
 }
 
 /* --- an FPDU in pieces --- */
@@ -339,7 +370,11 @@ static __always_inline u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32
 {
 	u32 n = 0;
 
-	if (!rx->gather.open && !rx->markers)
+	if (rx->gather.open || rx->markers)
+		return gather(rx, skb, offset, avail);
+	if (rx->expected)
+		n = take_row(rx, skb, offset, avail);
+	if (!n)
 		n = take_whole(rx, skb, offset, avail);
 	return n ?: gather(rx, skb, offset, avail);
 }

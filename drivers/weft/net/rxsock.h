@@ -18,16 +18,20 @@ struct page;
 struct sk_buff;
 struct weft_counters;
 struct weft_sock;
+struct weft_ulpdu_row;
 
 /**
  * struct weft_rxsock_events - where ULPDUs go
  * @ulpdu: a whole ULPDU; anything but WEFT_FAULT_NONE stops the reader for good
+ * @row: ULPDUs in a row, of the length that weft_rxsock_expect() told; returns how many of them
+ *	are taken, from the first on, and the next one comes to @ulpdu
  * @fault: framing is lost (CRC, marker); called once, then the reader discards
  *
- * Neither may sleep: they run under the socket lock, or in a softirq.
+ * None may sleep: they run under the socket lock, or in a softirq.
  */
 struct weft_rxsock_events {
 	enum weft_fault (*ulpdu)(void *owner, const struct weft_ulpdu *u);
+	u32 (*row)(void *owner, const struct weft_ulpdu_row *row);
 	void (*fault)(void *owner, enum weft_fault fault);
 };
 
@@ -61,6 +65,7 @@ struct weft_rxgather {
  * @discard: a fault was found, everything further is dropped silently
  * @starved: no memory to gather; weft_rxsock_adopt() helps
  * @pos: stream position of the next FPDU, for markers
+ * @expected: octets of the ULPDUs that may follow in a row, 0: none
  *
  * Everything is protected by the socket lock, or belongs to whoever reads the
  * socket's inbox (net/inbox.h) while that is out.
@@ -74,6 +79,7 @@ struct weft_rxsock {
 	bool discard;
 	bool starved;
 	u32 pos;
+	u32 expected;
 	struct weft_rxgather gather;
 };
 
@@ -92,6 +98,9 @@ int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
 void weft_rxsock_lose(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
+
+/* Context: the ulpdu callback. */
+void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len);
 
 /* Context: owner of the reader. */
 void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock);
