@@ -9,6 +9,7 @@ next connection must work.
 
 import itertools
 import os
+import time
 
 from agent import Agent, AgentError, NotSeen  # noqa: F401, for the tests
 from wirepeer import ddp, mpa, peer, rdmap
@@ -278,6 +279,15 @@ class Fixture:
 
         write(value)
         self.undo.append(lambda: write(was))
+
+    def counted(self, name):
+        """A counter of weft's device; None of another driver."""
+        path = "/sys/class/infiniband/%s/ports/1/hw_counters/%s" % (self.world.dev, name)
+        if DRIVER != "weft":
+            return None
+        time.sleep(0.1)     # the core reads its counters afresh by and by
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
 
     # --- connections -----------------------------------------------------------------
 

@@ -10,13 +10,6 @@ from harness import pattern, test
 SECONDS = 3
 
 
-def handovers(f):
-    path = "/sys/class/infiniband/%s/ports/1/hw_counters/rx_handovers" % f.world.dev
-    time.sleep(0.1)  # the core reads its counters afresh by and by
-    with open(path, encoding="ascii") as file:
-        return int(file.read())
-
-
 @test("MPA-056")
 def small_segments_come_while_another_cpu_reads(f):
     """Each costs TCP many times its octets, so that it runs out of memory and collapses
@@ -29,7 +22,7 @@ def small_segments_come_while_another_cpu_reads(f):
              for n in range(40)]
     large = [link.peer.write(target.rkey, target.iova, pattern(size), hold=True)
              for size in range(16384, 65536, 4096)]
-    before = handovers(f)
+    before = f.counted("rx_handovers")
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         for octets in large:
@@ -40,4 +33,4 @@ def small_segments_come_while_another_cpu_reads(f):
     link.peer.send(data)
     link.received(data, timeout=20)
     if os.cpu_count() > 1:
-        assert handovers(f) > before, "nothing was handed over"
+        assert f.counted("rx_handovers") > before, "nothing was handed over"
