@@ -23,11 +23,13 @@ current_kind=
 topology_interop_veth() {
 	modprobe -q veth
 	modprobe -q ipv6
+	modprobe -q sch_netem
 	rdma system set netns exclusive
 	ip netns add wa
 	ip link add va netns wa type veth peer name vb
 	weft_end=(ip netns exec wa)
 	netdevs=(va vb)
+	afar=10ms
 	_veth_end wa va "$addr4" "$addr6" "$weft_dev" weft
 	rdma dev set "$weft_dev" netns wa
 	ip link set vb up
@@ -39,6 +41,7 @@ topology_interop_guests() {
 	local end=$((SECONDS + 60 * slow))
 	siw_end=("$here/progs/remote.py" "$REMOTE")
 	netdevs=(eth0 eth0)
+	afar=100ms
 	modprobe -q virtio_net
 	modprobe -q ipv6
 	ip link set eth0 up
@@ -91,16 +94,15 @@ policy() {
 	"${weft_end[@]}" sh -c "echo $2 >/sys/class/infiniband/$weft_dev/weft/$1"
 }
 
-# cable LENGTH: how long what weft sends is under way to the other guest.
+# cable LENGTH: how long what weft sends is under way to siw.
 #
 # As responder siw is deaf between sending its reply and taking over the socket, and does
 # not look what came meanwhile. If that is all the initiator sends before it wants an
-# answer (RTR and first Send), both wait forever, and when they give up, iw_cm stops the
-# kernel of siw's guest (BUG in cm_close_handler). Emulated CPUs that share a processor
-# make that gap wide: whoever connects to siw does it from afar.
+# answer (RTR and first Send), both wait forever, and when they give up, iw_cm stops
+# siw's kernel (BUG in cm_close_handler). Slow CPUs make that gap wide, and emulated ones
+# that share a processor more so: whoever connects to siw does it from @afar.
 cable() {
-	[ -n "${REMOTE:-}" ] || return 0
-	tc qdisc replace dev "${netdevs[0]}" root netem delay "$1"
+	"${weft_end[@]}" tc qdisc replace dev "${netdevs[0]}" root netem delay "$1"
 }
 
 # serves weft|siw: who is the responder of the tests that follow.
@@ -111,7 +113,7 @@ serves() {
 		srv=("${weft_end[@]}") cli=("${siw_end[@]}")
 		saddr4=$addr4 sdev=$weft_dev cdev=$siw_dev
 	else
-		cable 100ms
+		cable "$afar"
 		srv=("${siw_end[@]}") cli=("${weft_end[@]}")
 		saddr4=$peer4 sdev=$siw_dev cdev=$weft_dev
 	fi
