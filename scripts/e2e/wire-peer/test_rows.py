@@ -227,7 +227,8 @@ def the_room_ends_within_a_row(f, case):
 
 
 @test("DDP-058", "DDP-062")
-def offsets_wrap_within_a_row(f):
+def a_row_up_to_the_end_of_all_offsets(f):
+    """Its first segment is out of bounds; those that would wrap are not looked at."""
     row = Row(f, "write")
     start = 2 ** 64 - 5 * EACH
     ulpdus = [ddp.tagged(rdmap.WRITE, row.target.rkey, start + n * EACH, bytes(EACH), last=False)
