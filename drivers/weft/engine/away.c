@@ -273,7 +273,7 @@ static bool may_lend(struct weft_stream *st, u32 octets)
 		return false;
 	if (away->trip && away->trip->trial.way != WEFT_AWAY_BY_PROCESS)
 		return false;
-	return weft_helper_is_polling(st) && (away->trip || new_trip(st));
+	return weft_helper_may_read(st) && (away->trip || new_trip(st));
 }
 
 /**

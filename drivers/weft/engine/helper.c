@@ -3,7 +3,7 @@
  * The process counts the polls that find nothing, and looks at a word of ours at each
  * of them. If that says so it comes by a system call. Whether it polls at all is seen by
  * its count: it has to have moved between one errand that there might be and the
- * next, a few times in a row. One that does not come for all that is left alone for a
+ * next, more often than not. One that does not come for all that is left alone for a
  * while, and what it was to do goes to a worker.
  */
 #include "engine/helper.h"
@@ -22,6 +22,7 @@
 #include "engine/stream_state.h"
 
 #define ROW		2	/* looks that make a process that polls */
+#define ROW_MAX		8	/* of which so many are remembered */
 #define LATE_NS		(200 * NSEC_PER_USEC)
 #define TURN		16	/* streams served in one system call */
 
@@ -30,6 +31,7 @@
 static void give_to_workers(struct weft_helper *helper)
 {
 	struct weft_stream *st, *next;
+	u8 all = 0;
 
 	list_for_each_entry_safe(st, next, &helper->waiting, errands.node) {
 		list_del_init(&st->errands.node);
@@ -38,8 +40,13 @@ static void give_to_workers(struct weft_helper *helper)
 			queue_work(weft_stream_wq, &st->rx_work);
 		if (st->errands.todo & WEFT_ERRAND_SEND)
 			queue_work(weft_stream_wq, &st->tx_work);
+		all |= st->errands.todo;
 		st->errands.todo = 0;
 	}
+	if (all & WEFT_ERRAND_READ)
+		weft_patience_lost(&helper->reading);
+	if (all & WEFT_ERRAND_SEND)
+		weft_patience_lost(&helper->sending);
 }
 
 /* While there are errands again and again it goes on; it looks no more often than that. */
@@ -51,7 +58,6 @@ static enum hrtimer_restart look(struct hrtimer *timer)
 	spin_lock(&helper->lock);
 	some = !list_empty(&helper->waiting);
 	if (some && ktime_get_ns() - helper->since >= LATE_NS) {
-		weft_patience_lost(&helper->patience);
 		give_to_workers(helper);
 		some = false;
 	}
@@ -93,14 +99,20 @@ void weft_errands_init(struct weft_errands *errands)
 	INIT_LIST_HEAD(&errands->node);
 }
 
-/* Has it polled since the last look, and the one before? */
+/*
+ * Has it polled between the looks of late? One look in vain says little: the process may be
+ * here for us, or a worker that does what it was not asked to may have its CPU.
+ */
 static bool is_polling(struct weft_helper *helper)
 {
 	u32 polls = READ_ONCE(helper->ctl->polls);
 
-	helper->row = polls != helper->polls ? min(helper->row + 1, ROW) : 0;
+	if (polls != helper->polls)
+		helper->row = min(helper->row + 1, ROW_MAX);
+	else if (helper->row)
+		helper->row--;
 	helper->polls = polls;
-	return helper->row == ROW;
+	return helper->row >= ROW;
 }
 
 static bool may_help(const struct weft_stream *st)
@@ -110,18 +122,18 @@ static bool may_help(const struct weft_stream *st)
 	return helper && helper->ctl && READ_ONCE(st->index->helpers);
 }
 
-static bool is_free(struct weft_helper *helper)
+static bool is_free(struct weft_helper *helper, struct weft_patience *patience)
 {
-	return is_polling(helper) && weft_patience_try(&helper->patience);
+	return is_polling(helper) && weft_patience_try(patience);
 }
 
 /**
- * weft_helper_is_polling - may the process be given an errand?
+ * weft_helper_may_read - may the process be left the reading?
  * @st: stream of it
  *
  * Context: any up to softirq. To be asked each time there might be one.
  */
-bool weft_helper_is_polling(struct weft_stream *st)
+bool weft_helper_may_read(struct weft_stream *st)
 {
 	struct weft_helper *helper = st->cfg.helper;
 	bool yes;
@@ -129,7 +141,7 @@ bool weft_helper_is_polling(struct weft_stream *st)
 	if (!may_help(st))
 		return false;
 	spin_lock_bh(&helper->lock);
-	yes = is_free(helper);
+	yes = is_free(helper, &helper->reading);
 	spin_unlock_bh(&helper->lock);
 	return yes;
 }
@@ -167,16 +179,16 @@ void weft_helper_wants(struct weft_stream *st, u8 errand)
 }
 
 /**
- * weft_helper_takes - leave an errand to the process if it polls
- * @st: stream
- * @errand: what, and how; there is news of it
+ * weft_helper_sends - leave sending to the process if it polls
+ * @st: stream; there is news for its tx
+ * @train: WEFT_ERRAND_TRAIN or 0
  *
  * One that waits for the process already is not asked for again: its count of polls would
  * say nothing, as it may be on its way. Context: any up to softirq.
  *
  * Return: the process sees to it, or whoever is given what it does not come for.
  */
-bool weft_helper_takes(struct weft_stream *st, u8 errand)
+bool weft_helper_sends(struct weft_stream *st, u8 train)
 {
 	struct weft_helper *helper = st->cfg.helper;
 	bool yes;
@@ -184,9 +196,9 @@ bool weft_helper_takes(struct weft_stream *st, u8 errand)
 	if (!may_help(st))
 		return false;
 	spin_lock_bh(&helper->lock);
-	yes = st->errands.todo & errand & ~WEFT_ERRAND_TRAIN;
-	if (!yes && is_free(helper)) {
-		leave_errand(helper, st, errand);
+	yes = st->errands.todo & WEFT_ERRAND_SEND;
+	if (!yes && is_free(helper, &helper->sending)) {
+		leave_errand(helper, st, WEFT_ERRAND_SEND | train);
 		yes = true;
 	}
 	spin_unlock_bh(&helper->lock);
@@ -207,8 +219,7 @@ void weft_helper_failed(struct weft_stream *st)
 	st->errands.todo &= WEFT_ERRAND_SEND;
 	if (!st->errands.todo)
 		list_del_init(&st->errands.node);
-	weft_patience_lost(&helper->patience);
-	helper->row = 0;
+	weft_patience_lost(&helper->reading);
 	spin_unlock_bh(&helper->lock);
 	weft_count(st->cfg.counters, WEFT_CTR_ERRANDS_LATE);
 }
@@ -226,7 +237,10 @@ static struct weft_stream *begin(struct weft_helper *helper, u8 *todo)
 		*todo = st->errands.todo;
 		st->errands.todo = 0;
 		st->errands.running++;
-		weft_patience_won(&helper->patience);
+		if (*todo & WEFT_ERRAND_READ)
+			weft_patience_won(&helper->reading);
+		if (*todo & WEFT_ERRAND_SEND)
+			weft_patience_won(&helper->sending);
 	}
 	spin_unlock_bh(&helper->lock);
 	return st;

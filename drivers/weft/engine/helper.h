@@ -30,9 +30,10 @@ enum weft_errand {
  * @lock: what is below, and the errands of its streams
  * @waiting: streams with errands, by @errands.node
  * @polls: in vain, as last seen
- * @row: how many looks in a row it has polled between
+ * @row: how many looks of late it has polled between
  * @since: of ktime_get_ns(), when @waiting was last empty
- * @patience: with a process that does not come
+ * @reading: patience with a process that does not come to read; it has less time for that
+ * @sending: with one that does not come to send
  * @timed: @timer is set, or at work and will be again
  * @timer: for errands that nobody comes for
  * @porter: it, at the door of another
@@ -44,7 +45,8 @@ struct weft_helper {
 	u32 polls;
 	u8 row;
 	bool timed;
-	struct weft_patience patience;
+	struct weft_patience reading;
+	struct weft_patience sending;
 	u64 since;
 	struct hrtimer timer;
 	struct weft_porter porter;
@@ -68,9 +70,9 @@ void weft_helper_init(struct weft_helper *helper, struct weft_ctx_ctl *ctl);
 void weft_helper_destroy(struct weft_helper *helper);
 void weft_helper_run(struct weft_helper *helper);
 
-bool weft_helper_is_polling(struct weft_stream *st);
+bool weft_helper_may_read(struct weft_stream *st);
 void weft_helper_wants(struct weft_stream *st, u8 errand);
-bool weft_helper_takes(struct weft_stream *st, u8 errand);
+bool weft_helper_sends(struct weft_stream *st, u8 train);
 void weft_helper_failed(struct weft_stream *st);
 
 void weft_errands_init(struct weft_errands *errands);

@@ -139,21 +139,22 @@ void weft_hot weft_kick_soon(struct weft_stream *st)
  *
  * A process that polls does it, so that the one that asked can read meanwhile. It is asked
  * whether it polls only if nobody runs tx: while it does that itself it does not poll.
- * Nor does one that is here to read, which sends when it has read.
+ * Nor does one that is here to read, which sends when it has read. A worker does not send for
+ * long if it need not: it would have the CPU of one of the two processes.
  * Context: as weft_kick_atomic().
  */
 void weft_kick_long(struct weft_stream *st, bool train)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	if (in_task() && weft_relay_offer(st))
+	if (in_task() && !(current->flags & PF_WQ_WORKER) && weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	if (!weft_helper_takes(st, WEFT_ERRAND_SEND | (train ? WEFT_ERRAND_TRAIN : 0)))
+	if (!weft_helper_sends(st, train ? WEFT_ERRAND_TRAIN : 0))
 		pass_on(st);
 }
 
 /**
- * weft_kick_room - as weft_kick_atomic(), where a socket is not full any more
+ * weft_kick_room - as weft_kick_atomic(), where sending may go on after a break
  * @st: stream
  *
  * Context: as weft_kick_atomic().
@@ -162,6 +163,6 @@ void weft_kick_room(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	if (!weft_helper_takes(st, WEFT_ERRAND_SEND))
+	if (!weft_helper_sends(st, 0))
 		kick_worker(st);
 }

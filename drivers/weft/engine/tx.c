@@ -252,7 +252,7 @@ void weft_hot weft_tx_run(struct weft_stream *st)
 		more = take_turn(st);
 		weft_tx_unclaim(st);
 		if (more) {
-			weft_kick_atomic(st);
+			weft_kick_room(st);
 			return;
 		}
 	} while (test_bit(WEFT_TX_AGAIN, &st->tx.claim));
