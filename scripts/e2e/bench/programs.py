@@ -27,14 +27,16 @@ def port():
     return next(_ports)
 
 
-def run(*words, timeout=30, check=True):
-    """A command's output."""
+def run(*words, timeout=30, check=True, silent=False):
+    """A command's output; a silent one has nothing to complain of."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=timeout * SLOW)
     except subprocess.TimeoutExpired:
         raise Failure("%s: no end after %d s" % (words[0], timeout * SLOW)) from None
     if check and done.returncode:
         raise Failure("%s: status %d: %s" % (words[0], done.returncode, last_line(done)))
+    if silent and done.stderr:
+        raise Failure("%s: %s" % (words[0], done.stderr.split("\n")[0]))
     return done.stdout
 
 
