@@ -181,14 +181,14 @@ void weft_helper_wants(struct weft_stream *st, u8 errand)
 /**
  * weft_helper_sends - leave sending to the process if it polls
  * @st: stream; there is news for its tx
- * @train: WEFT_ERRAND_TRAIN or 0
+ * @train: it is for short Reads, many at once
  *
  * One that waits for the process already is not asked for again: its count of polls would
  * say nothing, as it may be on its way. Context: any up to softirq.
  *
  * Return: the process sees to it, or whoever is given what it does not come for.
  */
-bool weft_helper_sends(struct weft_stream *st, u8 train)
+bool weft_helper_sends(struct weft_stream *st, bool train)
 {
 	struct weft_helper *helper = st->cfg.helper;
 	bool yes;
@@ -198,7 +198,7 @@ bool weft_helper_sends(struct weft_stream *st, u8 train)
 	spin_lock_bh(&helper->lock);
 	yes = st->errands.todo & WEFT_ERRAND_SEND;
 	if (!yes && is_free(helper, &helper->sending)) {
-		leave_errand(helper, st, WEFT_ERRAND_SEND | train);
+		leave_errand(helper, st, WEFT_ERRAND_SEND | (train ? WEFT_ERRAND_TRAIN : 0));
 		yes = true;
 	}
 	spin_unlock_bh(&helper->lock);

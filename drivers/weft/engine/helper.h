@@ -72,7 +72,7 @@ void weft_helper_run(struct weft_helper *helper);
 
 bool weft_helper_may_read(struct weft_stream *st);
 void weft_helper_wants(struct weft_stream *st, u8 errand);
-bool weft_helper_sends(struct weft_stream *st, u8 train);
+bool weft_helper_sends(struct weft_stream *st, bool train);
 void weft_helper_failed(struct weft_stream *st);
 
 void weft_errands_init(struct weft_errands *errands);

@@ -149,7 +149,7 @@ void weft_kick_long(struct weft_stream *st, bool train)
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
 	if (in_task() && !(current->flags & PF_WQ_WORKER) && weft_relay_offer(st))
 		return count_kick(st, WEFT_CTR_KICKS_RELAYED, 3);
-	if (!weft_helper_sends(st, train ? WEFT_ERRAND_TRAIN : 0))
+	if (!weft_helper_sends(st, train))
 		pass_on(st);
 }
 
@@ -163,6 +163,6 @@ void weft_kick_room(struct weft_stream *st)
 {
 	if (!weft_tx_mark(st))
 		return count_kick(st, WEFT_CTR_KICKS_MERGED, 2);
-	if (!weft_helper_sends(st, 0))
+	if (!weft_helper_sends(st, false))
 		kick_worker(st);
 }

@@ -21,7 +21,7 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-/* How long one caller of the doorbell sends before a worker takes over. */
+/* How long one caller of the doorbell sends before the process or a worker goes on. */
 #define BUDGET		(HZ / 20)
 
 /* Is another look worth it? The peer waits for the push meanwhile. */
@@ -167,7 +167,7 @@ void weft_tx_flush(struct weft_stream *st)
 	weft_cq_batch_fire(&batch);
 }
 
-/* One turn of the owner. Returns true when a worker should go on. */
+/* One turn of the owner. Returns true when somebody should go on. */
 static __always_inline bool turn(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
