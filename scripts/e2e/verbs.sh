@@ -158,6 +158,7 @@ done
 t "errands: none with helpers at 0" with_knobs nobody_is_given_errands helpers=0
 for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
 	who_waits_for_events_is_no_porter who_sleeps_is_no_porter who_reads_may_wait_for_events \
+	who_only_waits_for_events_has_no_porter \
 	a_porter_sees_what_is_for_itself a_stopped_porter_delays_nobody \
 	a_killed_porter_ends_its_connection a_bad_read_fails_at_a_porter \
 	a_porter_that_lies_hurts_nobody threads_may_be_porters readers_go_from_their_porter \

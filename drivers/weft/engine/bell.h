@@ -68,6 +68,17 @@ static inline void weft_bell_event(struct weft_bell *bell)
 }
 
 /**
+ * weft_bell_events - how many were there?
+ * @bell: of the process
+ *
+ * Context: any. Return: a count that moves while the process waits by events.
+ */
+static inline u32 weft_bell_events(const struct weft_bell *bell)
+{
+	return bell ? READ_ONCE(bell->events) : 0;
+}
+
+/**
  * weft_bell_had_event - was there an event since the last look?
  * @bell: of the process
  *

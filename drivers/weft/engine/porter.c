@@ -21,6 +21,7 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
+#include "engine/bell.h"
 #include "engine/helper.h"
 #include "engine/kick.h"
 #include "engine/relay.h"
@@ -32,7 +33,7 @@
 
 #define KICKS		16	/* in one jiffy: worth a porter */
 #define MISSED		2	/* asked in vain: it does not come */
-#define POLL_NS 1000U /* between two polls of one who does nothing else */
+#define POLL_NS		1000U /* between two polls of one who does nothing else */
 #define SPINS		16	/* looks at the queue for one at the clock */
 #define STAY_NS		(200 * NSEC_PER_USEC)
 
@@ -65,11 +66,25 @@ static bool is_idle(struct weft_helper *helper)
 	return polls > div_u64(time, POLL_NS);
 }
 
+/*
+ * Does who posts sleep until an event? It has its answer before it could, if it sends itself; a
+ * porter would have to wake it.
+ */
+static bool is_for_events(struct weft_stream *st)
+{
+	u32 events = weft_bell_events(st->cfg.bell);
+	bool yes = events != st->door.events;
+
+	lockdep_assert_held(&lock);
+	st->door.events = events;
+	return yes;
+}
+
 static void ask(struct weft_stream *st, struct weft_helper *helper)
 {
 	struct weft_porter *porter = &helper->porter;
 
-	if (st->door.closed || porter->at || !is_idle(helper) ||
+	if (st->door.closed || porter->at || is_for_events(st) || !is_idle(helper) ||
 	    !weft_patience_try(&porter->patience))
 		return;
 	porter->at = st;
@@ -280,7 +295,8 @@ static bool leave(struct weft_porter *porter, enum reason reason, u32 heard)
 	bool again;
 
 	spin_lock_bh(&lock);
-	again = reason == TIME_IS_UP && heard && READ_ONCE(porter->at->index->helpers);
+	again = reason == TIME_IS_UP && heard && READ_ONCE(porter->at->index->helpers) &&
+		!is_for_events(porter->at);
 	porter->inside = false;
 	porter->missed = 0;
 	porter->known = READ_ONCE(porter->news);

@@ -43,8 +43,9 @@ struct weft_porter {
  * @closed: nobody may be asked any more
  * @kicks: answered on the spot since it was @tick
  * @tick: jiffies, cut off
+ * @events: of the process that posts, as last seen
  *
- * The first two under the lock of all porters. Threads that kick at once may spoil the others
+ * The first two and the last under the lock of all porters. Threads that kick at once may spoil the others
  * for each other, to no harm.
  */
 struct weft_door {
@@ -52,6 +53,7 @@ struct weft_door {
 	bool closed;
 	u8 kicks;
 	u16 tick;
+	u32 events;
 };
 
 void weft_porter_meet(struct weft_stream *st, struct weft_stream *answers);

@@ -223,20 +223,38 @@ static void who_sleeps_is_no_porter(void)
 	nobody_hears("sleeps");
 }
 
-/* By an event each time; the post must not wait for the reader to poll. */
+static void read_by_event(struct reader *r, uint32_t i)
+{
+	CHECK(!ibv_req_notify_cq(r->e.id->send_cq, 0));
+	post_read(r, i);
+	CHECK(event_within(r->e.id->send_cq_channel, SECONDS * 1000));
+	good(r->e.id->send_cq, 1);
+}
+
+/* The post must not wait for the reader to poll, with a porter or without. */
 static void who_reads_may_wait_for_events(void)
 {
 	struct reader r = {};
 
 	start(&r, "polls", PORT);
 	for (uint32_t i = 0; i < READS; i++) {
-		CHECK(!ibv_req_notify_cq(r.e.id->send_cq, 0));
-		post_read(&r, i);
-		CHECK(event_within(r.e.id->send_cq_channel, SECONDS * 1000));
-		good(r.e.id->send_cq, 1);
+		read_by_event(&r, i);
 		if (i % 50 == 0)
 			read_words(&r);
 	}
+	end(&r);
+}
+
+/* A porter would have to wake it. */
+static void who_only_waits_for_events_has_no_porter(void)
+{
+	unsigned long porters = counted("porters");
+	struct reader r = {};
+
+	start(&r, "polls", PORT);
+	for (uint32_t i = 0; i < ROUNDS * READS; i++)
+		read_by_event(&r, i % READS);
+	CHECK(counted("porters") == porters);
 	end(&r);
 }
 
@@ -472,6 +490,7 @@ const struct test_case porter_cases[] = {
 	CASE(who_waits_for_events_is_no_porter),
 	CASE(who_sleeps_is_no_porter),
 	CASE(who_reads_may_wait_for_events),
+	CASE(who_only_waits_for_events_has_no_porter),
 	CASE(a_porter_sees_what_is_for_itself),
 	CASE(a_stopped_porter_delays_nobody),
 	CASE(a_killed_porter_ends_its_connection),
