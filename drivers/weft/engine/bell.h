@@ -68,32 +68,19 @@ static inline void weft_bell_event(struct weft_bell *bell)
 }
 
 /**
- * weft_bell_events - how many were there?
- * @bell: of the process
- *
- * Context: any. Return: a count that moves while the process waits by events.
- */
-static inline u32 weft_bell_events(const struct weft_bell *bell)
-{
-	return bell ? READ_ONCE(bell->events) : 0;
-}
-
-/**
  * weft_bell_had_event - was there an event since the last look?
- * @bell: of the process
+ * @bell: of the process, not of a kernel consumer
+ * @seen: where the caller keeps what it saw
  *
- * Context: a kick of the process. Return: it sends, and waits by events.
+ * Context: any. Return: the process waits by events.
  */
-static inline bool weft_bell_had_event(struct weft_bell *bell)
+static inline bool weft_bell_had_event(const struct weft_bell *bell, u32 *seen)
 {
-	u32 events;
+	u32 events = READ_ONCE(bell->events);
 
-	if (!bell)
+	if (events == READ_ONCE(*seen))
 		return false;
-	events = READ_ONCE(bell->events);
-	if (events == READ_ONCE(bell->events_seen))
-		return false;
-	WRITE_ONCE(bell->events_seen, events);
+	WRITE_ONCE(*seen, events);
 	return true;
 }
 

@@ -86,7 +86,7 @@ void weft_hot weft_kick(struct weft_stream *st)
 	weft_bell_enter(st->cfg.bell);
 	run_tx(st);
 	weft_bell_leave(st->cfg.bell);
-	if (weft_bell_had_event(st->cfg.bell))
+	if (st->cfg.bell && weft_bell_had_event(st->cfg.bell, &st->cfg.bell->events_seen))
 		keep_vigil(st);
 }
 

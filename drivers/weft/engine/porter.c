@@ -72,12 +72,8 @@ static bool is_idle(struct weft_helper *helper)
  */
 static bool is_for_events(struct weft_stream *st)
 {
-	u32 events = weft_bell_events(st->cfg.bell);
-	bool yes = events != st->door.events;
-
 	lockdep_assert_held(&lock);
-	st->door.events = events;
-	return yes;
+	return weft_bell_had_event(st->cfg.bell, &st->door.events);
 }
 
 static void ask(struct weft_stream *st, struct weft_helper *helper)

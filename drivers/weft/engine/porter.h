@@ -45,8 +45,8 @@ struct weft_porter {
  * @tick: jiffies, cut off
  * @events: of the process that posts, as last seen
  *
- * The first two and the last under the lock of all porters. Threads that kick at once may spoil the others
- * for each other, to no harm.
+ * The first two and the last under the lock of all porters. Threads that kick at once may spoil
+ * the others for each other, to no harm.
  */
 struct weft_door {
 	struct weft_porter *porter;
