@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "reader.h"
 #include "shop.h"
 #include "verbs.h"
 
 #define PORT 7556 /* of the first that is started */
-#define READS 500 /* in a row */
 #define ROUNDS 8  /* of these, until somebody should be porter */
 #define SLOW 50e-6 /* seconds */
 #define KILLS 10
@@ -24,101 +24,7 @@
 #define PAIRS 4
 #define MESSAGES 60
 
-/* --- the reader ------------------------------------------------------------------ */
-
-struct reader {
-	struct end e;
-	pid_t pid;
-	struct place at;
-	struct ibv_mr *at_mr;
-	uint64_t sum;
-};
-
-static void hear_of_place(struct reader *r)
-{
-	r->at_mr = ibv_reg_mr(r->e.id->pd, &r->at, sizeof(r->at), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(r->at_mr);
-	CHECK(!recv_sge(&r->e, 0, sge(r->at_mr, 0, sizeof(r->at))));
-}
-
-/* It hears from the beginning. */
-static void make_reader(struct end *e)
-{
-	make_qp(e);
-	hear_of_place((void *)((char *)e - offsetof(struct reader, e)));
-}
-
-static void meet(struct reader *r)
-{
-	accept_end(&r->e, make_reader);
-	good(r->e.id->recv_cq, 1);
-}
-
-static void start(struct reader *r, const char *name, int port)
-{
-	r->pid = start_case(name, port);
-	meet(r);
-}
-
-static void leave(struct reader *r)
-{
-	CHECK(!ibv_dereg_mr(r->at_mr));
-	release(&r->e);
-}
-
-static void end(struct reader *r)
-{
-	rdma_disconnect(r->e.id);
-	ends_well(r->pid);
-	leave(r);
-}
-
-static void post_read(struct reader *r, uint32_t i)
-{
-	CHECK(!post(&r->e, i, IBV_WR_RDMA_READ, sge(r->e.own, 0, 4),
-		    r->at.to + offsetof(struct shop, words[i]), r->at.rkey, IBV_SEND_SIGNALED));
-}
-
-static void read_one(struct reader *r, uint32_t i)
-{
-	volatile uint32_t *got = r->e.own->addr;
-	struct ibv_wc wc;
-
-	*got = 0;
-	post_read(r, i);
-	wc = polled(r->e.id->send_cq);
-	CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == i && *got == word_of(i, SHOP_SEED));
-}
-
-static void read_words(struct reader *r)
-{
-	for (uint32_t i = 0; i < READS; i++)
-		read_one(r, i);
-}
-
-static void read_for(struct reader *r, double seconds)
-{
-	double until = now() + seconds;
-
-	for (uint32_t i = 0; i % 16 || now() < until; i++)
-		read_one(r, i % SHOP_WORDS);
-}
-
-/* Each finds what the one before has left. */
-static void add_up(struct reader *r)
-{
-	uint64_t sum = offsetof(struct shop, sum);
-	volatile uint64_t *got = r->e.own->addr;
-
-	for (uint64_t i = 1; i <= READS; i++) {
-		*got = ~0;
-		CHECK(!post_atomic(&r->e, i, IBV_WR_ATOMIC_FETCH_AND_ADD, sge(r->e.own, 0, 8),
-				   r->at.to + sum, r->at.rkey, i, 0));
-		good(r->e.id->send_cq, 1);
-		CHECK(*got == r->sum);
-		r->sum += i;
-	}
-}
+/* --- one polls and is porter ------------------------------------------------------- */
 
 /* Return: it was many, of these. A stay of a porter is too short for two that are slow. */
 static int heard_of(void (*some)(struct reader *r), struct reader *r)
@@ -142,12 +48,12 @@ static void start_porter(struct reader *r, void (*some)(struct reader *r))
 {
 	double until = now() + SECONDS;
 
-	start(r, "polls", PORT);
+	reader_starts(r, "polls", PORT);
 	while (!heard_of(some, r) && sysconf(_SC_NPROCESSORS_ONLN) > 1) {
 		CHECK(now() < until);
-		end(r);
+		reader_ends(r);
 		*r = (struct reader){};
-		start(r, "polls", PORT);
+		reader_starts(r, "polls", PORT);
 	}
 }
 
@@ -156,7 +62,7 @@ static void who_polls_is_porter(void (*some)(struct reader *r))
 	struct reader r = {};
 
 	start_porter(&r, some);
-	end(&r);
+	reader_ends(&r);
 }
 
 static void who_polls_hears_of_reads(void)
@@ -180,10 +86,10 @@ static void nobody_hears(const char *name, void (*some)(struct reader *r))
 	unsigned long heard = counted("posts_heard"), porters = counted("porters");
 	struct reader r = {};
 
-	start(&r, name, PORT);
+	reader_starts(&r, name, PORT);
 	heard_of(some, &r);
 	CHECK(counted("posts_heard") == heard && counted("porters") == porters);
-	end(&r);
+	reader_ends(&r);
 }
 
 /* With the knob at 0. */
@@ -215,7 +121,7 @@ static void a_porter_goes_when_told(void)
 	heard = counted("posts_heard");
 	read_words(&r);
 	CHECK(counted("posts_heard") == heard);
-	end(&r);
+	reader_ends(&r);
 }
 
 static void who_waits_for_events_is_no_porter(void)
@@ -228,26 +134,18 @@ static void who_sleeps_is_no_porter(void)
 	nobody_hears("sleeps", read_and_add_up);
 }
 
-static void read_by_event(struct reader *r, uint32_t i)
-{
-	CHECK(!ibv_req_notify_cq(r->e.id->send_cq, 0));
-	post_read(r, i);
-	CHECK(event_within(r->e.id->send_cq_channel, SECONDS * 1000));
-	good(r->e.id->send_cq, 1);
-}
-
 /* The post must not wait for the reader to poll, with a porter or without. */
 static void who_reads_may_wait_for_events(void)
 {
 	struct reader r = {};
 
-	start(&r, "polls", PORT);
+	reader_starts(&r, "polls", PORT);
 	for (uint32_t i = 0; i < READS; i++) {
 		read_by_event(&r, i);
 		if (i % 50 == 0)
 			read_words(&r);
 	}
-	end(&r);
+	reader_ends(&r);
 }
 
 static void read_by_events(struct reader *r)
@@ -308,7 +206,7 @@ static void a_porter_sees_what_is_for_itself(void)
 	struct reader r = {};
 	uint64_t written = 0;
 
-	start(&r, "answers", PORT);
+	reader_starts(&r, "answers", PORT);
 	for (int i = 0; i < MESSAGES; i++) {
 		read_for(&r, 12e-3);
 		sends[i] = time_one(&r, NULL);
@@ -319,7 +217,7 @@ static void a_porter_sees_what_is_for_itself(void)
 	       counted("posts_heard") - heard, usual(sends, MESSAGES) * 1e6,
 	       usual(writes, MESSAGES) * 1e6);
 	CHECK(usual(sends, MESSAGES) < 1e-3 && usual(writes, MESSAGES) < 1e-3);
-	end(&r);
+	reader_ends(&r);
 }
 
 /* --- the porter is stopped, killed, or lies ---------------------------------------- */
@@ -341,7 +239,7 @@ static void a_stopped_porter_delays_nobody(void)
 		CHECK(!kill(r.pid, SIGCONT));
 		read_words(&r);
 	}
-	end(&r);
+	reader_ends(&r);
 }
 
 /* Until the connection is gone. */
@@ -363,14 +261,14 @@ static void a_killed_porter_ends_its_connection(void)
 		struct reader r = {};
 		pthread_t thread;
 
-		start(&r, "polls", PORT + i);
+		reader_starts(&r, "polls", PORT + i);
 		CHECK(!pthread_create(&thread, NULL, read_on, &r));
 		usleep(20000 + i * 170);
 		CHECK(!kill(r.pid, SIGKILL));
 		CHECK(waitpid(r.pid, NULL, 0) == r.pid);
 		pthread_join(thread, NULL);
 		rdma_disconnect(r.e.id);
-		leave(&r);
+		reader_leaves(&r);
 	}
 	works(&c, &s);
 }
@@ -384,17 +282,17 @@ static void a_bad_read_fails_at_a_porter(void)
 		    IBV_SEND_SIGNALED));
 	CHECK(polled(r.e.id->send_cq).status == IBV_WC_REM_ACCESS_ERR);
 	ends_well(r.pid);
-	leave(&r);
+	reader_leaves(&r);
 }
 
 static void read_from(const char *name)
 {
 	struct reader r = {};
 
-	start(&r, name, PORT);
+	reader_starts(&r, name, PORT);
 	heard_of(read_words, &r);
 	heard_of(add_up, &r);
-	end(&r);
+	reader_ends(&r);
 	works(&c, &s);
 }
 
@@ -415,7 +313,7 @@ static void readers_go_from_their_porter(void)
 	struct reader r = { .pid = start_case("polls_for_many", PORT) };
 
 	for (int i = 0; i < SHOP_VISITS; i++) {
-		meet(&r);
+		reader_meets(&r);
 		for (uint32_t k = 0; k < 200; k++)
 			read_one(&r, k);
 		if (i % 3 == 0)
@@ -424,7 +322,7 @@ static void readers_go_from_their_porter(void)
 			rdma_disconnect(r.e.id);
 		else
 			rdma_destroy_qp(r.e.id);
-		leave(&r);
+		reader_leaves(&r);
 	}
 	ends_well(r.pid);
 }
@@ -436,7 +334,7 @@ static void reads_and_exits(void)
 
 	unsetenv("VERBS_PORT");
 	connect_end(&r.e);
-	hear_of_place(&r);
+	reader_listens(&r);
 	tell(&r.e);
 	good(r.e.id->recv_cq, 1);
 	read_words(&r);
@@ -477,13 +375,13 @@ static void several_pairs_read(void)
 	pthread_t thread[PAIRS];
 
 	for (int i = 0; i < PAIRS; i++)
-		start(&r[i], "polls", PORT + i);
+		reader_starts(&r[i], "polls", PORT + i);
 	for (int i = 0; i < PAIRS; i++)
 		CHECK(!pthread_create(&thread[i], NULL, read_all, &r[i]));
 	for (int i = 0; i < PAIRS; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < PAIRS; i++)
-		end(&r[i]);
+		reader_ends(&r[i]);
 }
 
 const struct test_case porter_cases[] = {
