@@ -4,13 +4,11 @@
 # compared, through silence, restarts and a deleted device.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
+. "$here/share.sh"
 
 suite nfs <<'TOPOLOGY'
   client (rpcrdma) and nfsd --- wd0 (dummy, 10.77.0.1) --- lo
 TOPOLOGY
-
-export_dir=/srv/weft
-mnt=$tmp/mnt
 
 server_up() {
 	mount -t tmpfs nfs /var/lib/nfs
@@ -33,8 +31,8 @@ nfsd_up() {
 
 nfsd_down() { rpc.nfsd 0; }
 
-# mount_nfs VERSION [OPTION]: as hard as mounts are by default.
-mount_nfs() {
+# mount_share VERSION [OPTION]: as hard as mounts are by default.
+mount_share() {
 	local path=/ extra=
 	[ "$1" = 4.1 ] || path=$export_dir extra=,nolock,mountproto=tcp
 	limit 60 mount -t nfs -o "vers=$1,proto=rdma,port=20049$extra${2:+,$2}" "$addr4:$path" "$mnt"
@@ -42,27 +40,8 @@ mount_nfs() {
 	expect "vers=$1.*proto=rdma" "$tmp/mounts" 1
 }
 
-umount_nfs() { limit 60 umount "$mnt"; }
-
-before_test() {
-	wire_up
-	umount -f "$mnt"
-	rm -rf "${export_dir:?}"/*
-}
-
-copy_tree() {
-	tree "$tmp/tree"
-	mount_nfs "$1"
-	cp -r "$tmp/tree" "$mnt/copy"
-	umount_nfs
-	diff -r "$tmp/tree" "$export_dir/copy"
-	mount_nfs "$1"
-	diff -r "$tmp/tree" "$mnt/copy"
-	umount_nfs
-}
-
 verified() {
-	mount_nfs "$1" "${2:-}"
+	mount_share "$1" "${2:-}"
 	verified_io "$mnt/file" 120
 	# And through the page cache, where reads and writes have other sizes.
 	limit 120 fio --name=c --filename="$mnt/cached" --rw=randrw --bsrange=1k-300k --size=8m \
@@ -70,7 +49,7 @@ verified() {
 		--fsync=16 --minimal
 	cmp "$mnt/file" "$export_dir/file"
 	same_over_the_wire cached
-	umount_nfs
+	umount_share
 }
 
 rx_bytes() { rdma -j statistic show link "$dev/1" | grep -o '"rx_bytes":[0-9]*' | cut -d: -f2; }
@@ -89,7 +68,7 @@ same_over_the_wire() {
 # load_through VERSION FUNCTION [ARG]: verified I/O that has to survive it.
 load_through() {
 	local load
-	mount_nfs "$1"
+	mount_share "$1"
 	start_load "$mnt/file" 16
 	load=$started
 	sleep 3
@@ -97,7 +76,7 @@ load_through() {
 	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
 	verified_io "$mnt/file" 60 --size=2m
 	cmp "$mnt/file" "$export_dir/file"
-	umount_nfs
+	umount_share
 }
 
 silent_wire() {
@@ -122,15 +101,15 @@ replaced() {
 
 # A mount that need not wait for ever gets an error from a device that is gone.
 gone_for_good() {
-	mount_nfs 4.1 soft,timeo=20,retrans=1
+	mount_share 4.1 soft,timeo=20,retrans=1
 	echo before >"$mnt/file"
 	"$1_goes"
 	refused_io 60 dd if=/dev/zero of="$mnt/file" bs=4k count=1 conv=fsync
 	limit 60 umount -f "$mnt"
 	"$1_back"
-	mount_nfs 4.1
+	mount_share 4.1
 	expect '^before$' "$mnt/file" 1
-	umount_nfs
+	umount_share
 }
 
 nothing_left() {

@@ -4,13 +4,11 @@
 # a device that is deleted. For iWARP the two meet at port 5445.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
+. "$here/share.sh"
 
 suite smb <<'TOPOLOGY'
   client (cifs) and ksmbd --- wd0 (dummy, 10.77.0.1) --- lo
 TOPOLOGY
-
-export_dir=/srv/weft
-mnt=$tmp/mnt
 
 server_up() {
 	mkdir -p "$export_dir" "$mnt"
@@ -28,37 +26,18 @@ server_up() {
 	until_true 20 listening 5445
 }
 
-mount_smb() {
+mount_share() {
 	limit 60 mount -t cifs -o "rdma,vers=3.1.1,user=weft,pass=secret,noperm" \
 		"//$addr4/share" "$mnt"
 	grep " $mnt " /proc/mounts | tee "$tmp/mounts"
 	expect 'cifs.*[ ,]rdma[ ,]' "$tmp/mounts" 1
 }
 
-umount_smb() { limit 60 umount "$mnt"; }
-
-before_test() {
-	wire_up
-	umount -f "$mnt"
-	rm -rf "${export_dir:?}"/*
-}
-
-copy_tree() {
-	tree "$tmp/tree"
-	mount_smb
-	cp -r "$tmp/tree" "$mnt/copy"
-	umount_smb
-	diff -r "$tmp/tree" "$export_dir/copy"
-	mount_smb
-	diff -r "$tmp/tree" "$mnt/copy"
-	umount_smb
-}
-
 verified() {
-	mount_smb
+	mount_share
 	verified_io "$mnt/file" 120
 	cmp "$mnt/file" "$export_dir/file"
-	umount_smb
+	umount_share
 }
 
 # The server reads what the client has to write, and writes what it wants to read.
@@ -66,11 +45,11 @@ remote_memory() {
 	local reads writes
 	sleep 0.1	# the core reads its counters afresh by and by
 	reads=$(counted tx_read_requests) writes=$(counted tx_writes)
-	mount_smb
+	mount_share
 	dd if=/dev/urandom of="$tmp/data" bs=1M count=32
 	dd if="$tmp/data" of="$mnt/data" bs=4M oflag=direct
 	dd if="$mnt/data" of="$tmp/back" bs=4M iflag=direct
-	umount_smb
+	umount_share
 	cmp "$tmp/data" "$tmp/back"
 	cmp "$tmp/data" "$export_dir/data"
 	sleep 0.1
@@ -81,7 +60,7 @@ remote_memory() {
 }
 
 silent_wire() {
-	mount_smb
+	mount_share
 	start_load "$mnt/file" 16
 	local load=$started
 	sleep 3
@@ -90,7 +69,7 @@ silent_wire() {
 	wire_up
 	wait "$load"
 	cmp "$mnt/file" "$export_dir/file"
-	umount_smb
+	umount_share
 }
 
 nothing_left() {
