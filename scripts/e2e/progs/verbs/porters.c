@@ -34,10 +34,10 @@ static int heard_of(void (*some)(struct reader *r), struct reader *r)
 
 	for (int i = 0; i < ROUNDS; i++)
 		some(r);
-	each = (now() - begin) / (ROUNDS * READS);
+	each = (now() - begin) / (ROUNDS * READER_WORDS);
 	heard = counted("posts_heard") - before;
-	printf("%lu of %d heard, %.1f us each\n", heard, ROUNDS * READS, each * 1e6);
-	return heard >= (each < SLOW ? ROUNDS * READS / 4 : 1);
+	printf("%lu of %d heard, %.1f us each\n", heard, ROUNDS * READER_WORDS, each * 1e6);
+	return heard >= (each < SLOW ? ROUNDS * READER_WORDS / 4 : 1);
 }
 
 /*
@@ -140,7 +140,7 @@ static void who_reads_may_wait_for_events(void)
 	struct reader r = {};
 
 	reader_starts(&r, "polls", PORT);
-	for (uint32_t i = 0; i < READS; i++) {
+	for (uint32_t i = 0; i < READER_WORDS; i++) {
 		read_by_event(&r, i);
 		if (i % 50 == 0)
 			read_words(&r);
@@ -150,7 +150,7 @@ static void who_reads_may_wait_for_events(void)
 
 static void read_by_events(struct reader *r)
 {
-	for (uint32_t i = 0; i < READS; i++)
+	for (uint32_t i = 0; i < READER_WORDS; i++)
 		read_by_event(r, i);
 }
 

@@ -62,7 +62,7 @@ void read_one(struct reader *r, uint32_t i)
 
 void read_words(struct reader *r)
 {
-	for (uint32_t i = 0; i < READS; i++)
+	for (uint32_t i = 0; i < READER_WORDS; i++)
 		read_one(r, i);
 }
 
@@ -79,7 +79,7 @@ void add_up(struct reader *r)
 	uint64_t sum = offsetof(struct shop, sum);
 	volatile uint64_t *got = r->e.own->addr;
 
-	for (uint64_t i = 1; i <= READS; i++) {
+	for (uint64_t i = 1; i <= READER_WORDS; i++) {
 		*got = ~0;
 		CHECK(!post_atomic(&r->e, i, IBV_WR_ATOMIC_FETCH_AND_ADD, sge(r->e.own, 0, 8),
 				   r->at.to + sum, r->at.rkey, i, 0));

@@ -9,7 +9,7 @@
 #include "shop.h"
 #include "verbs.h"
 
-#define READS 500 /* in a row */
+#define READER_WORDS 500 /* that read_words() reads */
 
 /* Its end, the process that it reads from, where, and what it has added there. */
 struct reader {
@@ -20,7 +20,7 @@ struct reader {
 	uint64_t sum;
 };
 
-/* On a connection that it has made: the other end says first where its shop is. */
+/* Before the other end says where its shop is, or what else it keeps: its first message. */
 void reader_listens(struct reader *r);
 
 /* Somebody connects to us who keeps a shop: the next one, or a process of that name. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "reader.h"
 #include "shop.h"
 #include "verbs.h"
 
@@ -64,24 +65,16 @@ static void keeps_much_and_polls(void)
 
 /* --- who reads ------------------------------------------------------------------- */
 
-struct reader {
-	struct end e;
-	struct place at;
-	struct ibv_mr *at_mr, *sink_mr;
-	unsigned char *sink;
-	pid_t pid;
-};
-
 static struct reader r;
+static struct ibv_mr *sink_mr;
+static unsigned char *sink;
 
-static void make_reader(struct end *e)
+static void make_deep_reader(struct end *e)
 {
 	struct ibv_qp_init_attr attr = { .cap = { READS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 
 	CHECK(!rdma_create_qp(e->id, NULL, &attr));
-	r.at_mr = ibv_reg_mr(e->id->pd, &r.at, sizeof(r.at), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(r.at_mr);
-	CHECK(!recv_sge(e, 0, sge(r.at_mr, 0, sizeof(r.at))));
+	reader_listens(&r);
 }
 
 static uint32_t length_of(uint32_t i)
@@ -110,34 +103,34 @@ static void start(int port, uint32_t depth)
 	r = (struct reader){};
 	read_depth = depth;
 	r.pid = start_case("keeps_much_and_polls", port);
-	accept_end(&r.e, make_reader);
+	accept_end(&r.e, make_deep_reader);
 	good(r.e.id->recv_cq, 1);
-	r.sink = malloc(all);
-	CHECK(r.sink);
-	r.sink_mr = ibv_reg_mr(r.e.id->pd, r.sink, all, IBV_ACCESS_LOCAL_WRITE);
-	CHECK(r.sink_mr);
+	sink = malloc(all);
+	CHECK(sink);
+	sink_mr = ibv_reg_mr(r.e.id->pd, sink, all, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(sink_mr);
 }
 
 static void leave(void)
 {
-	CHECK(!ibv_dereg_mr(r.sink_mr) && !ibv_dereg_mr(r.at_mr));
-	free(r.sink);
-	release(&r.e);
+	CHECK(!ibv_dereg_mr(sink_mr));
+	free(sink);
+	reader_leaves(&r);
 	ends_well(r.pid);
 }
 
-static void post_read(uint32_t i)
+static void post_nth(uint32_t i)
 {
 	int fence = i % READS == FENCED ? IBV_SEND_FENCE : 0;
 
-	memset(r.sink + to(i), 0, length_of(i));
-	CHECK(!post(&r.e, i, IBV_WR_RDMA_READ, sge(r.sink_mr, to(i), length_of(i)),
-		    r.at.to + from(i), r.at.rkey, IBV_SEND_SIGNALED | fence));
+	memset(sink + to(i), 0, length_of(i));
+	CHECK(!post(&r.e, i, IBV_WR_RDMA_READ, sge(sink_mr, to(i), length_of(i)), r.at.to + from(i),
+		    r.at.rkey, IBV_SEND_SIGNALED | fence));
 }
 
 static void next_is(uint32_t i)
 {
-	const uint32_t *words = (const uint32_t *)(r.sink + to(i));
+	const uint32_t *words = (const uint32_t *)(sink + to(i));
 	uint32_t first = from(i) / sizeof(*words);
 	struct ibv_wc wc = polled(r.e.id->send_cq);
 
@@ -149,7 +142,7 @@ static void next_is(uint32_t i)
 static void all_at_once(void)
 {
 	for (uint32_t i = 0; i < READS; i++)
-		post_read(i);
+		post_nth(i);
 	for (uint32_t i = 0; i < READS; i++)
 		next_is(i);
 }
@@ -157,11 +150,11 @@ static void all_at_once(void)
 static void one_by_one(void)
 {
 	for (uint32_t i = 0; i < READS; i++)
-		post_read(i);
+		post_nth(i);
 	for (uint32_t i = 0; i < STREAM; i++) {
 		next_is(i);
 		if (i + READS < STREAM)
-			post_read(i + READS);
+			post_nth(i + READS);
 	}
 }
 
@@ -198,7 +191,7 @@ static void readers_go_amid_their_reads(void)
 
 		start(PORT + n, 128);
 		for (i = 0; i < READS; i++)
-			post_read(i);
+			post_nth(i);
 		for (i = 0; i < n * 4; i++)
 			next_is(i);
 		rdma_disconnect(r.e.id);
