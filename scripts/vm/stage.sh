@@ -18,12 +18,13 @@ _stage_copy() {
 		"$weft_top/" "$1/"
 }
 
-# kernel_make KERNEL SRC ARGS...: make in SRC with that kernel's variables.
-# A KERNEL is described by the variables of kernel_describe (kernels.sh).
+# kernel_make SRC ARGS...: make in SRC with the variables of a kernel, which is the one
+# that kernel_describe (kernels.sh) was asked for. Always with W=1, so that linters,
+# unit tests and guests build it once.
 kernel_make() {
 	local src=$1
 	shift
-	make -C "$src" -j"$(nproc)" KERNELDIR="$kernel_dir" \
+	make -C "$src" -j"$(nproc)" W=1 KERNELDIR="$kernel_dir" \
 		${kernel_arch:+ARCH=$kernel_arch} "$@"
 }
 
