@@ -62,6 +62,10 @@ _kvm_trial() {
 	fi
 }
 
+# What is slower to emulate than to do without: page tables of five levels, copies by
+# REP MOVSB (octet by octet), CRC32 (a loop over bits).
+qemu_cpu=max,la57=off,erms=off,fsrm=off,sse4.2=off
+
 # qemu_accel: the -accel and -cpu words for this machine.
 qemu_accel() {
 	local answer=tcg memo
@@ -74,7 +78,7 @@ qemu_accel() {
 	if [ "$answer" = kvm ]; then
 		echo "-accel kvm -cpu host"
 	else
-		echo "-accel tcg,thread=multi -cpu max"
+		echo "-accel tcg,thread=multi -cpu $qemu_cpu"
 	fi
 }
 
