@@ -33,12 +33,14 @@ suite() {
 	echo "# suite $suite_name on $(uname -r), driver $driver"
 	sed 's/^/# /'
 	cleanup >/dev/null 2>&1
+	listen_to_kernel
 	trap suite_exit EXIT
 	trap 'exit 143' TERM INT
 }
 
 suite_exit() {
 	cleanup >"$tmp/cleanup" 2>&1
+	kill "$listener"
 	rm -rf "$tmp"
 }
 
@@ -113,7 +115,7 @@ _tell_failed_attempt() {
 
 _attempt() {
 	local rc
-	dmesg | wc -l >"$tmp/dmesg.lines"
+	kernel_was_heard
 	before_test >/dev/null 2>&1
 	(
 		trap '[ -z "$(jobs -p)" ] || kill_jobs 2>/dev/null' EXIT
@@ -137,7 +139,7 @@ fail() {
 kill_jobs() {
 	set +e
 	pkill -TERM -P "$BASHPID"
-	sleep 0.2
+	nap 0.2
 	pkill -KILL -P "$BASHPID"
 	kill_traced
 	wait
@@ -160,17 +162,57 @@ splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while 
 splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
 splat+='|unregister_netdevice: waiting|bad page state'
 
-# kernel_says: what it has said since the test began.
-kernel_says() { dmesg | tail -n "+$(($(cat "$tmp/dmesg.lines") + 1))"; }
-
 # new_splats: fails when the kernel complained since the test began.
 new_splats() {
-	kernel_says >"$tmp/dmesg"
-	grep -E "$splat" "$tmp/dmesg" || return 0
+	hear_kernel || return 1
+	[[ ${heard[*]} =~ $splat ]] || return 0
 	echo "FAILED: the kernel complained:"
-	cat "$tmp/dmesg"
+	printf '%s\n' "${heard[@]}"
 	return 1
 }
+
+# --- What the kernel says ------------------------------------------------------
+
+# A process writes it all to a file, so that a look at it starts no program: a test takes
+# several, and on emulated CPUs each program takes a tenth of a second.
+heard=() heard_before=0
+
+listen_to_kernel() {
+	: >"$tmp/kernel"
+	dmesg --follow-new >>"$tmp/kernel" &
+	listener=$!
+	disown
+	exec {never}<> <(:)
+	hear_kernel
+}
+
+# hear_kernel: all that it has said since the last call of kernel_was_heard, in ${heard[@]}.
+# Up to now: what we say ourselves comes last. (Anew, as the listener may just have begun.)
+hear_kernel() {
+	local try look="a look, $BASHPID.$SRANDOM"
+	for ((try = 0; try < 1000; try++)); do
+		[ $((try % 50)) -ne 0 ] || echo "<7>e2e: $look" >/dev/kmsg
+		mapfile -t -s "$heard_before" heard <"$tmp/kernel"
+		[[ ${heard[*]: -1} != *"$look" ]] || return 0
+		nap 0.02
+	done
+	echo "FAILED: what the kernel says is not heard"
+	return 1
+}
+
+kernel_was_heard() {
+	hear_kernel
+	heard_before=$((heard_before + ${#heard[@]}))
+}
+
+# kernel_says: what it has said since the test began.
+kernel_says() {
+	hear_kernel
+	printf '%s\n' "${heard[@]}"
+}
+
+# nap SECONDS: sleep, without starting a program.
+nap() { read -rt "$1" -u "$never" || true; }
 
 # --- RDMA objects --------------------------------------------------------------
 
@@ -179,10 +221,16 @@ objects() {
 	rdma resource show 2>/dev/null | sed -nE "s/^[0-9]+: (${driver}[^:]*): /\1 /p"
 }
 
+# in_use: has a device of the driver any object?
+in_use() {
+	local line=$'[^\n]* [1-9]'
+	[[ $'\n'$(rdma resource show 2>/dev/null) =~ $'\n'[0-9]+:\ ${driver}[^:]*:$line ]]
+}
+
 # idle: wait until no device has any object left.
 idle() {
 	local end=$((SECONDS + 10 * slow))
-	while objects | grep -qE ' [1-9][0-9]*( |$)'; do
+	while in_use; do
 		if [ "$SECONDS" -ge "$end" ]; then
 			echo "FAILED: objects left behind:"
 			objects
@@ -190,7 +238,7 @@ idle() {
 			rdma resource show qp
 			return 1
 		fi
-		sleep 0.2
+		nap 0.2
 	done
 }
 
@@ -293,7 +341,7 @@ serve() {
 	until listening "$port"; do
 		kill -0 "$server" 2>/dev/null || fail_server "it ended before it listened"
 		[ "$SECONDS" -lt "$end" ] || fail_server "it does not listen on port $port"
-		sleep 0.1
+		nap 0.1
 	done
 }
 
@@ -378,12 +426,10 @@ refuse() {
 	! grep -nE -e "$1" "$2" || fail "'$1' must not stand in $(basename "$2")"
 }
 
-# compile NAME [LIBRARY]...: build scripts/e2e/progs/NAME.c or NAME/*.c, print the program's
-# path. CC is the compiler.
+# compile NAME [LIBRARY]...: build a program of scripts/e2e/progs and print its path.
+# PROGRAMS is where scripts/programs has built some before.
 compile() {
-	local sources=("$here/progs/$1.c")
-	[ ! -d "$here/progs/$1" ] || sources=("$here/progs/$1"/*.c)
-	[ -x "$tmp/$1" ] || ${CC:-cc} -O1 -Wall -Werror -o "$tmp/$1" "${sources[@]}" \
-		"${@:2}" -lrdmacm -libverbs -lpthread || fail "cannot compile $1"
+	[ ! -x "${PROGRAMS:-}/$1" ] || { echo "$PROGRAMS/$1"; return; }
+	[ -x "$tmp/$1" ] || "$here/progs/build" "$1" "$tmp/$1" "${@:2}" || fail "cannot compile $1"
 	echo "$tmp/$1"
 }

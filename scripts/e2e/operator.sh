@@ -12,12 +12,10 @@ TOPOLOGY
 topology_dummy
 modprobe -q sch_netem
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
-agent=$tmp/agent
-cc -O1 -Wall -Werror -o "$agent" "$here"/progs/agent/*.c -lrdmacm -libverbs ||
-	{ echo "Bail out! cannot compile the agent"; exit 1; }
+agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 
 export PYTHONDONTWRITEBYTECODE=1
-dmesg | wc -l >"$tmp/dmesg.lines"
+kernel_was_heard
 /usr/bin/python3 "$here/operator/run.py" --dev "$dev" --addr "$addr4" --addr6 "$addr6" \
 	--slow "$slow" --only "${OPERATOR_ONLY:-}" -- "$agent"
 status=$?

@@ -13,14 +13,14 @@ TOPOLOGY
 # BIG=1 adds the 4 GiB message: half a minute where code runs natively.
 case_() {
 	[[ " ${VERBS_ONLY:-$1} " == *" $1 "* ]] || skip "not asked for"
-	limit "${2:-120}" "$tmp/verbs" "$saddr4" "$1"
+	limit "${2:-120}" "$verbs" "$saddr4" "$1"
 }
 
 without_ipc_lock() {
 	command -v capsh >/dev/null || skip "no capsh"
 	(
 		ulimit -l 256
-		limit 60 capsh --drop=cap_ipc_lock -- -c "'$tmp/verbs' '$saddr4' memlock"
+		limit 60 capsh --drop=cap_ipc_lock -- -c "'$verbs' '$saddr4' memlock"
 	)
 }
 
@@ -91,7 +91,7 @@ no_system_calls() {
 }
 
 topology_dummy
-compile verbs
+verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 for name in inline_data inline_capability several_elements zero_length unsignalled fence \
 	solicited around_the_rings; do
 	t "good: $name" case_ "$name"

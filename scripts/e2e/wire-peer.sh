@@ -22,9 +22,7 @@ topology_wire() {
 }
 
 topology_wire
-agent=$tmp/agent
-cc -O1 -Wall -Werror -o "$agent" "$here"/progs/agent/*.c -lrdmacm -libverbs ||
-	{ echo "Bail out! cannot compile the agent"; exit 1; }
+agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 
 args=(--dev "$dev" --weft "$addr4" --own "$peer4" --weft6 "$addr6" --slow "$slow")
 for group in ${WIRE_GROUPS:-}; do args+=(--group "$group"); done
