@@ -20,7 +20,7 @@
 #define FENCED 89 /* waits for all before */
 #define ROUNDS 2
 #define STREAM 960 /* one after the other, READS of them at a time */
-#define GOES 24
+#define GOES 12
 
 /* --- who is read from ------------------------------------------------------------ */
 
@@ -192,7 +192,7 @@ static void readers_go_amid_their_reads(void)
 		start(PORT + n, 128);
 		for (i = 0; i < READS; i++)
 			post_nth(i);
-		for (i = 0; i < n * 4; i++)
+		for (i = 0; i < n * 8; i++)
 			next_is(i);
 		rdma_disconnect(r.e.id);
 		for (; i < READS; i++) {
