@@ -116,7 +116,7 @@ _uml_make() {
 	[ -e "$out/.weft-complete" ] && return 0
 	step "configuring $name ($(basename "$src"))" "$log" \
 		_uml_configure "$src" "$out" "$@" || return 1
-	step "building $name: six to ten minutes on two CPUs, once" "$log" \
+	step "building $name: five to twenty minutes on two CPUs, once" "$log" \
 		_uml_build "$src" "$out" || return 1
 	touch "$out/.weft-complete"
 }
