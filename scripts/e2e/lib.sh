@@ -216,21 +216,19 @@ nap() { read -rt "$1" -u "$never" || true; }
 
 # --- RDMA objects --------------------------------------------------------------
 
-# objects: "pd 0 cq 0 ..." of every device of the driver.
+# objects: "NAME pd 0 cq 0 ..." of every device of the driver. Suites may leave some out.
 objects() {
-	rdma resource show 2>/dev/null | sed -nE "s/^[0-9]+: (${driver}[^:]*): /\1 /p"
-}
-
-# in_use: has a device of the driver any object?
-in_use() {
-	local line=$'[^\n]* [1-9]'
-	[[ $'\n'$(rdma resource show 2>/dev/null) =~ $'\n'[0-9]+:\ ${driver}[^:]*:$line ]]
+	local line
+	while IFS= read -r line; do
+		[[ ! $line =~ ^[0-9]+:\ (${driver}[^:]*):\ (.*) ]] ||
+			echo "${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
+	done < <(rdma resource show 2>/dev/null)
 }
 
 # idle: wait until no device has any object left.
 idle() {
 	local end=$((SECONDS + 10 * slow))
-	while in_use; do
+	while [[ $(objects) =~ \ [1-9] ]]; do
 		if [ "$SECONDS" -ge "$end" ]; then
 			echo "FAILED: objects left behind:"
 			objects
