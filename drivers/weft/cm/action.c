@@ -18,8 +18,7 @@
 #include "cm/iwcm.h"
 #include "cm/listen.h"
 #include "engine/stream.h"
-#include "net/sockevents.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 /* How long an eager responder still waits: its reply shall be read by itself. */
 #define EAGER_PATIENCE	(HZ / 10)

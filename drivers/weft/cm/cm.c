@@ -13,7 +13,7 @@
 
 #include "base/limits.h"
 #include "cm/conn.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 /* Revision 2 with the peer-to-peer model, so that a responder may send first. */
 static const struct weft_mpa_policy default_policy = {

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-#include "net/sockopts.h"
+#include "net/tcp_sockopts.h"
 #include "proto/mpa_start.h"
 
 struct net;

@@ -6,7 +6,7 @@
  */
 #include "cm/farewell.h"
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 #include "proto/crc.h"
 #include "proto/ddp.h"
 #include "proto/mpa_frame.h"

@@ -14,9 +14,8 @@
 #include "cm/conn.h"
 #include "cm/farewell.h"
 #include "engine/stream.h"
-#include "net/addr.h"
-#include "net/sockevents.h"
-#include "net/tcpsock.h"
+#include "net/sockaddr.h"
+#include "net/tcp_socket.h"
 
 static void look_later(void *owner)
 {

@@ -20,9 +20,8 @@
 #include "cm/conn.h"
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
-#include "net/addr.h"
-#include "net/sockevents.h"
-#include "net/tcpsock.h"
+#include "net/sockaddr.h"
+#include "net/tcp_socket.h"
 
 /* Beyond this the one that has waited longest for its request is dropped. */
 #define WAITING_MAX	512U

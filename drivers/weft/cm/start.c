@@ -10,7 +10,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 /**
  * weft_start_expect - get ready for a frame

@@ -28,7 +28,7 @@
 #include "engine/relay.h"
 #include "engine/rx.h"
 #include "engine/stream_state.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
 

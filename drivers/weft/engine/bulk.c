@@ -12,7 +12,7 @@
 #include "base/counters.h"
 #include "engine/outgoing.h"
 #include "engine/stream_state.h"
-#include "net/txrow.h"
+#include "net/mpa_tx.h"
 #include "proto/hot.h"
 
 /**

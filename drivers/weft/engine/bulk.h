@@ -7,7 +7,7 @@
 #define WEFT_ENGINE_BULK_H
 
 #include "engine/op.h"
-#include "net/txrow.h"
+#include "net/mpa_tx.h"
 
 struct weft_stream;
 

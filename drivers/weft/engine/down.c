@@ -17,8 +17,7 @@
 #include "engine/rx.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
-#include "net/sockevents.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 /* Tells verbs whose fault it was. */
 static void report(struct weft_stream *st)

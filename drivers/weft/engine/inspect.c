@@ -11,7 +11,7 @@
 
 #include "base/counters.h"
 #include "engine/stream_state.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 #include "ring/sendq.h"
 
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);

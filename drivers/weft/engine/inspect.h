@@ -8,7 +8,7 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
-#include "net/tcpinfo.h"
+#include "net/tcp_info.h"
 #include "proto/fault.h"
 #include "proto/mpa_start.h"
 #include "proto/qp_fsm.h"

@@ -22,9 +22,8 @@
 #include "engine/kick.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
-#include "net/loan.h"
-#include "net/txroute.h"
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
+#include "net/zerocopy.h"
 #include "ring/sendq.h"
 
 #define MULPDU_LEAST 4096U /* of a segment; with less a buffer is full too early */

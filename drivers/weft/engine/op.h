@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #include "mem/access.h"
-#include "net/ulpdu.h"
+#include "net/ulpdu_copy.h"
 #include "proto/ddp.h"
 #include "proto/fault.h"
 #include "proto/rdmap.h"

@@ -15,7 +15,7 @@
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
-#include "net/tcpinfo.h"
+#include "net/tcp_info.h"
 #include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/sendq.h"

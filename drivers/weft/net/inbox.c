@@ -12,8 +12,8 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "net/rxsock.h"
-#include "net/tcpsock.h"
+#include "net/mpa_rx.h"
+#include "net/tcp_socket.h"
 #include "proto/hot.h"
 
 /**

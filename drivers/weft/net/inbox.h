@@ -10,7 +10,7 @@
 #include <linux/tcp.h>
 #include <linux/types.h>
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 struct weft_rxsock;
 

@@ -6,7 +6,7 @@
  * looks: a connection that rests loses it, and so do all of them when there is
  * plenty no more.
  */
-#include "net/allot.h"
+#include "net/tcp_mem_reserve.h"
 
 #include <linux/jiffies.h>
 #include <linux/log2.h>
@@ -18,7 +18,7 @@
 #include <linux/workqueue.h>
 #include <net/tcp.h>
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 #define LEAST	((u32)PAGE_SIZE)
 #define MOST	((u32)SZ_4M)

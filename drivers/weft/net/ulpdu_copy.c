@@ -2,7 +2,7 @@
 /*
  * Placing the payload of a received ULPDU.
  */
-#include "net/ulpdu.h"
+#include "net/ulpdu_copy.h"
 
 #include <linux/errno.h>
 #include <linux/minmax.h>

@@ -2,7 +2,7 @@
 /*
  * A window update that TCP does not send by itself.
  */
-#include "net/window.h"
+#include "net/tcp_internals.h"
 
 #include <linux/tcp.h>
 

@@ -3,7 +3,7 @@
  * Deframing of socket buffers, however TCP cut them: each ULPDU once, in order,
  * unchanged, and read where it stands if it lies in a row.
  */
-#include "net/rxsock.h"
+#include "net/mpa_rx.h"
 
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
@@ -15,7 +15,7 @@
 #include <linux/uio.h>
 
 #include "base/counters.h"
-#include "net/ulpdu.h"
+#include "net/ulpdu_copy.h"
 #include "proto/crc.h"
 #include "suite.h"
 

@@ -5,8 +5,9 @@
  * into pages run by run. Nothing is handed over before its CRC is known to be
  * good (RFC 5044, 4.2 to 4.4).
  */
-#include "net/rxsock.h"
+#include "net/mpa_rx.h"
 
+#include <linux/gfp.h>
 #include <linux/minmax.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -15,11 +16,78 @@
 
 #include "base/copy.h"
 #include "base/counters.h"
-#include "net/skbrow.h"
-#include "net/tcpsock.h"
-#include "net/ulpdurow.h"
+#include "net/skb_span.h"
+#include "net/tcp_socket.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
+
+/* --- memory in which an FPDU that comes in pieces is gathered --- */
+
+/* A page to write to, which stays the table's; NULL without memory. */
+static struct page *page_at(struct weft_rxpages **pages, u32 index)
+{
+	struct page **page;
+
+	if (!*pages)
+		*pages = kzalloc(sizeof(**pages), GFP_ATOMIC | __GFP_NOWARN);
+	if (!*pages)
+		return NULL;
+	page = &(*pages)->page[index];
+	if (!*page)
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	return *page;
+}
+
+/**
+ * weft_rxpages_fill - pages for the longest ULPDU, as many as are to be had
+ * @pages: NULL before; may be NULL afterwards
+ * @gfp: how to allocate
+ *
+ * Context: as @gfp allows.
+ */
+void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp)
+{
+	u32 i;
+
+	*pages = kzalloc(sizeof(**pages), gfp | __GFP_NOWARN);
+	for (i = 0; *pages && i < WEFT_RX_PAGES; i++) {
+		(*pages)->page[i] = alloc_page(gfp | __GFP_NOWARN);
+		if (!(*pages)->page[i])
+			break;
+	}
+}
+
+/* Fill the holes of one table from another, which keeps what is not needed. */
+static void move_pages(struct weft_rxpages **to, struct weft_rxpages **from)
+{
+	u32 i;
+
+	if (!*to)
+		swap(*to, *from);
+	for (i = 0; *from && i < WEFT_RX_PAGES; i++)
+		if (!(*to)->page[i])
+			swap((*to)->page[i], (*from)->page[i]);
+}
+
+/**
+ * weft_rxpages_drop - free the pages, but not the table
+ * @pages: NULL is fine
+ *
+ * Context: any.
+ */
+void weft_rxpages_drop(struct weft_rxpages *pages)
+{
+	u32 i;
+
+	for (i = 0; pages && i < WEFT_RX_PAGES; i++) {
+		if (!pages->page[i])
+			continue;
+		__free_page(pages->page[i]);
+		pages->page[i] = NULL;
+	}
+}
+
+/* --- birth and end --- */
 
 /**
  * weft_rxsock_init - start reading at stream position 0
@@ -185,13 +253,35 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 
 /* --- ULPDUs in a row --- */
 
+/* How many ULPDUs of @row->len come next? Return: false if there is none. */
+static bool find_row(struct weft_ulpdu_row *row, const struct sk_buff *skb, u32 offset, u32 avail)
+{
+	const u8 *octets;
+	u32 most;
+
+	row->stride = weft_mpa_bare_len(row->len);
+	row->count = 0;
+	if (avail < row->stride)
+		return false;
+	octets = weft_skb_row(skb, offset, avail, &most);
+	if (!octets)
+		return false;
+	row->first = octets + WEFT_MPA_LEN_OCTETS;
+	for (most = min(most, avail) / row->stride; row->count < most; row->count++) {
+		if (get_unaligned_be16(octets) != row->len)
+			break;
+		octets += row->stride;
+	}
+	return row->count;
+}
+
 /* Take ULPDUs like the one before, from @offset on. Return: octets, 0 if there are none. */
 static u32 take_row(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	struct weft_ulpdu_row row = { .len = rx->expected };
 	u32 octets;
 
-	if (!weft_ulpdu_row_find(&row, skb, offset, avail))
+	if (!find_row(&row, skb, offset, avail))
 		return 0;
 	octets = rx->events->row(rx->owner, &row) * row.stride;
 	rx->pos += octets;
@@ -296,7 +386,7 @@ static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u3
 static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_rxgather *g = &rx->gather;
-	struct page *page = weft_rxpages_at(&g->pages, g->fill / PAGE_SIZE);
+	struct page *page = page_at(&g->pages, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
@@ -456,7 +546,7 @@ void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
 {
 	if (!*stock)
 		return;
-	weft_rxpages_move(&rx->gather.pages, stock);
+	move_pages(&rx->gather.pages, stock);
 	rx->gather.stocked = true;
 }
 

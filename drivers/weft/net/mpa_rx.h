@@ -3,14 +3,14 @@
  * The receiving half of MPA: cuts the octets of a socket into FPDUs, checks CRC
  * and markers, and hands over whole ULPDUs (RFC 5044, 4).
  */
-#ifndef WEFT_NET_RXSOCK_H
-#define WEFT_NET_RXSOCK_H
+#ifndef WEFT_NET_MPA_RX_H
+#define WEFT_NET_MPA_RX_H
 
+#include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/types.h>
 
-#include "net/rxpages.h"
-#include "net/ulpdu.h"
+#include "net/ulpdu_copy.h"
 #include "proto/fault.h"
 #include "proto/mpa_frame.h"
 
@@ -18,7 +18,29 @@ struct page;
 struct sk_buff;
 struct weft_counters;
 struct weft_sock;
-struct weft_ulpdu_row;
+
+#define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
+
+/* Pages of one ULPDU, those in front first; NULL where there is none yet. */
+struct weft_rxpages {
+	struct page *page[WEFT_RX_PAGES];
+};
+
+/**
+ * struct weft_ulpdu_row - where they are
+ * @first: octets of the first one
+ * @stride: from each to the next
+ * @len: octets of each
+ * @count: how many
+ *
+ * Valid only during the callback that hands it over.
+ */
+struct weft_ulpdu_row {
+	const u8 *first;
+	u32 stride;
+	u32 len;
+	u32 count;
+};
 
 /**
  * struct weft_rxsock_events - where ULPDUs go
@@ -101,6 +123,9 @@ void weft_rxsock_stop(struct weft_rxsock *rx);
 
 /* Context: the ulpdu callback. */
 void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len);
+
+void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp);
+void weft_rxpages_drop(struct weft_rxpages *pages);
 
 /* Context: owner of the reader. */
 void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock);

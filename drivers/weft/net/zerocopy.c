@@ -3,11 +3,15 @@
  * Loans: when the last buffer is gone. Buffers are freed in softirq, with the socket locked
  * or not, at the end of a task's write, and by drivers of devices.
  */
-#include "net/loan.h"
+#include "net/zerocopy.h"
 
 #include <linux/irqflags.h>
+#include <linux/netdevice.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <net/dst.h>
+#include <net/sock.h>
 
 #include "base/compat.h"
 
@@ -68,4 +72,25 @@ void weft_loan_init(struct weft_loan *loan, void (*back)(struct weft_loan *loan)
 void weft_loan_put(struct weft_loan *loan)
 {
 	buffer_gone(NULL, &loan->ubuf, true);
+}
+
+/**
+ * weft_route_takes_pages - do fragments get as far as a wire, as they are?
+ * @sk: a connected socket
+ *
+ * Those of a host that talks to itself do not. Context: any. Return: a hint.
+ */
+bool weft_route_takes_pages(const struct sock *sk)
+{
+	const struct dst_entry *dst;
+	bool takes = false;
+
+	if (!(READ_ONCE(sk->sk_route_caps) & NETIF_F_SG))
+		return false;
+	rcu_read_lock();
+	dst = rcu_dereference(sk->sk_dst_cache);
+	if (dst)
+		takes = !(READ_ONCE(compat_dst_dev(dst)->flags) & IFF_LOOPBACK);
+	rcu_read_unlock();
+	return takes;
 }

@@ -2,13 +2,13 @@
 /*
  * What TCP knows of a connection.
  */
-#include "net/tcpinfo.h"
+#include "net/tcp_info.h"
 
 #include <linux/net.h>
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 /**
  * weft_tcp_trip_us - the shortest round trip of late

@@ -3,8 +3,8 @@
  * A received ULPDU: whole, its CRC checked, free of markers and padding, lying
  * wherever TCP put it.
  */
-#ifndef WEFT_NET_ULPDU_H
-#define WEFT_NET_ULPDU_H
+#ifndef WEFT_NET_ULPDU_COPY_H
+#define WEFT_NET_ULPDU_COPY_H
 
 #include <linux/types.h>
 

@@ -4,12 +4,14 @@
  * may read it again, and on one host it may be in the peer's queue for long. The kernel
  * says when the last buffer is gone, and whether it had to make copies.
  */
-#ifndef WEFT_NET_LOAN_H
-#define WEFT_NET_LOAN_H
+#ifndef WEFT_NET_ZEROCOPY_H
+#define WEFT_NET_ZEROCOPY_H
 
 #include <linux/skbuff.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
+
+struct sock;
 
 /**
  * struct weft_loan - what belongs to one message of an application's
@@ -30,5 +32,7 @@ struct weft_loan {
 
 void weft_loan_init(struct weft_loan *loan, void (*back)(struct weft_loan *loan));
 void weft_loan_put(struct weft_loan *loan);
+
+bool weft_route_takes_pages(const struct sock *sk);
 
 #endif

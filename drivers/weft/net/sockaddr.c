@@ -2,7 +2,7 @@
 /*
  * Questions about socket addresses whose answer differs between IPv4 and IPv6.
  */
-#include "net/addr.h"
+#include "net/sockaddr.h"
 
 #include <linux/in.h>
 #include <linux/in6.h>

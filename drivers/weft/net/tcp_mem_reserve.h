@@ -4,8 +4,8 @@
  * sockets, in pages. By itself a socket takes what it needs for a buffer, and gives it
  * back with the buffer; here it has an allotment that it keeps while it is in use.
  */
-#ifndef WEFT_NET_ALLOT_H
-#define WEFT_NET_ALLOT_H
+#ifndef WEFT_NET_TCP_MEM_RESERVE_H
+#define WEFT_NET_TCP_MEM_RESERVE_H
 
 #include <linux/atomic.h>
 #include <linux/list.h>

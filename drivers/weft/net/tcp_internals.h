@@ -5,8 +5,8 @@
  * all of it is through TCP counts all of it as unread, so that the peer may be told of
  * hardly any room; then it waits until its timer of 200 ms asks again.
  */
-#ifndef WEFT_NET_WINDOW_H
-#define WEFT_NET_WINDOW_H
+#ifndef WEFT_NET_TCP_INTERNALS_H
+#define WEFT_NET_TCP_INTERNALS_H
 
 #include <net/sock.h>
 #include <net/tcp.h>

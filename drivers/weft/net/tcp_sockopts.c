@@ -4,7 +4,7 @@
  * when they were chosen, and a connection is better than none: what a socket does
  * not take after all is left as it is.
  */
-#include "net/sockopts.h"
+#include "net/tcp_sockopts.h"
 
 #include <linux/cred.h>
 #include <linux/init_task.h>
@@ -14,7 +14,7 @@
 #include <linux/tcp.h>
 #include <net/sock.h>
 
-#include "net/tcpsock.h"
+#include "net/tcp_socket.h"
 
 static int set_congestion(struct weft_sock *s, const char *name)
 {

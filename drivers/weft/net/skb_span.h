@@ -3,8 +3,8 @@
  * Octets of a socket buffer that lie in a row, so that they can be read where they
  * stand: in its head, in a fragment, or in fragments that follow each other in memory.
  */
-#ifndef WEFT_NET_SKBROW_H
-#define WEFT_NET_SKBROW_H
+#ifndef WEFT_NET_SKB_SPAN_H
+#define WEFT_NET_SKB_SPAN_H
 
 #include <linux/skbuff.h>
 #include <linux/types.h>

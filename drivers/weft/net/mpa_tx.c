@@ -3,25 +3,32 @@
  * Framing. FPDUs are built one behind the other in page fragments of the running
  * task, where they also get their CRC, and TCP takes those pages as they are.
  */
-#include "net/txsock.h"
+#include "net/mpa_tx.h"
 
+#include <linux/bitops.h>
 #include <linux/bits.h>
+#include <linux/bug.h>
 #include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/gfp.h>
+#include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "net/tcpsock.h"
-#include "net/txalign.h"
-#include "net/txroom.h"
-#include "net/ulpdu.h"
+#include "net/tcp_socket.h"
+#include "net/ulpdu_copy.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
 
 #define PIECE 8192U /* copied, then summed while in the cache */
+#define ROOM_MIN 256U /* a rest of a page fragment worth using */
+#define ALIGN_FROM 512U /* octets of an FPDU that is worth aligning */
 
 static_assert(WEFT_TRAIN_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
@@ -31,6 +38,99 @@ struct source {
 	const u8 *linear;
 	struct iov_iter *iter;
 };
+
+/* --- alignment: which FPDUs stand in one segment --- */
+
+/*
+ * Which FPDUs of a train stand in one segment.
+ *
+ * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
+ * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
+ * 512 octets or more that would straddle a cut is made to end there, if the rest allows it
+ * (RFC 5044, 4.5: MULPDU may be reduced). If not it straddles, but no further than that the
+ * next one can end the segment. Smaller ones just straddle. With markers, where MULPDU is not
+ * reduced, TCP is made to start a new buffer instead.
+ *
+ * A buffer of TCP has so many fragments, and an FPDU that is lent is several: one that would
+ * not be complete in it starts the next. Lent and copied FPDUs do not share a buffer:
+ * what is lent is back when its buffer is gone.
+ */
+
+/* Most runs of an FPDU of @len octets; its end and the next one's start are one. */
+static u32 lent_runs(u32 len)
+{
+	return len / PAGE_SIZE + WEFT_LENT_EXTRA - 2;
+}
+
+/* May what is staged next not join the run in front of it? The train is not empty. */
+static bool needs_new_buffer(const struct weft_txsock *tx, u32 len)
+{
+	u32 first = max_t(u32, fls64(tx->eor), tx->head);
+
+	if (tx->lending != !!(tx->lent & BIT_ULL(tx->count - 1)))
+		return true;
+	return tx->lending && tx->count - first + lent_runs(len) > MAX_SKB_FRAGS;
+}
+
+/* A train of lent FPDUs is full buffers, at least one and about as much as others. */
+static u32 lent_goal(u32 mss, u32 goal)
+{
+	u32 fpdus = max_t(u32, MAX_SKB_FRAGS / lent_runs(mss), 1);
+
+	return roundup(goal, fpdus * mss);
+}
+
+/* TCP starts a new buffer behind what is staged, which is not nothing. */
+static void cut_behind(struct weft_txsock *tx)
+{
+	tx->eor |= BIT_ULL(tx->count - 1);
+	tx->seg_fill = 0;
+}
+
+/* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
+static void plan_segment(struct weft_txsock *tx, u32 len)
+{
+	if (unlikely(tx->loan) && tx->count > tx->head && needs_new_buffer(tx, len))
+		cut_behind(tx);
+	if (len >= ALIGN_FROM) {
+		tx->big = true;
+		if (tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss &&
+		    tx->count > tx->head)
+			cut_behind(tx);
+	}
+	tx->seg_fill += len;
+	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
+		tx->seg_fill %= tx->mss;
+}
+
+/**
+ * weft_txsock_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
+ * @tx: the writer, between two FPDUs
+ * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
+ *
+ * What would reach beyond the end of the segment fills it. What would leave a rest that cannot
+ * be filled leaves one that can, and so does what has to straddle, in the next segment.
+ *
+ * Context: process, tx claim. Return: octets.
+ */
+u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
+{
+	u32 room = tx->mss - tx->seg_fill;
+	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
+	bool all = ulpdu_len <= tx->mulpdu;
+
+	if (wire < ALIGN_FROM)
+		return tx->mulpdu;
+	if (room < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(room + tx->mss - WEFT_FILL_FROM, false);
+	if (wire > room)
+		return weft_mpa_mulpdu(room, false);
+	if (!all && wire < room && room - wire < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(room - WEFT_FILL_FROM, false);
+	return tx->mulpdu;
+}
+
+/* --- birth and end --- */
 
 /**
  * weft_txsock_init - start writing at stream position 0
@@ -104,14 +204,14 @@ static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
 void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
 	const struct tcp_sock *tp = tcp_sk(tx->sk);
-	u32 mss = READ_ONCE(tp->mss_cache) & ~3U; /* as push.c sees to */
+	u32 mss = READ_ONCE(tp->mss_cache) & ~3U; /* as mpa_tx_push.c sees to */
 	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
 	u32 bytes = min(segs * mss, WEFT_BUFFER_BYTES);
 
 	/* A train a little longer than buffers would leave a short one behind full ones. */
 	tx->goal = bytes * buffers_of_train(tx, bytes);
 	if (unlikely(tx->loan))
-		tx->goal = weft_txalign_lent_goal(mss, tx->goal);
+		tx->goal = lent_goal(mss, tx->goal);
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;
@@ -119,12 +219,116 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 	tx->seg_fill %= mss;
 }
 
+/* --- room: the page fragment of the running task, and runs of octets there --- */
+
+/* From now on for whole trains: who has sent something large will do so again. */
+static int get_many_vecs(struct weft_txsock *tx)
+{
+	struct bio_vec *many =
+		kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
+
+	if (!many)
+		return -ENOMEM;
+	memcpy(many, tx->few, tx->count * sizeof(*many));
+	tx->vec = many;
+	tx->vecs = WEFT_TRAIN_VECS;
+	return 0;
+}
+
+/* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
+static int make_vecs(struct weft_txsock *tx, u32 len)
+{
+	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
+
+	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
+		return 0;
+	return get_many_vecs(tx);
+}
+
+static __always_inline bool extends_last(const struct weft_txsock *tx, const struct page_frag *frag)
+{
+	const struct bio_vec *last;
+
+	if (tx->count == tx->head || tx->eor & BIT_ULL(tx->count - 1))
+		return false;
+	last = &tx->vec[tx->count - 1];
+	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
+}
+
+static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u32 offset, u32 len)
+{
+	if (WARN_ON_ONCE(tx->count == tx->vecs))
+		return -ENOBUFS;
+	get_page(page);
+	tx->vec[tx->count++] = (struct bio_vec){
+		.bv_page = page,
+		.bv_offset = offset,
+		.bv_len = len,
+	};
+	return 0;
+}
+
+/* What was written in the open room joins the train. */
+static __always_inline int add_fresh(struct weft_txsock *tx)
+{
+	struct page_frag *frag = &current->task_frag;
+	u32 len = tx->fresh;
+	int ret = 0;
+
+	tx->fresh = 0;
+	if (extends_last(tx, frag))
+		tx->vec[tx->count - 1].bv_len += len;
+	else
+		ret = add_run(tx, frag->page, frag->offset, len);
+	frag->offset += len;
+	return ret;
+}
+
+/* The room is closed. */
+static __always_inline int close_room(struct weft_txsock *tx)
+{
+	tx->room = 0;
+	return tx->fresh ? add_fresh(tx) : 0;
+}
+
+/*
+ * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
+ * Nothing that is done before close_room() may want another fragment.
+ */
+static __always_inline int open_room(struct weft_txsock *tx)
+{
+	gfp_t gfp = tx->allocation | __GFP_NOWARN;
+	struct page_frag *frag = &current->task_frag;
+	u32 len = tx->end - tx->pos;
+
+	if (WARN_ON_ONCE(!len))
+		return -EMSGSIZE;
+	if (!skb_page_frag_refill(min(len, ROOM_MIN), frag, gfp))
+		return -ENOMEM;
+	tx->room = min(len, frag->size - frag->offset);
+	tx->to = (u8 *)page_address(frag->page) + frag->offset;
+	return 0;
+}
+
+/* By field: a compound literal is cleared first, octet by octet on some CPUs. */
+static void set_mark(struct weft_txsock *tx)
+{
+	struct weft_txmark *mark = &tx->mark;
+
+	mark->pos = tx->pos;
+	mark->eor = tx->eor;
+	mark->seg_fill = tx->seg_fill;
+	mark->count = tx->count;
+	mark->last_len = tx->count > tx->head ? tx->vec[tx->count - 1].bv_len : 0;
+	mark->big = tx->big;
+}
+
 /* --- staging --- */
 
 /* In the middle of an FPDU. */
 static int next_room(struct weft_txsock *tx)
 {
-	return weft_txroom_close(tx) ?: weft_txroom_open(tx);
+	return close_room(tx) ?: open_room(tx);
 }
 
 /* Neither side is a process's memory by address: there is nothing to harden. */
@@ -284,18 +488,18 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 
 	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
 				 weft_mpa_bare_len(ulpdu_len);
-	ret = weft_txroom_make(tx, wire_len);
+	ret = make_vecs(tx, wire_len);
 	if (ret)
 		return ret;
-	weft_txroom_mark(tx);
-	weft_txalign_place(tx, wire_len);
+	set_mark(tx);
+	plan_segment(tx, wire_len);
 	tx->end = tx->pos + wire_len;
 	tx->ulpdu_len = ulpdu_len;
 	if (tx->markers)
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = weft_txroom_open(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = open_room(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_txsock_cancel(tx);
 	return ret;
@@ -332,13 +536,13 @@ int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 
  */
 int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
 {
-	int ret = weft_txroom_close(tx);
+	int ret = close_room(tx);
 
 	tx->pos += len;
 	while (!ret && len) {
 		u32 n = min_t(u32, len, PAGE_SIZE - offset_in_page(from));
 
-		ret = weft_txroom_add_run(tx, virt_to_page(from), offset_in_page(from), n);
+		ret = add_run(tx, virt_to_page(from), offset_in_page(from), n);
 		from += n;
 		len -= n;
 	}
@@ -397,8 +601,49 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 		write_end(tx, pad);
 	else
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);
-	ret = ret ?: weft_txroom_close(tx);
+	ret = ret ?: close_room(tx);
 	if (!ret && tx->lending)
 		tx->lent |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
 	return ret;
+}
+
+/* --- rows --- */
+
+/**
+ * weft_txrow_begin - start FPDUs of @ulpdu_len each
+ * @tx: the writer, between two FPDUs, weft_txrow_may_begin()
+ * @ulpdu_len: of each
+ * @most: how many there are
+ *
+ * Context: process, tx claim. Return: how many are to be put now, or 0 if they go one by one.
+ */
+u32 weft_hot weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most)
+{
+	u32 wire_len = weft_mpa_bare_len(ulpdu_len);
+	u32 staged = tx->pos - tx->pushed;
+
+	/* An FPDU of exactly one segment at the start of one leaves nothing to align. */
+	if (wire_len != tx->mss || staged >= tx->goal || make_vecs(tx, wire_len))
+		return 0;
+	set_mark(tx);
+	tx->end = tx->pos + (u64)wire_len * min(most, DIV_ROUND_UP(tx->goal - staged, wire_len));
+	if (open_room(tx))
+		return 0;
+	most = tx->room / wire_len;
+	if (!most)
+		tx->room = 0;
+	else
+		tx->big = true;
+	return most;
+}
+
+/**
+ * weft_txrow_end - complete the row
+ * @tx: the writer, all FPDUs of it put
+ *
+ * Context: process, tx claim. Return: 0, or -errno: weft_txsock_cancel() undoes all of them.
+ */
+int weft_hot weft_txrow_end(struct weft_txsock *tx)
+{
+	return close_room(tx);
 }

@@ -2,8 +2,8 @@
 /*
  * What TCP knows of a connection, as far as an operator of RDMA asks for it.
  */
-#ifndef WEFT_NET_TCPINFO_H
-#define WEFT_NET_TCPINFO_H
+#ifndef WEFT_NET_TCP_INFO_H
+#define WEFT_NET_TCP_INFO_H
 
 #include <linux/types.h>
 

@@ -2,8 +2,8 @@
 /*
  * What an operator may choose about the TCP connections of a device.
  */
-#ifndef WEFT_NET_SOCKOPTS_H
-#define WEFT_NET_SOCKOPTS_H
+#ifndef WEFT_NET_TCP_SOCKOPTS_H
+#define WEFT_NET_TCP_SOCKOPTS_H
 
 #include <linux/types.h>
 #include <net/tcp.h>

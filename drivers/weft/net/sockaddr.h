@@ -2,8 +2,8 @@
 /*
  * Socket addresses, IPv4 and IPv6.
  */
-#ifndef WEFT_NET_ADDR_H
-#define WEFT_NET_ADDR_H
+#ifndef WEFT_NET_SOCKADDR_H
+#define WEFT_NET_SOCKADDR_H
 
 #include <linux/socket.h>
 #include <linux/types.h>

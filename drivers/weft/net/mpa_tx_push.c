@@ -8,7 +8,7 @@
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
  */
-#include "net/txsock.h"
+#include "net/mpa_tx.h"
 
 #include <linux/bits.h>
 #include <linux/bvec.h>
@@ -23,9 +23,9 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
-#include "net/allot.h"
-#include "net/loan.h"
-#include "net/window.h"
+#include "net/tcp_internals.h"
+#include "net/tcp_mem_reserve.h"
+#include "net/zerocopy.h"
 #include "proto/hot.h"
 
 #define PUSH_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)

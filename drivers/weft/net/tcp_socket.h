@@ -3,18 +3,33 @@
  * A kernel TCP socket with one owner: creation, options, the end. Not called
  * sock.h, which is a header of the kernel in a directory of the same name.
  */
-#ifndef WEFT_NET_TCPSOCK_H
-#define WEFT_NET_TCPSOCK_H
+#ifndef WEFT_NET_TCP_SOCKET_H
+#define WEFT_NET_TCP_SOCKET_H
 
 #include <linux/socket.h>
 #include <linux/types.h>
 
-#include "net/allot.h"
+#include "net/tcp_mem_reserve.h"
 
 struct net;
 struct sock;
 struct socket;
-struct weft_sock_events;
+
+/**
+ * struct weft_sock_events - what a socket tells its owner
+ * @readable: octets or a FIN arrived; of a listener: somebody wants in
+ * @writable: a full socket has room again
+ * @changed: connected, closed by the peer, reset
+ *
+ * Called with the socket lock held (softirq, or a process that processes its
+ * backlog), so they must not sleep and must not take the socket lock. The one
+ * exception: @readable of a listener runs under its callback lock only.
+ */
+struct weft_sock_events {
+	void (*readable)(void *owner);
+	void (*writable)(void *owner);
+	void (*changed)(void *owner);
+};
 
 /**
  * struct weft_sock - a socket and who listens to it
@@ -66,6 +81,9 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos);
 void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
 void weft_sock_use_reserves(struct weft_sock *s);
+
+void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);
+void weft_sock_detach(struct weft_sock *s);
 
 void weft_sock_lock(struct weft_sock *s);
 void weft_sock_unlock(struct weft_sock *s);
