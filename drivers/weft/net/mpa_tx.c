@@ -19,8 +19,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/sock.h>
-#include <net/tcp.h>
 
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "net/ulpdu_copy.h"
 #include "proto/crc.h"
@@ -203,10 +203,8 @@ static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
  */
 void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
-	const struct tcp_sock *tp = tcp_sk(tx->sk);
-	u32 mss = READ_ONCE(tp->mss_cache) & ~3U; /* as mpa_tx_push.c sees to */
-	u32 segs = max_t(u32, READ_ONCE(tp->gso_segs), 1);
-	u32 bytes = min(segs * mss, WEFT_BUFFER_BYTES);
+	u32 mss = weft_tcp_mss(tx->sk);
+	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_BUFFER_BYTES);
 
 	/* A train a little longer than buffers would leave a short one behind full ones. */
 	tx->goal = bytes * buffers_of_train(tx, bytes);

@@ -17,7 +17,6 @@
 #include <linux/sched/mm.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
-#include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -104,33 +103,6 @@ static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, b
 	return n;
 }
 
-/*
- * FPDUs are multiples of four octets. Where segments are not, as at an MTU of 1450 or 9001,
- * each FPDU would need a buffer of its own to start one. So what IP options take of a segment,
- * always a multiple of four itself, gets up to three octets more: TCP counts it in whenever
- * it computes the size anew, and the size it has is corrected here.
- */
-static inline void round_mss(struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	u32 extra = icsk->icsk_ext_hdr_len;
-	u32 mss = tcp_sk(sk)->mss_cache;
-
-	if (likely(!(mss & 3)))
-		return;
-	icsk->icsk_ext_hdr_len = (extra & ~3U) | ((extra + mss) & 3);
-	WRITE_ONCE(tcp_sk(sk)->mss_cache, mss & ~3U);
-}
-
-/* TCP's current buffer ends here: the next octet starts a segment. */
-static void cut_segment(struct sock *sk)
-{
-	struct sk_buff *tail = tcp_write_queue_tail(sk);
-
-	if (tail)
-		TCP_SKB_CB(tail)->eor = 1;
-}
-
 /* The runs up to and including the next planned cut. */
 static inline u32 stretch(const struct weft_txsock *tx, u32 *bytes)
 {
@@ -149,19 +121,19 @@ static inline u32 stretch(const struct weft_txsock *tx, u32 *bytes)
  */
 static void align_train(struct weft_txsock *tx, struct sock *sk)
 {
-	struct sk_buff *tail = tcp_write_queue_tail(sk);
+	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
 	u32 first, fill;
 
 	if (!tail || tx->partial)
 		return;
 	if (tx->lent & BIT_ULL(tx->head) || skb_zcopy(tail))
-		return cut_segment(sk);
+		return weft_tcp_end_segment(sk);
 	if (!tx->big)
 		return;
 	stretch(tx, &first);
 	fill = tail->len % tx->mss;
 	if (fill && fill + min(first, tx->mss) > tx->mss)
-		cut_segment(sk);
+		weft_tcp_end_segment(sk);
 }
 
 static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
@@ -177,7 +149,7 @@ static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
 		if (run->bv_len)
 			break;
 		if (tx->eor & BIT_ULL(tx->head))
-			cut_segment(sk);
+			weft_tcp_end_segment(sk);
 		put_page(run->bv_page);
 		tx->head++;
 	}
@@ -228,7 +200,7 @@ static void start_over(struct weft_txsock *tx)
 static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
-	round_mss(sk);
+	weft_tcp_round_mss(sk);
 	align_train(tx, sk);
 	while (tx->head < tx->count) {
 		u32 bytes;
@@ -297,7 +269,7 @@ static void uncork(struct weft_txsock *tx)
 {
 	tx->corked = false;
 	tcp_sock_set_nodelay(tx->sk);
-	weft_window_check(tx->sk);
+	weft_tcp_check_window(tx->sk);
 }
 
 /**
@@ -327,7 +299,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	lock_sock(sk);
 	ret = push_locked(tx, sk, more);
 	weft_allot_check(sk);
-	weft_window_release(sk);
+	weft_tcp_release(sk);
 	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_TRAIN_BUFFERS) : 1;
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)

@@ -22,6 +22,42 @@ u32 weft_tcp_trip_us(const struct weft_sock *s)
 }
 
 /**
+ * weft_sock_acked - what the peer has taken
+ * @s: the socket
+ *
+ * Context: any. Return: octets of ours that it has acknowledged.
+ */
+u64 weft_sock_acked(const struct weft_sock *s)
+{
+	return READ_ONCE(tcp_sk(s->sk)->bytes_acked);
+}
+
+/**
+ * weft_sock_all_acked - has the peer taken all that TCP has?
+ * @s: the socket
+ *
+ * Context: any. Return: a snapshot.
+ */
+bool weft_sock_all_acked(const struct weft_sock *s)
+{
+	const struct tcp_sock *tp = tcp_sk(s->sk);
+
+	return READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
+}
+
+/**
+ * weft_tcp_segs - does anything come or go?
+ * @s: the socket
+ *
+ * Context: any; a hint without the socket lock. Return: segments in both directions so
+ * far, which wraps.
+ */
+u32 weft_tcp_segs(const struct weft_sock *s)
+{
+	return READ_ONCE(tcp_sk(s->sk)->segs_in) + READ_ONCE(tcp_sk(s->sk)->segs_out);
+}
+
+/**
  * weft_tcp_facts - look into TCP
  * @s: a socket that was connected once
  * @out: filled in

@@ -1,29 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A window update that TCP does not send by itself.
+ * What changes the private state of TCP, but for what each message runs through.
  */
 #include "net/tcp_internals.h"
 
-#include <linux/tcp.h>
+#include <linux/mm.h>
 
 #include "base/compat.h"
 
 #define RECEIVING	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)
 
 /**
- * weft_window_tell - tell the peer how much room there is
- * @sk: a socket that weft_window_shut() was said of
+ * weft_tcp_send_window - tell the peer how much room there is
+ * @sk: a connection of which weft_tcp_window_shut() was true
  *
- * As a softirq would: more than a moment with the lock, and there would be something to
- * receive behind it again. A process that has it by now sees to the window itself.
- * Context: process.
+ * Takes the lock as a softirq does: held by a process for longer than a moment, there would
+ * be something to receive behind it again. A process that has it by now sees to the window
+ * itself. Why and instead: see weft_tcp_check_window().
+ *
+ * Context: process, socket lock not held.
  */
-void weft_window_tell(struct sock *sk)
+void weft_tcp_send_window(struct sock *sk)
 {
 	local_bh_disable();
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk) && BIT(sk->sk_state) & RECEIVING && weft_window_shut(sk))
+	if (!sock_owned_by_user(sk) && BIT(sk->sk_state) & RECEIVING && weft_tcp_window_shut(sk))
 		compat_send_ack(sk, tcp_sk(sk)->rcv_nxt);
 	bh_unlock_sock(sk);
 	local_bh_enable();
+}
+
+/**
+ * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
+ * @sk: one of them
+ *
+ * Below the first limit of tcp_mem TCP leaves sockets alone. Half of that may be ours and
+ * others'. Why and instead: see weft_tcp_reserve().
+ */
+bool weft_tcp_memory_plentiful(const struct sock *sk)
+{
+	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
+
+	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
+}
+
+/**
+ * weft_tcp_reserve - let a connection keep memory for its buffers
+ * @sk: the connection
+ * @bytes: how much in all, more than it has
+ *
+ * Why: a socket takes memory from the account of all sockets for each buffer and gives it
+ * back with the buffer, and that account is one cache line for all CPUs. What
+ * sk_reserved_mem says stays in sk_forward_alloc.
+ * Instead: SO_RESERVE_MEM, once it takes sockets that no memory cgroup accounts.
+ *
+ * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ */
+bool weft_tcp_reserve(struct sock *sk, u32 bytes)
+{
+	if (!__sk_mem_schedule(sk, bytes - sk->sk_reserved_mem, SK_MEM_SEND))
+		return false;
+	WRITE_ONCE(sk->sk_reserved_mem, bytes);
+	return true;
+}
+
+/**
+ * weft_tcp_unreserve - give back what weft_tcp_reserve() took, but for what is in use
+ * @sk: the connection, whether it has any or not
+ *
+ * Context: process, socket lock held.
+ */
+void weft_tcp_unreserve(struct sock *sk)
+{
+	WRITE_ONCE(sk->sk_reserved_mem, 0);
+	sk_mem_reclaim(sk);
+}
+
+/**
+ * weft_tcp_drop_fragment - free the rest of the page fragment that TCP copied to
+ * @sk: a connection
+ *
+ * Why: TCP keeps it, nearly 32 KiB, for the next write. A stream brings pages of its own,
+ * so an idle connection would hold it for nothing.
+ * Instead: TCP freeing it when all that was written is acknowledged.
+ *
+ * Context: process, takes the socket lock.
+ */
+void weft_tcp_drop_fragment(struct sock *sk)
+{
+	lock_sock(sk);
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	release_sock(sk);
 }

@@ -1,25 +1,124 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The receive window where TCP would leave it shut. What comes while a process has the
- * socket lock is received when it lets go, and read then and there by our callback. Until
- * all of it is through TCP counts all of it as unread, so that the peer may be told of
- * hardly any room; then it waits until its timer of 200 ms asks again.
+ * The private state of TCP that net/ reads by TCP's own rules, or changes. The
+ * kernel promises nothing about it, so it is touched here and nowhere else
+ * (scripts/check-layers), and each function says why it is needed and what
+ * upstream would have to offer to replace it. Snapshots for an operator or a
+ * heuristic are in net/tcp_info.h. The callbacks, tcp_read_sock() and
+ * tcp_sendmsg_locked() are interfaces for modules.
+ *
+ * Context of all, unless it says otherwise: socket lock held.
  */
 #ifndef WEFT_NET_TCP_INTERNALS_H
 #define WEFT_NET_TCP_INTERNALS_H
 
+#include <linux/atomic.h>
+#include <linux/minmax.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
-void weft_window_tell(struct sock *sk);
+/* --- segments --- */
 
 /**
- * weft_window_shut - is there much more room than the peer knows of?
+ * weft_tcp_mss - bytes of payload in a full segment
  * @sk: a connection
  *
- * TCP's own rule for telling it. Context: any; a hint without the socket lock.
+ * Why: FPDUs are cut so that they fill segments (RFC 5044, 5.1), from before the socket
+ * lock is taken. TCP_INFO has the same number, but takes the lock.
+ * Instead: an exported tcp_current_mss().
+ *
+ * Context: any; without the socket lock, a hint that the next call corrects. Return:
+ * bytes, rounded as weft_tcp_round_mss() does.
  */
-static inline bool weft_window_shut(const struct sock *sk)
+static inline u32 weft_tcp_mss(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->mss_cache) & ~3U;
+}
+
+/**
+ * weft_tcp_gso_segs - how many segments TCP puts in one socket buffer
+ * @sk: a connection
+ *
+ * Why: staged bytes that end where a buffer of TCP's ends leave no short one behind.
+ * Instead: an exported tcp_send_mss().
+ *
+ * Context: as weft_tcp_mss().
+ */
+static inline u32 weft_tcp_gso_segs(const struct sock *sk)
+{
+	return max_t(u32, READ_ONCE(tcp_sk(sk)->gso_segs), 1);
+}
+
+/**
+ * weft_tcp_round_mss - make the segment size a multiple of four
+ * @sk: a connection
+ *
+ * Why: FPDUs are multiples of four bytes. Where segments are not, as at an MTU of 1450 or
+ * 9001, each FPDU would need a buffer of its own to start a segment. What IP options take
+ * of a segment is a multiple of four itself, so icsk_ext_hdr_len gets up to three bytes
+ * more: TCP subtracts it whenever it computes the size anew. The size TCP has is corrected
+ * here.
+ * Instead: a granularity of the MSS that a socket, or struct tcp_ulp_ops, can ask for.
+ */
+static inline void weft_tcp_round_mss(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 extra = icsk->icsk_ext_hdr_len;
+	u32 mss = tcp_sk(sk)->mss_cache;
+
+	if (likely(!(mss & 3)))
+		return;
+	icsk->icsk_ext_hdr_len = (extra & ~3U) | ((extra + mss) & 3);
+	WRITE_ONCE(tcp_sk(sk)->mss_cache, mss & ~3U);
+}
+
+/**
+ * weft_tcp_unsent_tail - the socket buffer that the next bytes would be appended to
+ * @sk: a connection
+ *
+ * Why: whether an FPDU may go on in a segment that an earlier call began depends on how
+ * full that is. Instead: the same as for weft_tcp_end_segment().
+ *
+ * Return: the buffer, to be looked at only, or NULL.
+ */
+static inline struct sk_buff *weft_tcp_unsent_tail(const struct sock *sk)
+{
+	return tcp_write_queue_tail(sk);
+}
+
+/**
+ * weft_tcp_end_segment - the next byte written starts a segment
+ * @sk: a connection
+ *
+ * Why: TCP cuts segments at multiples of the MSS from the start of a socket buffer, so an
+ * FPDU that is to start one needs a new buffer. MSG_EOR says the same of bytes that are
+ * being written, but not of what an earlier call left behind, and tcp_sendpage_locked()
+ * (before 6.5) ignores it.
+ * Instead: MSG_EOR that applies to the tail when nothing is written with it.
+ */
+static inline void weft_tcp_end_segment(struct sock *sk)
+{
+	struct sk_buff *tail = tcp_write_queue_tail(sk);
+
+	if (tail)
+		TCP_SKB_CB(tail)->eor = 1;
+}
+
+/* --- the receive window --- */
+
+void weft_tcp_send_window(struct sock *sk);
+
+/**
+ * weft_tcp_window_shut - is there much more room than the peer knows of?
+ * @sk: a connection
+ *
+ * The rule of tcp_cleanup_rbuf(). Why and instead: see weft_tcp_check_window().
+ *
+ * Context: any; a hint without the socket lock.
+ */
+static inline bool weft_tcp_window_shut(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 told = 2 * tcp_receive_window(tp);
@@ -29,27 +128,58 @@ static inline bool weft_window_shut(const struct sock *sk)
 }
 
 /**
- * weft_window_check - the socket lock was held, and let go
- * @sk: a connection
+ * weft_tcp_check_window - tell the peer of room that TCP does not tell it of
+ * @sk: a connection whose lock was held by a process, and was let go
  *
- * Context: process.
+ * Why: what arrives while a process has the socket lock is received when it lets go, and
+ * read then and there by our callback. Until all of it is through, TCP counts all of it as
+ * unread, so that the peer may be told of hardly any room. Then it waits until its timer of
+ * 200 ms asks again.
+ * Instead: tcp_cleanup_rbuf() exported, or called by release_sock() behind the backlog.
+ *
+ * Context: process, socket lock not held.
  */
-static inline void weft_window_check(struct sock *sk)
+static inline void weft_tcp_check_window(struct sock *sk)
 {
-	if (unlikely(weft_window_shut(sk)))
-		weft_window_tell(sk);
+	if (unlikely(weft_tcp_window_shut(sk)))
+		weft_tcp_send_window(sk);
 }
 
 /**
- * weft_window_release - let go of the socket lock
+ * weft_tcp_release - let go of the socket lock
  * @sk: a connection whose lock the caller holds; callbacks that were due run in here
  *
- * Context: process.
+ * Why and instead: see weft_tcp_check_window(). Context: process.
  */
-static inline void weft_window_release(struct sock *sk)
+static inline void weft_tcp_release(struct sock *sk)
 {
 	release_sock(sk);
-	weft_window_check(sk);
+	weft_tcp_check_window(sk);
 }
+
+/* --- memory --- */
+
+/**
+ * weft_tcp_buffered - bytes that the buffers of a connection hold
+ * @sk: the connection
+ *
+ * Why: so much it shall have of TCP's memory beforehand (net/tcp_mem_reserve.h).
+ * Instead: SO_MEMINFO for modules.
+ */
+static inline u32 weft_tcp_buffered(const struct sock *sk)
+{
+	return sk->sk_wmem_queued + atomic_read(&sk->sk_rmem_alloc);
+}
+
+/* What the connection keeps of TCP's memory. Why and instead: see weft_tcp_reserve(). */
+static inline u32 weft_tcp_reserved(const struct sock *sk)
+{
+	return sk->sk_reserved_mem;
+}
+
+bool weft_tcp_memory_plentiful(const struct sock *sk);
+bool weft_tcp_reserve(struct sock *sk, u32 bytes);
+void weft_tcp_unreserve(struct sock *sk);
+void weft_tcp_drop_fragment(struct sock *sk);
 
 #endif

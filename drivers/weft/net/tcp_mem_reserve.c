@@ -14,10 +14,11 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
-#include <linux/tcp.h>
 #include <linux/workqueue.h>
-#include <net/tcp.h>
+#include <net/sock.h>
 
+#include "net/tcp_info.h"
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 
 #define LEAST	((u32)PAGE_SIZE)
@@ -29,14 +30,6 @@ static void look_work(struct work_struct *work);
 static DEFINE_SPINLOCK(lock); /* bh; after the socket lock */
 static LIST_HEAD(holders); /* of weft_allot.node, but for those about to be looked at */
 static DECLARE_DELAYED_WORK(looks, look_work);
-
-/* Below its first limit TCP leaves sockets alone; half of that may be ours and others'. */
-static bool there_is_plenty(const struct sock *sk)
-{
-	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
-
-	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
-}
 
 void weft_allot_init(struct weft_allot *allot)
 {
@@ -64,16 +57,13 @@ void weft_allot_grow(struct sock *sk, u32 used)
 {
 	struct weft_sock *s = sk->sk_user_data;
 	u32 want = used < MOST ? max(roundup_pow_of_two(used), LEAST) : MOST;
-	u32 has = sk->sk_reserved_mem;
 
-	if (!s || want <= has || time_before(jiffies, s->allot.not_before))
+	if (!s || want <= weft_tcp_reserved(sk) || time_before(jiffies, s->allot.not_before))
 		return;
-	if (!there_is_plenty(sk) || !__sk_mem_schedule(sk, want - has, SK_MEM_SEND)) {
+	if (weft_tcp_memory_plentiful(sk) && weft_tcp_reserve(sk, want))
+		enlist(&s->allot);
+	else
 		s->allot.not_before = jiffies + PERIOD;
-		return;
-	}
-	WRITE_ONCE(sk->sk_reserved_mem, want);
-	enlist(&s->allot);
 }
 
 /**
@@ -88,17 +78,16 @@ void weft_allot_end(struct weft_allot *allot, struct sock *sk)
 	spin_lock_bh(&lock);
 	list_del_init(&allot->node);
 	spin_unlock_bh(&lock);
-	WRITE_ONCE(sk->sk_reserved_mem, 0);
-	sk_mem_reclaim(sk);
+	weft_tcp_unreserve(sk);
 }
 
 /* Has nothing come or gone since the last look? */
-static bool rests(struct weft_allot *allot, const struct sock *sk)
+static bool rests(struct weft_sock *s)
 {
-	u32 moved = tcp_sk(sk)->segs_in + tcp_sk(sk)->segs_out;
-	bool same = moved == allot->moved;
+	u32 moved = weft_tcp_segs(s);
+	bool same = moved == s->allot.moved;
 
-	allot->moved = moved;
+	s->allot.moved = moved;
 	return same;
 }
 
@@ -109,7 +98,7 @@ static void look_at(struct sock *sk)
 
 	lock_sock(sk);
 	s = sk->sk_user_data;
-	if (s && (rests(&s->allot, sk) || !there_is_plenty(sk)))
+	if (s && (rests(s) || !weft_tcp_memory_plentiful(sk)))
 		weft_allot_end(&s->allot, sk);
 	release_sock(sk);
 }

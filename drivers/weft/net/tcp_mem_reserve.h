@@ -7,9 +7,10 @@
 #ifndef WEFT_NET_TCP_MEM_RESERVE_H
 #define WEFT_NET_TCP_MEM_RESERVE_H
 
-#include <linux/atomic.h>
 #include <linux/list.h>
-#include <net/sock.h>
+#include <linux/types.h>
+
+#include "net/tcp_internals.h"
 
 /**
  * struct weft_allot - of a connection; under the socket lock
@@ -36,9 +37,9 @@ void weft_allot_module_exit(void);
  */
 static inline void weft_allot_check(struct sock *sk)
 {
-	u32 used = sk->sk_wmem_queued + atomic_read(&sk->sk_rmem_alloc);
+	u32 used = weft_tcp_buffered(sk);
 
-	if (unlikely(used > sk->sk_reserved_mem))
+	if (unlikely(used > weft_tcp_reserved(sk)))
 		weft_allot_grow(sk, used);
 }
 

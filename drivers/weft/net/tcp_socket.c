@@ -343,30 +343,6 @@ int weft_sock_error(const struct weft_sock *s)
 }
 
 /**
- * weft_sock_acked - what the peer has taken
- * @s: the socket
- *
- * Context: any. Return: octets of ours that it has acknowledged.
- */
-u64 weft_sock_acked(const struct weft_sock *s)
-{
-	return READ_ONCE(tcp_sk(s->sk)->bytes_acked);
-}
-
-/**
- * weft_sock_all_acked - has the peer taken all that TCP has?
- * @s: the socket
- *
- * Context: any. Return: a snapshot.
- */
-bool weft_sock_all_acked(const struct weft_sock *s)
-{
-	const struct tcp_sock *tp = tcp_sk(s->sk);
-
-	return READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
-}
-
-/**
  * weft_sock_state - how the connection stands
  * @s: the socket
  *
@@ -485,7 +461,7 @@ void weft_sock_lock(struct weft_sock *s)
  */
 void weft_sock_unlock(struct weft_sock *s)
 {
-	weft_window_release(s->sk);
+	weft_tcp_release(s->sk);
 }
 
 /**
@@ -505,20 +481,6 @@ int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
 	return kernel_recvmsg(s->sock, &msg, &vec, 1, len, msg.msg_flags);
 }
 
-/*
- * TCP keeps what is left of the fragment it copied to, nearly 32 KiB, for the next write.
- * A stream brings pages of its own, so an idle connection would hold it for nothing.
- */
-static void drop_fragment(struct sock *sk)
-{
-	lock_sock(sk);
-	if (sk->sk_frag.page) {
-		put_page(sk->sk_frag.page);
-		sk->sk_frag.page = NULL;
-	}
-	release_sock(sk);
-}
-
 /**
  * weft_sock_send - write what there is room for
  * @s: the socket
@@ -534,7 +496,7 @@ int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int ret = kernel_sendmsg(s->sock, &msg, &vec, 1, len);
 
-	drop_fragment(s->sk);
+	weft_tcp_drop_fragment(s->sk);
 	return ret;
 }
 
