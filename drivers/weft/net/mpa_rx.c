@@ -21,10 +21,10 @@
 #include "proto/crc.h"
 #include "proto/hot.h"
 
-/* --- memory in which an FPDU that comes in pieces is gathered --- */
+/* --- pages in which an FPDU that comes in pieces is gathered --- */
 
-/* A page to write to, which stays the table's; NULL without memory. */
-static struct page *page_at(struct weft_rxpages **pages, u32 index)
+/* Return: page @index of the table, allocated if need be, or NULL without memory. */
+static struct page *gather_page(struct weft_rxpages **pages, u32 index)
 {
 	struct page **page;
 
@@ -57,8 +57,8 @@ void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp)
 	}
 }
 
-/* Fill the holes of one table from another, which keeps what is not needed. */
-static void move_pages(struct weft_rxpages **to, struct weft_rxpages **from)
+/* Give @to each page that it lacks and @from has. */
+static void move_rxpages(struct weft_rxpages **to, struct weft_rxpages **from)
 {
 	u32 i;
 
@@ -87,7 +87,7 @@ void weft_rxpages_drop(struct weft_rxpages *pages)
 	}
 }
 
-/* --- birth and end --- */
+/* --- init and free --- */
 
 /**
  * weft_rxsock_init - start reading at stream position 0
@@ -131,8 +131,8 @@ void weft_rxsock_free(struct weft_rxsock *rx)
 	rx->gather.pages = NULL;
 }
 
-/* The peer lost us; whatever follows has no meaning. */
-static void fail(struct weft_rxsock *rx, enum weft_fault fault)
+/* Where the next FPDU starts is not known any more: whatever follows is discarded. */
+static void lose_framing(struct weft_rxsock *rx, enum weft_fault fault)
 {
 	if (fault == WEFT_FAULT_MPA_CRC)
 		weft_count(rx->counters, WEFT_CTR_RX_CRC_ERRORS);
@@ -151,7 +151,7 @@ static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 
 /* --- an FPDU in one socket buffer --- */
 
-/* The length in front of the ULPDU at @offset, @row octets of which stand at @octets. */
+/* The length field of the FPDU at @offset, of which @row octets are contiguous at @octets. */
 static bool read_length(struct sk_buff *skb, u32 offset, const u8 *octets, u32 row, u32 *len)
 {
 	u8 field[WEFT_MPA_LEN_OCTETS];
@@ -193,7 +193,7 @@ static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 	       weft_crc_matches(crc_over(skb, offset, len), wire);
 }
 
-/* As a rule of a length that is known here, which spares a loop. */
+/* Nearly always of a constant length, which spares a loop. */
 static void copy_head(struct weft_ulpdu *u)
 {
 	if (u->head_len == WEFT_ULPDU_HEAD)
@@ -202,9 +202,9 @@ static void copy_head(struct weft_ulpdu *u)
 		weft_copy(u->head, u->linear, u->head_len);
 }
 
-/* Describe the ULPDU of the FPDU at @offset, all of which is in @skb. */
-static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
-		     u32 ulpdu_len)
+/* Fill in @u for the FPDU at @offset, all of which is in @skb. */
+static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
+			   u32 ulpdu_len)
 {
 	u->len = ulpdu_len;
 	u->head_len = min(ulpdu_len, WEFT_ULPDU_HEAD);
@@ -219,7 +219,7 @@ static bool describe(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear
 	return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
 }
 
-/* Take the FPDU at @offset where it stands. Return: its octets, 0 if not whole. */
+/* Hand over the FPDU at @offset in place. Return: its octets, 0 if @skb has not all of it. */
 static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
@@ -241,19 +241,19 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 		if (wire_len > row)
 			linear = NULL;
 	}
-	if (!describe(&u, skb, linear, offset, ulpdu_len))
+	if (!describe_ulpdu(&u, skb, linear, offset, ulpdu_len))
 		return 0;
 	rx->pos += wire_len;
 	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
-		fail(rx, WEFT_FAULT_MPA_CRC);
+		lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	else
 		hand_over(rx, &u);
 	return wire_len;
 }
 
-/* --- ULPDUs in a row --- */
+/* --- ULPDUs of one length that are contiguous --- */
 
-/* How many ULPDUs of @row->len come next? Return: false if there is none. */
+/* Fill in @row for the ULPDUs of @row->len at @offset. Return: false if there is none. */
 static bool find_row(struct weft_ulpdu_row *row, const struct sk_buff *skb, u32 offset, u32 avail)
 {
 	const u8 *octets;
@@ -275,7 +275,7 @@ static bool find_row(struct weft_ulpdu_row *row, const struct sk_buff *skb, u32 
 	return row->count;
 }
 
-/* Take ULPDUs like the one before, from @offset on. Return: octets, 0 if there are none. */
+/* Hand over ULPDUs of the expected length at @offset. Return: octets, 0 if there are none. */
 static u32 take_row(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	struct weft_ulpdu_row row = { .len = rx->expected };
@@ -293,8 +293,8 @@ static u32 take_row(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32
  * @rx: the reader
  * @ulpdu_len: octets
  *
- * Those that follow at once, and lie in a row, come to the row callback. Not where each is
- * to be summed up, or may hold markers. Context: the ulpdu callback.
+ * Those that follow at once, and are contiguous, are handed to the row callback together. Not
+ * with CRC, which is checked of each, nor with markers. Context: the ulpdu callback.
  */
 void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len)
 {
@@ -325,9 +325,9 @@ static void finish_gather(struct weft_rxsock *rx)
 	rx->pos = g->cursor.pos;
 	weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
 	if (rx->crc && !weft_crc_matches(g->crc, g->word))
-		return fail(rx, WEFT_FAULT_MPA_CRC);
+		return lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	if (g->marker_bad)
-		return fail(rx, WEFT_FAULT_MPA_MARKER);
+		return lose_framing(rx, WEFT_FAULT_MPA_MARKER);
 
 	u.len = g->fill;
 	u.head_len = min(g->fill, WEFT_ULPDU_HEAD);
@@ -370,7 +370,7 @@ static int take_word(struct weft_rxgather *g, enum weft_mpa_run run, struct sk_b
 	return n;
 }
 
-/* @n octets of the run the cursor stands in. */
+/* Take @n octets of the run that the cursor is in. */
 static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u32 n)
 {
 	u8 pad[4];
@@ -386,7 +386,7 @@ static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u3
 static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_rxgather *g = &rx->gather;
-	struct page *page = page_at(&g->pages, g->fill / PAGE_SIZE);
+	struct page *page = gather_page(&g->pages, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
@@ -442,7 +442,7 @@ static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 a
 		int n = take_run(rx, skb, offset + taken, avail - taken);
 
 		if (n < 0)
-			fail(rx, WEFT_FAULT_MPA_LOCAL);
+			lose_framing(rx, WEFT_FAULT_MPA_LOCAL);
 		if (n <= 0)
 			break;
 		taken += n;
@@ -456,7 +456,8 @@ static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 a
 
 /* --- running --- */
 
-static __always_inline u32 take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
+				     u32 avail)
 {
 	u32 n = 0;
 
@@ -494,7 +495,7 @@ u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 o
 	u32 taken = 0;
 
 	while (taken < len && !READ_ONCE(rx->discard) && !rx->starved)
-		taken += take(rx, skb, offset + taken, len - taken);
+		taken += take_next(rx, skb, offset + taken, len - taken);
 	return rx->discard ? len : taken;
 }
 
@@ -546,7 +547,7 @@ void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
 {
 	if (!*stock)
 		return;
-	move_pages(&rx->gather.pages, stock);
+	move_rxpages(&rx->gather.pages, stock);
 	rx->gather.stocked = true;
 }
 
@@ -565,11 +566,11 @@ void weft_rxsock_pause(struct weft_rxsock *rx)
  * weft_rxsock_lose - octets of the stream are missing
  * @rx: the reader, owned by the caller
  *
- * A local fault, since the framing behind them is not to be found. Context: any.
+ * A local fault, since the next FPDU cannot be found. Context: any.
  */
 void weft_rxsock_lose(struct weft_rxsock *rx)
 {
-	fail(rx, WEFT_FAULT_MPA_LOCAL);
+	lose_framing(rx, WEFT_FAULT_MPA_LOCAL);
 }
 
 /**

@@ -21,15 +21,15 @@ struct weft_sock;
 
 #define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
 
-/* Pages of one ULPDU, those in front first; NULL where there is none yet. */
+/* Pages of one ULPDU in order; NULL where there is none yet. */
 struct weft_rxpages {
 	struct page *page[WEFT_RX_PAGES];
 };
 
 /**
- * struct weft_ulpdu_row - where they are
- * @first: octets of the first one
- * @stride: from each to the next
+ * struct weft_ulpdu_row - contiguous FPDUs of one length, without markers
+ * @first: ULPDU of the first one
+ * @stride: octets from each to the next
  * @len: octets of each
  * @count: how many
  *
@@ -45,8 +45,8 @@ struct weft_ulpdu_row {
 /**
  * struct weft_rxsock_events - where ULPDUs go
  * @ulpdu: a whole ULPDU; anything but WEFT_FAULT_NONE stops the reader for good
- * @row: ULPDUs in a row, of the length that weft_rxsock_expect() told; returns how many of them
- *	are taken, from the first on, and the next one comes to @ulpdu
+ * @row: contiguous ULPDUs of the length that weft_rxsock_expect() said; returns how many of
+ *	them are taken, from the first on, and the next one is handed to @ulpdu
  * @fault: framing is lost (CRC, marker); called once, then the reader discards
  *
  * None may sleep: they run under the socket lock, or in a softirq.
@@ -84,10 +84,10 @@ struct weft_rxgather {
 /**
  * struct weft_rxsock - reader of one stream
  * @crc, @markers: as negotiated for this direction
- * @discard: a fault was found, everything further is dropped silently
+ * @discard: a fault was found, whatever follows is dropped silently
  * @starved: no memory to gather; weft_rxsock_adopt() helps
  * @pos: stream position of the next FPDU, for markers
- * @expected: octets of the ULPDUs that may follow in a row, 0: none
+ * @expected: octets of each ULPDU that may follow at once, 0: none
  *
  * Everything is protected by the socket lock, or belongs to whoever reads the
  * socket's inbox (net/inbox.h) while that is out.

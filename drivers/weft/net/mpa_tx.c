@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Framing. FPDUs are built one behind the other in page fragments of the running
+ * Framing. FPDUs are built one behind the other in the page fragment of the running
  * task, where they also get their CRC, and TCP takes those pages as they are.
  */
 #include "net/mpa_tx.h"
@@ -33,7 +33,7 @@
 static_assert(WEFT_TRAIN_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
 
-/* What is staged: one of the two. */
+/* What payload is copied from: one of the two is set. */
 struct source {
 	const u8 *linear;
 	struct iov_iter *iter;
@@ -46,14 +46,15 @@ struct source {
  *
  * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
  * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
- * 512 octets or more that would straddle a cut is made to end there, if the rest allows it
- * (RFC 5044, 4.5: MULPDU may be reduced). If not it straddles, but no further than that the
- * next one can end the segment. Smaller ones just straddle. With markers, where MULPDU is not
- * reduced, TCP is made to start a new buffer instead.
+ * 512 octets or more that would straddle a cut is made to end there, if what is left of the
+ * segment allows it (RFC 5044, 4.5: MULPDU may be reduced). If it does not, the FPDU
+ * straddles, and leaves enough of the next segment for another FPDU to end there. Smaller
+ * FPDUs may straddle. With markers MULPDU is not reduced: TCP is made to start a new
+ * buffer instead.
  *
- * A buffer of TCP has so many fragments, and an FPDU that is lent is several: one that would
- * not be complete in it starts the next. Lent and copied FPDUs do not share a buffer:
- * what is lent is back when its buffer is gone.
+ * A buffer of TCP has MAX_SKB_FRAGS fragments, and an FPDU that is lent takes several: one
+ * that would not be complete in a buffer starts the next. Lent and copied FPDUs do not share
+ * a buffer, since what is lent is given back when its buffer is freed.
  */
 
 /* Most runs of an FPDU of @len octets; its end and the next one's start are one. */
@@ -108,8 +109,8 @@ static void plan_segment(struct weft_txsock *tx, u32 len)
  * @tx: the writer, between two FPDUs
  * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
  *
- * What would reach beyond the end of the segment fills it. What would leave a rest that cannot
- * be filled leaves one that can, and so does what has to straddle, in the next segment.
+ * An FPDU that would reach beyond the end of the segment is made to fill it. One that would
+ * leave less than WEFT_FILL_FROM there, or has to straddle, is made to leave as much as that.
  *
  * Context: process, tx claim. Return: octets.
  */
@@ -219,28 +220,25 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 
 /* --- room: the page fragment of the running task, and runs of octets there --- */
 
-/* From now on for whole trains: who has sent something large will do so again. */
-static int get_many_vecs(struct weft_txsock *tx)
+/*
+ * Make @vec long enough for the runs of an FPDU of @len octets, even if only single pages
+ * are had. A stream that sends one that is large will send more: from then on @vec is long
+ * enough for whole trains.
+ */
+static int make_vecs(struct weft_txsock *tx, u32 len)
 {
-	struct bio_vec *many =
-		kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
+	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
+	struct bio_vec *many;
 
+	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
+		return 0;
+	many = kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
 	if (!many)
 		return -ENOMEM;
 	memcpy(many, tx->few, tx->count * sizeof(*many));
 	tx->vec = many;
 	tx->vecs = WEFT_TRAIN_VECS;
 	return 0;
-}
-
-/* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
-static int make_vecs(struct weft_txsock *tx, u32 len)
-{
-	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
-
-	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
-		return 0;
-	return get_many_vecs(tx);
 }
 
 static __always_inline bool extends_last(const struct weft_txsock *tx, const struct page_frag *frag)
@@ -266,7 +264,7 @@ static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u3
 	return 0;
 }
 
-/* What was written in the open room joins the train. */
+/* Add what was written in the open room to the train. */
 static __always_inline int add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
@@ -282,7 +280,7 @@ static __always_inline int add_fresh(struct weft_txsock *tx)
 	return ret;
 }
 
-/* The room is closed. */
+/* Nothing is written in the room any more. */
 static __always_inline int close_room(struct weft_txsock *tx)
 {
 	tx->room = 0;
@@ -323,14 +321,14 @@ static void set_mark(struct weft_txsock *tx)
 
 /* --- staging --- */
 
-/* In the middle of an FPDU. */
-static int next_room(struct weft_txsock *tx)
+/* The room is full in the middle of an FPDU: go on in the next. */
+static int reopen_room(struct weft_txsock *tx)
 {
 	return close_room(tx) ?: open_room(tx);
 }
 
 /* Neither side is a process's memory by address: there is nothing to harden. */
-static bool draw(struct source *from, u8 *to, u32 len)
+static bool copy_source(struct source *from, u8 *to, u32 len)
 {
 	if (from->iter)
 		return _copy_from_iter(to, len, from->iter) == len;
@@ -347,7 +345,7 @@ static void sum_up(struct weft_txsock *tx)
 	tx->unsummed = 0;
 }
 
-/* One pass for header, payload and pad of a small FPDU: they lie in a row. */
+/* Header, payload and pad of a small FPDU are contiguous: sum them up in one pass. */
 static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 {
 	if (tx->summed_to + tx->unsummed != staged)
@@ -360,24 +358,24 @@ static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 }
 
 /* The next @len octets of the room are written. */
-static inline void advance(struct weft_txsock *tx, u32 len)
+static inline void advance_summed(struct weft_txsock *tx, u32 len)
 {
 	if (tx->crc)
 		sum_later(tx, tx->to, len);
 	weft_txsock_advance(tx, len);
 }
 
-static int stage_all(struct weft_txsock *tx, struct source *from, u32 len)
+static int stage_bytes(struct weft_txsock *tx, struct source *from, u32 len)
 {
 	while (len) {
-		int ret = tx->room ? 0 : next_room(tx);
+		int ret = tx->room ? 0 : reopen_room(tx);
 		u32 n = min3(len, tx->room, PIECE);
 
 		if (ret)
 			return ret;
-		if (!draw(from, tx->to, n))
+		if (!copy_source(from, tx->to, n))
 			return -EFAULT;
-		advance(tx, n);
+		advance_summed(tx, n);
 		len -= n;
 	}
 	return 0;
@@ -392,7 +390,7 @@ static int pass_marker(struct weft_txsock *tx, u32 *run)
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
 		weft_mpa_marker_store(weft_mpa_cursor_ptr(&tx->cursor), marker);
-		ret = stage_all(tx, &from, sizeof(marker));
+		ret = stage_bytes(tx, &from, sizeof(marker));
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, sizeof(marker));
@@ -410,7 +408,7 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
 		if (ret)
 			return ret;
 		n = min(n, len);
-		ret = stage_all(tx, from, n);
+		ret = stage_bytes(tx, from, n);
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, n);
@@ -421,11 +419,11 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
 
 static int stage(struct weft_txsock *tx, struct source *from, u32 len)
 {
-	return tx->markers ? stage_marked(tx, from, len) : stage_all(tx, from, len);
+	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
 }
 
-/* Has the open room space for @len octets that are all to be written in a row? */
-static inline bool fits(const struct weft_txsock *tx, u32 len)
+/* Can @len octets be written to the open room in one piece, and summed up as one? */
+static inline bool fits_piece(const struct weft_txsock *tx, u32 len)
 {
 	return len <= PIECE && weft_txsock_fits(tx, len);
 }
@@ -434,10 +432,10 @@ static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets
 {
 	struct source from = { .linear = octets };
 
-	if (!fits(tx, len))
+	if (!fits_piece(tx, len))
 		return stage(tx, &from, len);
 	weft_copy(tx->to, octets, len);
-	advance(tx, len);
+	advance_summed(tx, len);
 	return 0;
 }
 
@@ -571,17 +569,17 @@ static int stage_crc(struct weft_txsock *tx)
 	}
 	sum_up(tx);
 	weft_crc_store(tx->running, field);
-	return stage_all(tx, &from, sizeof(field));
+	return stage_bytes(tx, &from, sizeof(field));
 }
 
-/* Both at once where the room is. */
+/* Pad and CRC in one piece, where both fit. */
 static void write_end(struct weft_txsock *tx, u32 pad)
 {
 	put_unaligned(0, (u32 *)tx->to);
-	advance(tx, pad);
+	advance_summed(tx, pad);
 	sum_up(tx);
 	weft_crc_store(tx->running, tx->to);
-	advance(tx, WEFT_MPA_CRC_OCTETS);
+	advance_summed(tx, WEFT_MPA_CRC_OCTETS);
 }
 
 /**
@@ -595,7 +593,7 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
 	int ret = 0;
 
-	if (fits(tx, pad + WEFT_MPA_CRC_OCTETS))
+	if (fits_piece(tx, pad + WEFT_MPA_CRC_OCTETS))
 		write_end(tx, pad);
 	else
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);

@@ -21,14 +21,14 @@ struct weft_counters;
 struct weft_loan;
 struct weft_sock;
 
-#define WEFT_BUFFER_BYTES	65536U	/* at most, but for what an FPDU begun before has more */
+#define WEFT_BUFFER_BYTES	65536U	/* aimed at; the last FPDU may reach beyond it */
 #define WEFT_TRAIN_BUFFERS	8U	/* that one train fills at most */
 #define WEFT_TRAIN_VECS		64U
-#define WEFT_FILL_FROM 136U /* octets of a rest of a segment that an FPDU can fill */
-/* Runs that an FPDU can need besides one for each full page: staged, or lent. */
+#define WEFT_FILL_FROM 136U /* least octets left of a segment that an FPDU can fill */
+/* Runs that an FPDU can need besides one for each full page: copied, or lent. */
 #define WEFT_STAGED_EXTRA 3U
 #define WEFT_LENT_EXTRA 5U
-/* Runs an FPDU of 64 KiB with markers can need, when only single pages are had. */
+/* Runs that an FPDU of 64 KiB with markers can need, when only single pages are had. */
 #define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_LENT_EXTRA)
 /* Runs that small messages need. */
 #define WEFT_FEW_VECS		4U
@@ -151,13 +151,13 @@ static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, 
 	return weft_txsock_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
 }
 
-/* Has the open room space for @len octets, with nothing in between? Context: tx claim. */
+/* Can @len octets be written to the open room in one piece? Context: tx claim. */
 static inline bool weft_txsock_fits(const struct weft_txsock *tx, u32 len)
 {
 	return len <= tx->room && !tx->markers;
 }
 
-/* The next @len octets of the room are written, and summed where they are. Context: tx claim. */
+/* The next @len octets of the room are written, and summed up if need be. Context: tx claim. */
 static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
 {
 	tx->to += len;
@@ -185,8 +185,8 @@ static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const
 }
 
 /*
- * Time to push? If not, an FPDU of any length can be staged. One that straddles the end of a
- * buffer would leave a short one behind. Context: tx claim.
+ * Is it time to push? If not, an FPDU of any length can be staged. One that reached beyond
+ * the goal would leave a short buffer behind the full ones. Context: tx claim.
  */
 static inline bool weft_txsock_full(const struct weft_txsock *tx)
 {
@@ -204,7 +204,7 @@ static inline bool weft_txsock_empty(const struct weft_txsock *tx)
 
 /* --- rows: FPDUs that fill one TCP segment each --- */
 
-/* At the start of a segment, with nothing to add to its octets? Context: tx claim. */
+/* Does the next FPDU start a segment, with nothing to be added to its payload? Context: tx claim. */
 static inline bool weft_txrow_may_begin(const struct weft_txsock *tx)
 {
 	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->loan;

@@ -3,7 +3,7 @@
  * Pages go to TCP without a copy: by sendpage where it exists (6.1 knows
  * MSG_SPLICE_PAGES, but its TCP ignores it and copies), else by splicing.
  * Either way TCP copies by itself when the route cannot do scatter-gather. Pages that
- * are lent go as those of MSG_ZEROCOPY do, with word when they are back.
+ * are lent go as those of MSG_ZEROCOPY do, and a callback tells when they are free again.
  *
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
@@ -86,7 +86,7 @@ static int push_lent(struct sock *sk, struct weft_loan *loan, const struct bio_v
  * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
  * socket locked, for the very I/O it is about to send: so it may not.
  */
-static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, bool more)
+static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, bool more)
 {
 	const struct bio_vec *vec = &tx->vec[tx->head];
 	bool reserves = sock_flag(sk, SOCK_MEMALLOC);
@@ -104,7 +104,7 @@ static int push(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, b
 }
 
 /* The runs up to and including the next planned cut. */
-static inline u32 stretch(const struct weft_txsock *tx, u32 *bytes)
+static inline u32 runs_to_cut(const struct weft_txsock *tx, u32 *bytes)
 {
 	u32 i = tx->head;
 
@@ -130,13 +130,13 @@ static void align_train(struct weft_txsock *tx, struct sock *sk)
 		return weft_tcp_end_segment(sk);
 	if (!tx->big)
 		return;
-	stretch(tx, &first);
+	runs_to_cut(tx, &first);
 	fill = tail->len % tx->mss;
 	if (fill && fill + min(first, tx->mss) > tx->mss)
 		weft_tcp_end_segment(sk);
 }
 
-static void accept_octets(struct weft_txsock *tx, struct sock *sk, u32 len)
+static void drop_pushed(struct weft_txsock *tx, struct sock *sk, u32 len)
 {
 	tx->pushed += len;
 	while (len) {
@@ -204,27 +204,27 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 	align_train(tx, sk);
 	while (tx->head < tx->count) {
 		u32 bytes;
-		u32 runs = stretch(tx, &bytes);
+		u32 runs = runs_to_cut(tx, &bytes);
 		bool last = tx->head + runs == tx->count;
 		int n;
 
 		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
-		n = push(tx, sk, runs, bytes, more || !last);
+		n = push_runs(tx, sk, runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;
 		if (unlikely(tx->lent & BIT_ULL(tx->head)))
 			weft_count_add(tx->counters, WEFT_CTR_TX_LENT, n);
 		tx->partial = true;
-		accept_octets(tx, sk, n);
+		drop_pushed(tx, sk, n);
 	}
 	start_over(tx);
 	return 0;
 }
 
 /*
- * A train of several buffers. Where the receiver is on this host (lo, veth) TCP's softirq runs
- * behind each buffer; so it does behind the last one, for all of them. Meanwhile nobody may
- * wait for memory.
+ * A train of several buffers. Where the receiver is on this host (lo, veth), TCP's softirq
+ * would run after each buffer; with softirqs off it runs once, after the last one. With
+ * softirqs off no allocation may sleep.
  */
 static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
 {
@@ -239,7 +239,10 @@ static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
 	return ret;
 }
 
-/* The socket is full, or there was no memory: then it is waited for. Socket lock held. */
+/*
+ * -EAGAIN of several means that the socket is full, or that there was no memory. Only the
+ * second call may wait for memory. Socket lock held.
+ */
 static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	int ret = -EAGAIN;
@@ -250,21 +253,21 @@ static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
 }
 
 /*
- * While full trains follow each other they grow. Not where staging takes much longer than
- * TCP does, since the receiver would wait for all of it; nor on reserves of memory.
+ * Trains grow while full ones follow each other. They do not where staging takes much longer
+ * than TCP does, since the receiver would wait for all of it, nor on memory reserves.
  */
 static bool may_grow(const struct weft_txsock *tx, const struct sock *sk)
 {
 	return tx->big && !tx->crc && !tx->markers && !tx->loan && !sock_flag(sk, SOCK_MEMALLOC);
 }
 
-/* Would what comes next begin a segment in any case? */
+/* Would the next FPDU start a segment in any case? */
 static bool ends_segment(const struct weft_txsock *tx)
 {
 	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
 }
 
-/* Nothing is staged: let go of what an earlier push held back. */
+/* Nothing is staged: send what TCP held back because of an earlier push's MSG_MORE. */
 static void uncork(struct weft_txsock *tx)
 {
 	tx->corked = false;

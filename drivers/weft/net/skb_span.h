@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Octets of a socket buffer that lie in a row, so that they can be read where they
- * stand: in its head, in a fragment, or in fragments that follow each other in memory.
+ * Contiguous octets of a socket buffer, which can be read in place: in its head, in a
+ * fragment, or in fragments that follow each other in memory.
  */
 #ifndef WEFT_NET_SKB_SPAN_H
 #define WEFT_NET_SKB_SPAN_H
@@ -15,8 +15,8 @@ static inline const u8 *weft_skb_frag(const struct sk_buff *skb, u32 i)
 }
 
 /*
- * Fragment @i is at @data: how far from there, but for @want? TCP makes a fragment of
- * each page it is handed, also where they lie in a row.
+ * How many octets are contiguous from @data, the start of fragment @i, up to @want? TCP makes
+ * a fragment of each page it is handed, also where the pages are contiguous.
  */
 static inline u32 weft_skb_frags_row(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
 {
@@ -27,7 +27,7 @@ static inline u32 weft_skb_frags_row(const struct sk_buff *skb, u32 i, const u8 
 	return row;
 }
 
-/* As weft_skb_row(), for octets in fragments. */
+/* weft_skb_row() for octets in fragments. */
 static inline const u8 *weft_skb_row_in_frags(const struct sk_buff *skb, u32 offset, u32 want,
 					      u32 *row)
 {
@@ -71,13 +71,13 @@ static inline const struct sk_buff *weft_skb_part(const struct sk_buff *skb, u32
 }
 
 /**
- * weft_skb_row - where octets of a socket buffer stand
+ * weft_skb_row - the address of octets of a socket buffer
  * @skb: the buffer
- * @offset: the first of them
- * @want: how many are to lie in a row
- * @row: set to how many do, looked for up to @want
+ * @offset: of the first of them
+ * @want: how many are wanted in one piece
+ * @row: set to how many are contiguous; more than @want are not looked for
  *
- * Context: any. Return: where the first stands, or NULL if it is not mapped.
+ * Context: any. Return: the address of the first, or NULL if it is not mapped.
  */
 static __always_inline const u8 *weft_skb_row(const struct sk_buff *skb, u32 offset, u32 want,
 					      u32 *row)

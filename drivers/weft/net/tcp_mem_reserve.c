@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * TCP knows of memory that a socket keeps (SO_RESERVE_MEM), but gives it only to those
- * of memory cgroups that are counted. Here any connection has some, as much as its
- * buffers were seen to hold, while TCP's account has plenty. Once a second somebody
- * looks: a connection that rests loses it, and so do all of them when there is
- * plenty no more.
+ * TCP lets a socket keep memory (SO_RESERVE_MEM), but only if a memory cgroup accounts it.
+ * Here any connection keeps as much as its buffers were seen to hold, while TCP has plenty.
+ * A work item walks the list of them each second: a connection that was idle since the
+ * last walk loses its reserve, and so do all of them when there is not plenty any more.
  */
 #include "net/tcp_mem_reserve.h"
 
@@ -25,11 +24,11 @@
 #define MOST	((u32)SZ_4M)
 #define PERIOD	HZ
 
-static void look_work(struct work_struct *work);
+static void reserve_work(struct work_struct *work);
 
-static DEFINE_SPINLOCK(lock); /* bh; after the socket lock */
-static LIST_HEAD(holders); /* of weft_allot.node, but for those about to be looked at */
-static DECLARE_DELAYED_WORK(looks, look_work);
+static DEFINE_SPINLOCK(holders_lock); /* bh; after the socket lock */
+static LIST_HEAD(holders); /* of weft_allot.node, but for those the work is about to visit */
+static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);
 
 void weft_allot_init(struct weft_allot *allot)
 {
@@ -39,17 +38,17 @@ void weft_allot_init(struct weft_allot *allot)
 
 static void enlist(struct weft_allot *allot)
 {
-	spin_lock_bh(&lock);
+	spin_lock_bh(&holders_lock);
 	if (list_empty(&allot->node))
 		list_add_tail(&allot->node, &holders);
-	spin_unlock_bh(&lock);
-	schedule_delayed_work(&looks, PERIOD);
+	spin_unlock_bh(&holders_lock);
+	schedule_delayed_work(&reserve_walk, PERIOD);
 }
 
 /**
- * weft_allot_grow - more is in the buffers than the connection has for them
+ * weft_allot_grow - the buffers hold more than the reserve
  * @sk: the connection
- * @used: octets, as TCP counts them
+ * @used: octets that they hold, as TCP counts them
  *
  * Context: socket lock held, any up to softirq.
  */
@@ -67,7 +66,7 @@ void weft_allot_grow(struct sock *sk, u32 used)
 }
 
 /**
- * weft_allot_end - give it back
+ * weft_allot_end - give the reserve back
  * @allot: of a connection, whether it has any or not
  * @sk: the connection
  *
@@ -75,14 +74,14 @@ void weft_allot_grow(struct sock *sk, u32 used)
  */
 void weft_allot_end(struct weft_allot *allot, struct sock *sk)
 {
-	spin_lock_bh(&lock);
+	spin_lock_bh(&holders_lock);
 	list_del_init(&allot->node);
-	spin_unlock_bh(&lock);
+	spin_unlock_bh(&holders_lock);
 	weft_tcp_unreserve(sk);
 }
 
-/* Has nothing come or gone since the last look? */
-static bool rests(struct weft_sock *s)
+/* Has nothing come or gone since the last walk? */
+static bool was_idle(struct weft_sock *s)
 {
 	u32 moved = weft_tcp_segs(s);
 	bool same = moved == s->allot.moved;
@@ -92,58 +91,58 @@ static bool rests(struct weft_sock *s)
 }
 
 /* Detached meanwhile, it has lost its allotment already. */
-static void look_at(struct sock *sk)
+static void review(struct sock *sk)
 {
 	struct weft_sock *s;
 
 	lock_sock(sk);
 	s = sk->sk_user_data;
-	if (s && (rests(s) || !weft_tcp_memory_plentiful(sk)))
+	if (s && (was_idle(s) || !weft_tcp_memory_plentiful(sk)))
 		weft_allot_end(&s->allot, sk);
 	release_sock(sk);
 }
 
-/* Return: one of @unseen, held, which is among the holders again, or NULL. */
-static struct sock *next_of(struct list_head *unseen)
+/* Return: a socket of @unseen, held and in the list of holders again, or NULL. */
+static struct sock *next_unseen(struct list_head *unseen)
 {
 	struct weft_allot *allot;
 	struct sock *sk = NULL;
 
-	spin_lock_bh(&lock);
+	spin_lock_bh(&holders_lock);
 	allot = list_first_entry_or_null(unseen, struct weft_allot, node);
 	if (allot) {
 		list_move_tail(&allot->node, &holders);
 		sk = container_of(allot, struct weft_sock, allot)->sk;
 		sock_hold(sk);
 	}
-	spin_unlock_bh(&lock);
+	spin_unlock_bh(&holders_lock);
 	return sk;
 }
 
-static void look_work(struct work_struct *work)
+static void reserve_work(struct work_struct *work)
 {
 	struct sock *sk;
 	LIST_HEAD(unseen);
 	bool some;
 
-	spin_lock_bh(&lock);
+	spin_lock_bh(&holders_lock);
 	list_splice_init(&holders, &unseen);
-	spin_unlock_bh(&lock);
-	while ((sk = next_of(&unseen))) {
-		look_at(sk);
+	spin_unlock_bh(&holders_lock);
+	while ((sk = next_unseen(&unseen))) {
+		review(sk);
 		sock_put(sk);
 		cond_resched();
 	}
-	spin_lock_bh(&lock);
+	spin_lock_bh(&holders_lock);
 	some = !list_empty(&holders);
-	spin_unlock_bh(&lock);
+	spin_unlock_bh(&holders_lock);
 	if (some)
-		schedule_delayed_work(&looks, PERIOD);
+		schedule_delayed_work(&reserve_walk, PERIOD);
 }
 
 /* No connection is left. Context: may sleep. */
 void weft_allot_module_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&holders));
-	cancel_delayed_work_sync(&looks);
+	cancel_delayed_work_sync(&reserve_walk);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The memory that TCP may fill with a socket's buffers comes from an account of all
- * sockets, in pages. By itself a socket takes what it needs for a buffer, and gives it
- * back with the buffer; here it has an allotment that it keeps while it is in use.
+ * Memory that TCP may fill with a socket's buffers is accounted for all sockets together,
+ * in pages. TCP takes what it needs for each buffer from that account, and gives it back
+ * with the buffer. Here a connection in use keeps a reserve.
  */
 #ifndef WEFT_NET_TCP_MEM_RESERVE_H
 #define WEFT_NET_TCP_MEM_RESERVE_H
@@ -13,9 +13,9 @@
 #include "net/tcp_internals.h"
 
 /**
- * struct weft_allot - of a connection; under the socket lock
- * @node: among those that have one; under the lock of that list, too
- * @moved: segments in and out at the last look
+ * struct weft_allot - the reserve of a connection; protected by the socket lock
+ * @node: in the list of those that have one; protected by the lock of that list, too
+ * @moved: segments in and out when the list was last walked
  * @not_before: jiffies before which it does not grow
  */
 struct weft_allot {
@@ -30,8 +30,8 @@ void weft_allot_end(struct weft_allot *allot, struct sock *sk);
 void weft_allot_module_exit(void);
 
 /**
- * weft_allot_check - see whether the allotment does for what is in the buffers now
- * @sk: an attached connection; to be said when its buffers are full
+ * weft_allot_check - let the reserve grow to what the buffers hold now
+ * @sk: an attached connection; to be called when its buffers are full
  *
  * Context: socket lock held, any up to softirq.
  */

@@ -41,8 +41,8 @@ static void weft_hot on_data_ready(struct sock *sk)
 }
 
 /*
- * Without the socket lock, and also called for a child that was not accepted
- * yet, whose callback lock does not protect the listener's owner.
+ * Runs without the socket lock, also for a child that was not accepted yet, whose
+ * callback lock does not protect the listener's owner.
  */
 static void on_listen_ready(struct sock *sk)
 {
@@ -99,13 +99,13 @@ static void restore(struct weft_sock *s, struct sock *sk)
 }
 
 /**
- * weft_sock_attach - tell @owner from now on, and nobody else
+ * weft_sock_attach - let the callbacks call @owner from now on
  * @s: the socket
- * @events: whom to call
+ * @events: what to call
  * @owner: handed to @events
  *
- * Context: process; replaces an earlier attachment without a gap. What happened
- * before is not told again: look at the state and read once after attaching.
+ * Context: process; replaces an earlier owner without a gap. What happened before
+ * causes no call: look at the state and read once after attaching.
  */
 void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner)
 {
@@ -122,7 +122,7 @@ void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events
 }
 
 /**
- * weft_sock_detach - tell nobody any more
+ * weft_sock_detach - call no owner any more
  * @s: the socket, attached or not
  *
  * Context: process, not from a callback. No callback runs once it returns:
@@ -156,7 +156,7 @@ static void drop_listener_callbacks(const struct weft_sock *listener, struct soc
 	release_sock(child);
 }
 
-/* --- creation, options, the end --- */
+/* --- creation and options --- */
 
 /*
  * A kernel socket does not hold its network namespace, but its timers need it
@@ -181,7 +181,7 @@ static void hold_netns(struct sock *sk)
 
 /*
  * Sends happen on the way to a disk at times: no allocation may wait for I/O.
- * The task's page fragment may be in use by whoever faulted or reclaims.
+ * The task's page fragment may be in use where the task faulted, or reclaims.
  */
 static void set_options(struct weft_sock *s)
 {
@@ -231,12 +231,13 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 }
 
 /**
- * weft_sock_use_reserves - a disk may be at the other end of this connection
- * @s: the socket
+ * weft_sock_use_reserves - let TCP allocate from the memory reserves
+ * @s: the socket of a connection that may have a disk at its other end
  *
- * When memory is short because dirty pages wait for that disk, its connection takes
- * from the reserves what they need to get there: TCP allocates from them, and does not
- * drop the answers that were received into them. Context: process.
+ * When memory is short because dirty pages wait for that disk, the reserves let them get
+ * there: TCP allocates from them, and does not drop answers that were received into them.
+ *
+ * Context: process.
  */
 void weft_sock_use_reserves(struct weft_sock *s)
 {
@@ -246,15 +247,6 @@ void weft_sock_use_reserves(struct weft_sock *s)
 	if (!sock_flag(sk, SOCK_MEMALLOC))
 		sk_set_memalloc(sk);
 	WRITE_ONCE(s->allocation, sk->sk_allocation);
-	release_sock(sk);
-}
-
-/* The flag is counted, and not looked at when the sock is destructed. */
-static void leave_reserves(struct sock *sk)
-{
-	lock_sock(sk);
-	if (sock_flag(sk, SOCK_MEMALLOC))
-		sk_clear_memalloc(sk);
 	release_sock(sk);
 }
 
@@ -321,7 +313,7 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
  * @s: an attached socket
  * @addr: the peer
  *
- * Context: process. Return: 0, -EINPROGRESS when @changed will tell, or -errno.
+ * Context: process. Return: 0, -EINPROGRESS when @changed will be called, or -errno.
  */
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 {
@@ -442,11 +434,11 @@ void weft_sock_set_device(struct weft_sock *s, int ifindex)
 }
 
 /**
- * weft_sock_lock - keep the callbacks of a socket out, and what they protect
+ * weft_sock_lock - keep the callbacks of a socket out
  * @s: the socket
  *
- * Context: process, not from a callback. What happens meanwhile is told in
- * weft_sock_unlock(), by this task.
+ * Context: process, not from a callback. Callbacks that become due meanwhile run in
+ * weft_sock_unlock(), in this task.
  */
 void weft_sock_lock(struct weft_sock *s)
 {
@@ -454,8 +446,8 @@ void weft_sock_lock(struct weft_sock *s)
 }
 
 /**
- * weft_sock_unlock - let the callbacks in
- * @s: the socket; callbacks that were due run in here
+ * weft_sock_unlock - let the callbacks run
+ * @s: the socket; those that are due run in here
  *
  * Context: process.
  */
@@ -488,7 +480,7 @@ int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
  * @len: at most
  *
  * Context: process; does not wait. Return: octets taken, -EAGAIN when there is
- * no room (@writable will tell), or -errno.
+ * no room (@writable will be called), or -errno.
  */
 int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)
 {
@@ -515,7 +507,7 @@ void weft_sock_half_close(struct weft_sock *s)
  * weft_sock_reset - end the connection at once
  * @s: the socket, in any state
  *
- * Context: process. The peer gets a RST; an attached owner hears @changed before
+ * Context: process. The peer gets a RST; @changed of an attached owner is called before
  * this returns.
  */
 void weft_sock_reset(struct weft_sock *s)
@@ -532,8 +524,13 @@ void weft_sock_reset(struct weft_sock *s)
  */
 void weft_sock_release(struct weft_sock *s)
 {
-	WARN_ON_ONCE(s->sk->sk_user_data);
-	leave_reserves(s->sk);
+	struct sock *sk = s->sk;
+
+	WARN_ON_ONCE(sk->sk_user_data);
+	lock_sock(sk);
+	if (sock_flag(sk, SOCK_MEMALLOC)) /* counted, and TCP does not clear it at the end */
+		sk_clear_memalloc(sk);
+	release_sock(sk);
 	sock_release(s->sock);
 	kfree(s);
 }

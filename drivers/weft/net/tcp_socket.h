@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A kernel TCP socket with one owner: creation, options, the end. Not called
- * sock.h, which is a header of the kernel in a directory of the same name.
+ * A kernel TCP socket with one owner, and the callbacks to that owner. Not called sock.h,
+ * which is a header of the kernel in a directory of the same name.
  */
 #ifndef WEFT_NET_TCP_SOCKET_H
 #define WEFT_NET_TCP_SOCKET_H
@@ -16,8 +16,8 @@ struct sock;
 struct socket;
 
 /**
- * struct weft_sock_events - what a socket tells its owner
- * @readable: octets or a FIN arrived; of a listener: somebody wants in
+ * struct weft_sock_events - callbacks to the owner of a socket
+ * @readable: octets or a FIN arrived; of a listener: a connection can be accepted
  * @writable: a full socket has room again
  * @changed: connected, closed by the peer, reset
  *
@@ -32,14 +32,14 @@ struct weft_sock_events {
 };
 
 /**
- * struct weft_sock - a socket and who listens to it
+ * struct weft_sock - a socket and its owner
  * @sock: the kernel's object; holds its network namespace until it is destructed
  * @sk: of @sock
- * @events, @owner: whom the callbacks tell; NULL: nobody
- * @listening: connections come out of it, not octets
- * @allocation: as TCP allocates; a copy, since its own shares a line with what each ACK
- *	changes
- * @allot: what it has of TCP's memory beforehand
+ * @events, @owner: what the callbacks call; NULL: nothing
+ * @listening: it is a listener
+ * @allocation: as TCP allocates; a copy, since sk_allocation shares a cache line with what
+ *	each ACK changes
+ * @allot: memory that it keeps for its buffers
  *
  * One owner at a time: the connection until it hands the socket to the stream,
  * then the stream. Released by the owner in process context. @events and @owner

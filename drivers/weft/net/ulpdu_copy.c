@@ -39,7 +39,7 @@ static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_
 	return copy_pages(u->pages, offset, len, to);
 }
 
-/* The address the next octet of @to goes to. */
+/* The address that the next octet is written to. */
 static unsigned long next_address(const struct iov_iter *to)
 {
 	if (iov_iter_is_kvec(to))
@@ -47,7 +47,7 @@ static unsigned long next_address(const struct iov_iter *to)
 	return to->bvec->bv_offset + to->iov_offset;
 }
 
-/* Octets of the aligned word that ends at @end, or of a part of it. */
+/* The size of the largest aligned word, up to @len, that ends at @end. */
 static u32 last_word(unsigned long end, u32 len)
 {
 	u32 word = sizeof(u64);
@@ -64,9 +64,9 @@ static u32 last_word(unsigned long end, u32 len)
  * @len: octets
  * @to: kernel memory (bvec or kvec) with room for them, advanced
  *
- * The last aligned word shows last: programs poll it to learn that the rest is
- * there, and a memcpy() may well go backwards. Elements of @to end at word
- * boundaries, but for the last one.
+ * The last aligned word is written last: programs poll it to learn that the rest is
+ * there, and a memcpy() may go backwards. Elements of @to end at word boundaries, but
+ * for the last one.
  *
  * Context: any. Return: 0, or -EFAULT if not all were copied.
  */
@@ -100,7 +100,7 @@ static void store_word(u8 *to, const u8 *from, u32 size)
 		WRITE_ONCE(*to, *from);
 }
 
-static int copy_rows(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
+static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
 	struct kvec kvec = { .iov_base = to, .iov_len = len };
 	struct iov_iter iter;
@@ -116,7 +116,7 @@ static int copy_rows(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
  * @len: octets
  * @to: where
  *
- * The last aligned word shows last, as with weft_ulpdu_copy().
+ * The last aligned word is written last, as with weft_ulpdu_copy().
  * Context: any. Return: 0, or -EFAULT if not all were copied.
  */
 int weft_hot weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
@@ -125,7 +125,7 @@ int weft_hot weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 le
 	u32 tail;
 
 	if (!u->linear)
-		return copy_rows(u, offset, len, to);
+		return copy_scattered(u, offset, len, to);
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
 	if (!len)

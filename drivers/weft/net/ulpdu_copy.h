@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A received ULPDU: whole, its CRC checked, free of markers and padding, lying
- * wherever TCP put it.
+ * A received ULPDU: whole, its CRC checked, free of markers and padding, in the
+ * memory that TCP received it in.
  */
 #ifndef WEFT_NET_ULPDU_COPY_H
 #define WEFT_NET_ULPDU_COPY_H
@@ -20,7 +20,7 @@ struct sk_buff;
  * @len: octets
  * @head_len: min(@len, WEFT_ULPDU_HEAD)
  * @head: linear copy of its first octets
- * @linear: all of it, when it lies in one piece, else NULL
+ * @linear: all of it, when it is contiguous, else NULL
  * @skb: socket buffer that holds all of it, or NULL
  * @skb_offset: where it starts in @skb
  * @pages: gathered copy from the first octet of the first page on, when it

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Loans: when the last buffer is gone. Buffers are freed in softirq, with the socket locked
- * or not, at the end of a task's write, and by drivers of devices.
+ * When the last buffer that points to lent memory is freed, and whether a route is worth it.
+ * Buffers are freed in softirq, with the socket locked or not, at the end of a task's write,
+ * and by drivers of devices.
  */
 #include "net/zerocopy.h"
 
@@ -30,7 +31,7 @@ static void give_back(struct weft_loan *loan)
 		loan->back(loan);
 }
 
-/* A buffer is gone, or points to a copy now. */
+/* A buffer was freed, or points to a copy now. */
 static void buffer_gone(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouched)
 {
 	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
@@ -44,11 +45,11 @@ static void buffer_gone(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouc
 COMPAT_UBUF_OPS(loan_ops, buffer_gone);
 
 /**
- * weft_loan_init - take out a loan
+ * weft_loan_init - lend memory to TCP
  * @loan: with one reference, for weft_loan_put()
- * @back: told when nobody reads the memory any more
+ * @back: called when the memory is not read any more
  *
- * The flags are those of the kernel's own: TCP's clones share the pages, and who keeps a
+ * The flags are those of MSG_ZEROCOPY: TCP's clones share the pages, and what keeps a
  * buffer for long copies them.
  *
  * Context: any.
@@ -75,10 +76,10 @@ void weft_loan_put(struct weft_loan *loan)
 }
 
 /**
- * weft_route_takes_pages - do fragments get as far as a wire, as they are?
+ * weft_route_takes_pages - would pages get to a wire without being copied?
  * @sk: a connected socket
  *
- * Those of a host that talks to itself do not. Context: any. Return: a hint.
+ * On the loopback device they would not. Context: any. Return: a hint.
  */
 bool weft_route_takes_pages(const struct sock *sk)
 {

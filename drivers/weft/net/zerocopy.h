@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Memory of others that TCP sends from as it is: until the peer has acknowledged it, TCP
- * may read it again, and on one host it may be in the peer's queue for long. The kernel
- * says when the last buffer is gone, and whether it had to make copies.
+ * Zero-copy transmit: TCP sends from an application's memory. Until the peer has
+ * acknowledged it TCP may read it again, and on one host it may be in the peer's receive
+ * queue for long. The kernel says when the last buffer is freed, and whether it had to make
+ * copies.
  */
 #ifndef WEFT_NET_ZEROCOPY_H
 #define WEFT_NET_ZEROCOPY_H
@@ -14,14 +15,14 @@
 struct sock;
 
 /**
- * struct weft_loan - what belongs to one message of an application's
- * @ubuf: by which the kernel counts the buffers that point into it
+ * struct weft_loan - memory of one message that TCP sends from
+ * @ubuf: by which the kernel counts the buffers that point to the memory
  * @copied: the kernel made copies
- * @back: told once, when nobody reads the memory any more; frees the loan. Context: any
+ * @back: called once, when the memory is not read any more; frees the loan. Context: any
  *	but with interrupts off; the socket lock may be held
- * @late: tells @back where that is not allowed
+ * @late: calls @back where interrupts are off
  *
- * Owner: who took it out, until weft_loan_put(); then whoever holds the last buffer.
+ * Owner: the caller of weft_loan_init() until weft_loan_put(), then the buffers.
  */
 struct weft_loan {
 	struct ubuf_info ubuf;
