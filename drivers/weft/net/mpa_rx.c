@@ -151,17 +151,17 @@ static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
 
 /* --- an FPDU in one socket buffer --- */
 
-/* The length field of the FPDU at @offset, of which @row octets are contiguous at @octets. */
-static bool read_length(struct sk_buff *skb, u32 offset, const u8 *octets, u32 row, u32 *len)
+/* The length field of the FPDU at @offset, of which @span bytes are contiguous at @bytes. */
+static bool read_length(struct sk_buff *skb, u32 offset, const u8 *bytes, u32 span, u32 *len)
 {
 	u8 field[WEFT_MPA_LEN_OCTETS];
 
-	if (!octets || row < sizeof(field)) {
+	if (!bytes || span < sizeof(field)) {
 		if (skb_copy_bits(skb, offset, field, sizeof(field)))
 			return false;
-		octets = field;
+		bytes = field;
 	}
-	*len = get_unaligned_be16(octets);
+	*len = get_unaligned_be16(bytes);
 	return true;
 }
 
@@ -219,26 +219,26 @@ static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *
 	return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
 }
 
-/* Hand over the FPDU at @offset in place. Return: its octets, 0 if @skb has not all of it. */
+/* Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it. */
 static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
-	u32 ulpdu_len, wire_len, row;
+	u32 ulpdu_len, wire_len, span;
 	struct weft_ulpdu u __uninitialized;
 	const u8 *linear;
 
 	if (avail < WEFT_MPA_LEN_OCTETS)
 		return 0;
-	linear = weft_skb_row(skb, offset, WEFT_MPA_LEN_OCTETS, &row);
-	if (!read_length(skb, offset, linear, row, &ulpdu_len))
+	linear = weft_skb_span(skb, offset, WEFT_MPA_LEN_OCTETS, &span);
+	if (!read_length(skb, offset, linear, span, &ulpdu_len))
 		return 0;
 	wire_len = weft_mpa_bare_len(ulpdu_len);
 	if (wire_len > avail)
 		return 0;
 
-	if (wire_len > row) {
-		linear = weft_skb_row(skb, offset, wire_len, &row);
-		if (wire_len > row)
+	if (wire_len > span) {
+		linear = weft_skb_span(skb, offset, wire_len, &span);
+		if (wire_len > span)
 			linear = NULL;
 	}
 	if (!describe_ulpdu(&u, skb, linear, offset, ulpdu_len))
@@ -253,45 +253,45 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 
 /* --- ULPDUs of one length that are contiguous --- */
 
-/* Fill in @row for the ULPDUs of @row->len at @offset. Return: false if there is none. */
-static bool find_row(struct weft_ulpdu_row *row, const struct sk_buff *skb, u32 offset, u32 avail)
+/* Fill in @span for the ULPDUs of @span->len at @offset. Return: false if there is none. */
+static bool find_span(struct weft_ulpdu_row *span, const struct sk_buff *skb, u32 offset, u32 avail)
 {
-	const u8 *octets;
+	const u8 *bytes;
 	u32 most;
 
-	row->stride = weft_mpa_bare_len(row->len);
-	row->count = 0;
-	if (avail < row->stride)
+	span->stride = weft_mpa_bare_len(span->len);
+	span->count = 0;
+	if (avail < span->stride)
 		return false;
-	octets = weft_skb_row(skb, offset, avail, &most);
-	if (!octets)
+	bytes = weft_skb_span(skb, offset, avail, &most);
+	if (!bytes)
 		return false;
-	row->first = octets + WEFT_MPA_LEN_OCTETS;
-	for (most = min(most, avail) / row->stride; row->count < most; row->count++) {
-		if (get_unaligned_be16(octets) != row->len)
+	span->first = bytes + WEFT_MPA_LEN_OCTETS;
+	for (most = min(most, avail) / span->stride; span->count < most; span->count++) {
+		if (get_unaligned_be16(bytes) != span->len)
 			break;
-		octets += row->stride;
+		bytes += span->stride;
 	}
-	return row->count;
+	return span->count;
 }
 
-/* Hand over ULPDUs of the expected length at @offset. Return: octets, 0 if there are none. */
-static u32 take_row(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+/* Hand over ULPDUs of the expected length at @offset. Return: bytes, 0 if there are none. */
+static u32 take_span(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
-	struct weft_ulpdu_row row = { .len = rx->expected };
-	u32 octets;
+	struct weft_ulpdu_row span = { .len = rx->expected };
+	u32 bytes;
 
-	if (!find_row(&row, skb, offset, avail))
+	if (!find_span(&span, skb, offset, avail))
 		return 0;
-	octets = rx->events->row(rx->owner, &row) * row.stride;
-	rx->pos += octets;
-	return octets;
+	bytes = rx->events->row(rx->owner, &span) * span.stride;
+	rx->pos += bytes;
+	return bytes;
 }
 
 /**
  * weft_rxsock_expect - more ULPDUs of that length are to come
  * @rx: the reader
- * @ulpdu_len: octets
+ * @ulpdu_len: bytes
  *
  * Those that follow at once, and are contiguous, are handed to the row callback together. Not
  * with CRC, which is checked of each, nor with markers. Context: the ulpdu callback.
@@ -370,7 +370,7 @@ static int take_word(struct weft_rxgather *g, enum weft_mpa_run run, struct sk_b
 	return n;
 }
 
-/* Take @n octets of the run that the cursor is in. */
+/* Take @n bytes of the run that the cursor is in. */
 static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u32 n)
 {
 	u8 pad[4];
@@ -406,7 +406,7 @@ static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 	return n;
 }
 
-/* Return: octets taken, 0 when starved, -EFAULT when they cannot be read. */
+/* Return: bytes taken, 0 when starved, -EFAULT when they cannot be read. */
 static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	enum weft_mpa_run run;
@@ -431,7 +431,7 @@ static bool gather_complete(const struct weft_rxgather *g)
 	return weft_mpa_cursor_run(&g->cursor, &n) == WEFT_RUN_END;
 }
 
-/* Return: octets taken, up to the end of the FPDU; 0 when starved or failed. */
+/* Return: bytes taken, up to the end of the FPDU; 0 when starved or failed. */
 static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 taken = 0;
@@ -464,7 +464,7 @@ static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb
 	if (rx->gather.open || rx->markers)
 		return gather(rx, skb, offset, avail);
 	if (rx->expected)
-		n = take_row(rx, skb, offset, avail);
+		n = take_span(rx, skb, offset, avail);
 	if (!n)
 		n = take_whole(rx, skb, offset, avail);
 	return n ?: gather(rx, skb, offset, avail);
@@ -485,10 +485,10 @@ void weft_rxsock_begin(struct weft_rxsock *rx)
  * weft_rxsock_take - hand over every FPDU that is in a buffer
  * @rx: the reader, in a run
  * @skb: the buffer
- * @offset: of the first octet not read yet
- * @len: octets from there
+ * @offset: of the first byte not read yet
+ * @len: bytes from there
  *
- * Return: octets read. Less than @len: the run is over.
+ * Return: bytes read. Less than @len: the run is over.
  */
 u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
 {
@@ -525,7 +525,7 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
  * @s: its socket
  *
  * Context: a callback of @s, or any other holder of the socket lock; does not
- * sleep. Opens the receive window for what was read. Return: octets read, 0 when
+ * sleep. Opens the receive window for what was read. Return: bytes read, 0 when
  * there were none, or -EAGAIN as weft_rxsock_end().
  */
 int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
@@ -563,7 +563,7 @@ void weft_rxsock_pause(struct weft_rxsock *rx)
 }
 
 /**
- * weft_rxsock_lose - octets of the stream are missing
+ * weft_rxsock_lose - bytes of the stream are missing
  * @rx: the reader, owned by the caller
  *
  * A local fault, since the next FPDU cannot be found. Context: any.

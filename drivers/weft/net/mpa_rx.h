@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The receiving half of MPA: cuts the octets of a socket into FPDUs, checks CRC
+ * The receiving half of MPA: cuts the bytes of a socket into FPDUs, checks CRC
  * and markers, and hands over whole ULPDUs (RFC 5044, 4).
  */
 #ifndef WEFT_NET_MPA_RX_H
@@ -29,8 +29,8 @@ struct weft_rxpages {
 /**
  * struct weft_ulpdu_row - contiguous FPDUs of one length, without markers
  * @first: ULPDU of the first one
- * @stride: octets from each to the next
- * @len: octets of each
+ * @stride: bytes from each to the next
+ * @len: bytes of each
  * @count: how many
  *
  * Valid only during the callback that hands it over.
@@ -59,13 +59,13 @@ struct weft_rxsock_events {
 
 /**
  * struct weft_rxgather - an FPDU that did not come in one piece
- * @open: some of its octets have been taken from the socket
+ * @open: some of its bytes have been taken from the socket
  * @marker_bad: one of its markers pointed elsewhere
- * @cursor: what the next octet is
+ * @cursor: what the next byte is
  * @crc: over everything taken so far
- * @fill: octets of the ULPDU that stand in @pages
+ * @fill: bytes of the ULPDU that stand in @pages
  * @stocked: @pages may have some
- * @word: a length, marker or CRC that comes in pieces, @word_fill octets of it
+ * @word: a length, marker or CRC that comes in pieces, @word_fill bytes of it
  * @pages: allocated on demand, kept while an FPDU is open; the table of them, once
  *	there, for good
  */
@@ -87,7 +87,7 @@ struct weft_rxgather {
  * @discard: a fault was found, whatever follows is dropped silently
  * @starved: no memory to gather; weft_rxsock_adopt() helps
  * @pos: stream position of the next FPDU, for markers
- * @expected: octets of each ULPDU that may follow at once, 0: none
+ * @expected: bytes of each ULPDU that may follow at once, 0: none
  *
  * Everything is protected by the socket lock, or belongs to whoever reads the
  * socket's inbox (net/inbox.h) while that is out.

@@ -28,10 +28,10 @@
 
 #define PIECE 8192U /* copied, then summed while in the cache */
 #define ROOM_MIN 256U /* a rest of a page fragment worth using */
-#define ALIGN_FROM 512U /* octets of an FPDU that is worth aligning */
+#define ALIGN_FROM 512U /* bytes of an FPDU that is worth aligning */
 
-static_assert(WEFT_TRAIN_VECS >= 2 * WEFT_FPDU_VECS);
-static_assert(WEFT_TRAIN_VECS <= 64, "one bit each in eor");
+static_assert(WEFT_BATCH_VECS >= 2 * WEFT_FPDU_VECS);
+static_assert(WEFT_BATCH_VECS <= 64, "one bit each in eor");
 
 /* What payload is copied from: one of the two is set. */
 struct source {
@@ -42,41 +42,41 @@ struct source {
 /* --- alignment: which FPDUs stand in one segment --- */
 
 /*
- * Which FPDUs of a train stand in one segment.
+ * Which FPDUs of a batch stand in one segment.
  *
- * Alignment (RFC 5044, 5): TCP cuts a train at multiples of its MSS, counted
+ * Alignment (RFC 5044, 5): TCP cuts a batch at multiples of its MSS, counted
  * from the start of the socket buffer. FPDUs of exactly one MSS need nothing. One of
- * 512 octets or more that would straddle a cut is made to end there, if what is left of the
+ * 512 bytes or more that would straddle a cut is made to end there, if what is left of the
  * segment allows it (RFC 5044, 4.5: MULPDU may be reduced). If it does not, the FPDU
  * straddles, and leaves enough of the next segment for another FPDU to end there. Smaller
  * FPDUs may straddle. With markers MULPDU is not reduced: TCP is made to start a new
  * buffer instead.
  *
- * A buffer of TCP has MAX_SKB_FRAGS fragments, and an FPDU that is lent takes several: one
- * that would not be complete in a buffer starts the next. Lent and copied FPDUs do not share
- * a buffer, since what is lent is given back when its buffer is freed.
+ * A buffer of TCP has MAX_SKB_FRAGS fragments, and an FPDU sent by zero-copy takes several:
+ * one that would not be complete in a buffer starts the next. Such FPDUs and copied ones do
+ * not share a buffer, since the application gets its memory back when the buffer is freed.
  */
 
-/* Most runs of an FPDU of @len octets; its end and the next one's start are one. */
-static u32 lent_runs(u32 len)
+/* Most runs of an FPDU of @len bytes; its CRC and the next one's header are one run. */
+static u32 zc_fpdu_runs(u32 len)
 {
-	return len / PAGE_SIZE + WEFT_LENT_EXTRA - 2;
+	return len / PAGE_SIZE + WEFT_ZC_EXTRA - 2;
 }
 
-/* May what is staged next not join the run in front of it? The train is not empty. */
+/* May what is staged next not join the run in front of it? The batch is not empty. */
 static bool needs_new_buffer(const struct weft_txsock *tx, u32 len)
 {
 	u32 first = max_t(u32, fls64(tx->eor), tx->head);
 
-	if (tx->lending != !!(tx->lent & BIT_ULL(tx->count - 1)))
+	if (tx->lending != !!(tx->zc_runs & BIT_ULL(tx->count - 1)))
 		return true;
-	return tx->lending && tx->count - first + lent_runs(len) > MAX_SKB_FRAGS;
+	return tx->lending && tx->count - first + zc_fpdu_runs(len) > MAX_SKB_FRAGS;
 }
 
-/* A train of lent FPDUs is full buffers, at least one and about as much as others. */
-static u32 lent_goal(u32 mss, u32 goal)
+/* A batch sent by zero-copy is full buffers, at least one and about as much as others. */
+static u32 zc_goal(u32 mss, u32 goal)
 {
-	u32 fpdus = max_t(u32, MAX_SKB_FRAGS / lent_runs(mss), 1);
+	u32 fpdus = max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1);
 
 	return roundup(goal, fpdus * mss);
 }
@@ -88,7 +88,7 @@ static void cut_behind(struct weft_txsock *tx)
 	tx->seg_fill = 0;
 }
 
-/* Plan the segments: may an FPDU of @len octets follow without a cut in it? */
+/* Plan the segments: may an FPDU of @len bytes follow without a cut in it? */
 static void plan_segment(struct weft_txsock *tx, u32 len)
 {
 	if (unlikely(tx->loan) && tx->count > tx->head && needs_new_buffer(tx, len))
@@ -112,7 +112,7 @@ static void plan_segment(struct weft_txsock *tx, u32 len)
  * An FPDU that would reach beyond the end of the segment is made to fill it. One that would
  * leave less than WEFT_FILL_FROM there, or has to straddle, is made to leave as much as that.
  *
- * Context: process, tx claim. Return: octets.
+ * Context: process, tx claim. Return: bytes.
  */
 u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
 {
@@ -183,10 +183,10 @@ void weft_txsock_free(struct weft_txsock *tx)
 }
 
 /*
- * How many buffers of that size the train shall fill. What is staged counts for no socket yet,
+ * How many buffers of that size the batch shall fill. What is staged counts for no socket yet,
  * so it must not be much more than the socket has room for.
  */
-static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
+static u32 buffers_of_batch(const struct weft_txsock *tx, u32 bytes)
 {
 	u32 room;
 
@@ -200,17 +200,17 @@ static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
  * weft_txsock_refresh - see whether TCP changed its segment size
  * @tx: the writer, between two FPDUs
  *
- * Context: process, tx claim. Cheap; meant for once per train.
+ * Context: process, tx claim. Cheap; meant for once per batch.
  */
 void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 {
 	u32 mss = weft_tcp_mss(tx->sk);
-	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_BUFFER_BYTES);
+	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_GSO_BYTES);
 
-	/* A train a little longer than buffers would leave a short one behind full ones. */
-	tx->goal = bytes * buffers_of_train(tx, bytes);
+	/* A batch a little longer than buffers would leave a short one behind full ones. */
+	tx->goal = bytes * buffers_of_batch(tx, bytes);
 	if (unlikely(tx->loan))
-		tx->goal = lent_goal(mss, tx->goal);
+		tx->goal = zc_goal(mss, tx->goal);
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;
@@ -218,26 +218,26 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 	tx->seg_fill %= mss;
 }
 
-/* --- room: the page fragment of the running task, and runs of octets there --- */
+/* --- room: the page fragment of the running task, and runs of bytes there --- */
 
 /*
- * Make @vec long enough for the runs of an FPDU of @len octets, even if only single pages
+ * Make @vec long enough for the runs of an FPDU of @len bytes, even if only single pages
  * are had. A stream that sends one that is large will send more: from then on @vec is long
- * enough for whole trains.
+ * enough for whole batches.
  */
 static int make_vecs(struct weft_txsock *tx, u32 len)
 {
-	u32 extra = tx->lending ? WEFT_LENT_EXTRA : WEFT_STAGED_EXTRA;
+	u32 extra = tx->lending ? WEFT_ZC_EXTRA : WEFT_COPIED_EXTRA;
 	struct bio_vec *many;
 
 	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
 		return 0;
-	many = kmalloc_array(WEFT_TRAIN_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
+	many = kmalloc_array(WEFT_BATCH_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
 	if (!many)
 		return -ENOMEM;
 	memcpy(many, tx->few, tx->count * sizeof(*many));
 	tx->vec = many;
-	tx->vecs = WEFT_TRAIN_VECS;
+	tx->vecs = WEFT_BATCH_VECS;
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u3
 	return 0;
 }
 
-/* Add what was written in the open room to the train. */
+/* Add what was written in the open room to the batch. */
 static __always_inline int add_fresh(struct weft_txsock *tx)
 {
 	struct page_frag *frag = &current->task_frag;
@@ -306,7 +306,7 @@ static __always_inline int open_room(struct weft_txsock *tx)
 	return 0;
 }
 
-/* By field: a compound literal is cleared first, octet by octet on some CPUs. */
+/* By field: a compound literal is cleared first, byte by byte on some CPUs. */
 static void set_mark(struct weft_txsock *tx)
 {
 	struct weft_txmark *mark = &tx->mark;
@@ -357,7 +357,7 @@ static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 		sum_up(tx);
 }
 
-/* The next @len octets of the room are written. */
+/* The next @len bytes of the room are written. */
 static inline void advance_summed(struct weft_txsock *tx, u32 len)
 {
 	if (tx->crc)
@@ -422,19 +422,19 @@ static int stage(struct weft_txsock *tx, struct source *from, u32 len)
 	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
 }
 
-/* Can @len octets be written to the open room in one piece, and summed up as one? */
+/* Can @len bytes be written to the open room in one piece, and summed up as one? */
 static inline bool fits_piece(const struct weft_txsock *tx, u32 len)
 {
 	return len <= PIECE && weft_txsock_fits(tx, len);
 }
 
-static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *octets, u32 len)
+static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *bytes, u32 len)
 {
-	struct source from = { .linear = octets };
+	struct source from = { .linear = bytes };
 
 	if (!fits_piece(tx, len))
 		return stage(tx, &from, len);
-	weft_copy(tx->to, octets, len);
+	weft_copy(tx->to, bytes, len);
 	advance_summed(tx, len);
 	return 0;
 }
@@ -459,7 +459,7 @@ void weft_txsock_cancel(struct weft_txsock *tx)
 	tx->eor = mark->eor;
 	tx->seg_fill = mark->seg_fill;
 	tx->big = mark->big;
-	tx->lent &= ~(~0ULL << mark->count);
+	tx->zc_runs &= ~(~0ULL << mark->count);
 }
 
 /**
@@ -505,7 +505,7 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
  * weft_txsock_copy - payload from an iterator
  * @tx: the writer, within an FPDU
  * @from: kernel memory (bvec or kvec), advanced
- * @len: octets
+ * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
@@ -525,8 +525,8 @@ int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 
 /**
  * weft_txsock_lend - payload that TCP sends from where it is
  * @tx: the writer, within an FPDU that is @lending, without CRC and markers
- * @from: memory with a page each, which stays as it is until the loan is back
- * @len: octets
+ * @from: memory of single pages, which stays as it is until the peer has all of it
+ * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
@@ -545,7 +545,7 @@ int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
 	return ret;
 }
 
-/* The pad, to which markers count like any other octets. */
+/* The pad, to which markers count like any other bytes. */
 static int stage_pad(struct weft_txsock *tx, u32 pad)
 {
 	static const u8 zero[4];
@@ -599,11 +599,11 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);
 	ret = ret ?: close_room(tx);
 	if (!ret && tx->lending)
-		tx->lent |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
+		tx->zc_runs |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
 	return ret;
 }
 
-/* --- rows --- */
+/* --- spans: FPDUs that fill one TCP segment each --- */
 
 /**
  * weft_txrow_begin - start FPDUs of @ulpdu_len each
@@ -634,7 +634,7 @@ u32 weft_hot weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most)
 }
 
 /**
- * weft_txrow_end - complete the row
+ * weft_txrow_end - complete the span
  * @tx: the writer, all FPDUs of it put
  *
  * Context: process, tx claim. Return: 0, or -errno: weft_txsock_cancel() undoes all of them.

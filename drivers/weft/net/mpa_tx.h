@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The sending half of MPA: stages a train of FPDUs in page-frag memory, copy and
+ * The sending half of MPA: stages a batch of FPDUs in page-frag memory, copy and
  * CRC in one pass, and hands the pages to TCP in one go (RFC 5044, 4 and 5).
  */
 #ifndef WEFT_NET_MPA_TX_H
@@ -21,21 +21,21 @@ struct weft_counters;
 struct weft_loan;
 struct weft_sock;
 
-#define WEFT_BUFFER_BYTES	65536U	/* aimed at; the last FPDU may reach beyond it */
-#define WEFT_TRAIN_BUFFERS	8U	/* that one train fills at most */
-#define WEFT_TRAIN_VECS		64U
-#define WEFT_FILL_FROM 136U /* least octets left of a segment that an FPDU can fill */
-/* Runs that an FPDU can need besides one for each full page: copied, or lent. */
-#define WEFT_STAGED_EXTRA 3U
-#define WEFT_LENT_EXTRA 5U
+#define WEFT_GSO_BYTES	65536U	/* aimed at; the last FPDU may reach beyond it */
+#define WEFT_BATCH_BUFFERS	8U	/* that one batch fills at most */
+#define WEFT_BATCH_VECS		64U
+#define WEFT_FILL_FROM 136U /* least bytes left of a segment that an FPDU can fill */
+/* Runs that an FPDU can need besides one for each full page: copied, or by zero-copy. */
+#define WEFT_COPIED_EXTRA 3U
+#define WEFT_ZC_EXTRA 5U
 /* Runs that an FPDU of 64 KiB with markers can need, when only single pages are had. */
-#define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_LENT_EXTRA)
+#define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_ZC_EXTRA)
 /* Runs that small messages need. */
 #define WEFT_FEW_VECS		4U
 
 /**
- * struct weft_txmark - how a train stood before the FPDU being staged
- * @last_len: octets of the last run
+ * struct weft_txmark - how a batch stood before the FPDU being staged
+ * @last_len: bytes of the last run
  */
 struct weft_txmark {
 	u64 pos;
@@ -50,28 +50,28 @@ struct weft_txmark {
  * struct weft_txsock - writer of one stream
  * @sk: socket that is written to
  * @crc, @markers: as negotiated
- * @mulpdu: for the segments of the train being staged
+ * @mulpdu: for the segments of the batch being staged
  * @mss: of TCP when @mulpdu was computed, a multiple of four
- * @goal: octets of a full train: @buffers times what TCP sends as one
- * @buffers: of TCP's, that a full train fills: more while such trains follow each other
- * @pos: stream position behind the last staged octet (u64: never wraps here)
+ * @goal: bytes of a full batch: @buffers times what TCP sends as one
+ * @buffers: of TCP's, that a full batch fills: more while such batches follow each other
+ * @pos: stream position behind the last staged byte (u64: never wraps here)
  * @pushed: stream position TCP has accepted
- * @seg_fill: octets in the TCP segment that the next FPDU would start in
- * @big: the train has an FPDU that wants to stand in one segment
- * @partial: TCP has accepted a part of the train
+ * @seg_fill: bytes in the TCP segment that the next FPDU would start in
+ * @big: the batch has an FPDU that wants to stand in one segment
+ * @partial: TCP has accepted a part of the batch
  * @corked: TCP was told to wait for more
- * @lending: payload of the FPDU being staged is lent, not copied
- * @loan_over: nothing is added to @loan any more: it goes with the train
- * @loan: what lent runs of the train belong to, or NULL; one reference is ours
- * @vec, @eor, @lent: staged and not yet accepted runs; bit i of @eor: a segment ends
- *	behind run i; of @lent: it is of an FPDU whose payload is lent
+ * @lending: payload of the FPDU being staged is sent by zero-copy
+ * @loan_over: nothing is added to @loan any more, it is dropped when the batch is pushed
+ * @loan: tells when zero-copy runs of the batch are free, or NULL; one reference is ours
+ * @vec, @eor, @zc_runs: staged and not yet accepted runs; bit i of @eor: a segment ends
+ *	behind run i; of @zc_runs: it is of an FPDU whose payload is sent by zero-copy
  * @head, @count: the runs in use, the first one perhaps partly accepted
- * @to, @room: where the next staged octet goes, and how many go there
- * @fresh: octets in front of @to that are in no run yet
+ * @to, @room: where the next staged byte goes, and how many go there
+ * @fresh: bytes in front of @to that are in no run yet
  * @end: where the FPDU being staged will end
  * @ulpdu_len: of that FPDU
  * @allocation: how memory is asked for
- * @cursor: with markers, what the next staged octet is
+ * @cursor: with markers, what the next staged byte is
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
  * @mark: for undoing the FPDU being staged
@@ -101,7 +101,7 @@ struct weft_txsock {
 	u32 head;
 	u32 count;
 	u64 eor;
-	u64 lent;
+	u64 zc_runs;
 	struct weft_loan *loan;
 	u8 *to;
 	u32 room;
@@ -125,7 +125,7 @@ void weft_txsock_free(struct weft_txsock *tx);
 
 /* All in process context, by the holder of the tx claim. */
 void weft_txsock_refresh(struct weft_txsock *tx);
-u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len); /* txalign.c */
+u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
 int weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len);
@@ -139,10 +139,10 @@ int weft_txsock_push(struct weft_txsock *tx, bool more);
 /**
  * weft_txsock_mulpdu - what the next ULPDU may have
  * @tx: the writer, between two FPDUs
- * @hdr_len: octets of its headers
+ * @hdr_len: bytes of its headers
  * @left: payload that is left of the message
  *
- * Context: process, tx claim. Return: octets; less than MULPDU where that fills a segment.
+ * Context: process, tx claim. Return: bytes; less than MULPDU where that fills a segment.
  */
 static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left)
 {
@@ -151,13 +151,13 @@ static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, 
 	return weft_txsock_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
 }
 
-/* Can @len octets be written to the open room in one piece? Context: tx claim. */
+/* Can @len bytes be written to the open room in one piece? Context: tx claim. */
 static inline bool weft_txsock_fits(const struct weft_txsock *tx, u32 len)
 {
 	return len <= tx->room && !tx->markers;
 }
 
-/* The next @len octets of the room are written, and summed up if need be. Context: tx claim. */
+/* The next @len bytes of the room are written, and summed up if need be. Context: tx claim. */
 static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
 {
 	tx->to += len;
@@ -170,7 +170,7 @@ static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
  * weft_txsock_copy_linear - payload from memory
  * @tx: the writer, within an FPDU
  * @from: kernel memory
- * @len: octets
+ * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
@@ -193,7 +193,7 @@ static inline bool weft_txsock_full(const struct weft_txsock *tx)
 	u32 staged = tx->pos - tx->pushed;
 
 	return (staged && staged + WEFT_FILL_FROM > tx->goal) ||
-	       tx->count > WEFT_TRAIN_VECS - WEFT_FPDU_VECS || tx->loan_over;
+	       tx->count > WEFT_BATCH_VECS - WEFT_FPDU_VECS || tx->loan_over;
 }
 
 /* Is nothing staged? Context: tx claim. */
@@ -202,9 +202,9 @@ static inline bool weft_txsock_empty(const struct weft_txsock *tx)
 	return tx->head == tx->count;
 }
 
-/* --- rows: FPDUs that fill one TCP segment each --- */
+/* --- spans: FPDUs that fill one TCP segment each --- */
 
-/* Does the next FPDU start a segment, with nothing to be added to its payload? Context: tx claim. */
+/* Does the next FPDU start a segment, and is only copied? Context: tx claim. */
 static inline bool weft_txrow_may_begin(const struct weft_txsock *tx)
 {
 	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->loan;
@@ -214,10 +214,10 @@ u32 weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most);
 int weft_txrow_end(struct weft_txsock *tx);
 
 /**
- * weft_txrow_put - the next octets of the row
- * @tx: the writer, within a row
+ * weft_txrow_put - the next bytes of the span
+ * @tx: the writer, within a span
  * @from: kernel memory
- * @len: octets, no more than are left of the row
+ * @len: bytes, no more than are left of the span
  *
  * Context: process, tx claim.
  */
@@ -229,9 +229,9 @@ static __always_inline void weft_txrow_put(struct weft_txsock *tx, const void *f
 
 /**
  * weft_txrow_put_crc - what ends an FPDU
- * @tx: the writer, within a row, all of a ULPDU put
+ * @tx: the writer, within a span, all of a ULPDU put
  *
- * A segment is a multiple of four octets, so there is no pad. Context: process, tx claim.
+ * A segment is a multiple of four bytes, so there is no pad. Context: process, tx claim.
  */
 static __always_inline void weft_txrow_put_crc(struct weft_txsock *tx)
 {

@@ -3,7 +3,8 @@
  * Pages go to TCP without a copy: by sendpage where it exists (6.1 knows
  * MSG_SPLICE_PAGES, but its TCP ignores it and copies), else by splicing.
  * Either way TCP copies by itself when the route cannot do scatter-gather. Pages that
- * are lent go as those of MSG_ZEROCOPY do, and a callback tells when they are free again.
+ * an application owns go as those of MSG_ZEROCOPY do, and a callback tells when they are
+ * free again.
  *
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
@@ -38,7 +39,7 @@ static int run_flags(bool last, bool more)
 	return more ? PUSH_FLAGS | MSG_MORE : PUSH_FLAGS;
 }
 
-/* Return: octets TCP took, at least one, or -errno. */
+/* Return: bytes TCP took, at least one, or -errno. */
 static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
 {
 	u32 done = 0;
@@ -69,8 +70,8 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 
 #endif
 
-static int push_lent(struct sock *sk, struct weft_loan *loan, const struct bio_vec *vec, u32 count,
-		     u32 bytes, bool more)
+static int push_zerocopy(struct sock *sk, struct weft_loan *loan, const struct bio_vec *vec,
+			 u32 count, u32 bytes, bool more)
 {
 	struct msghdr msg = {
 		.msg_flags = PUSH_FLAGS | MSG_ZEROCOPY | (more ? MSG_MORE : 0),
@@ -93,8 +94,8 @@ static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 byt
 	unsigned int noreclaim;
 	int n;
 
-	if (unlikely(tx->lent & BIT_ULL(tx->head)))
-		return push_lent(sk, tx->loan, vec, count, bytes, more);
+	if (unlikely(tx->zc_runs & BIT_ULL(tx->head)))
+		return push_zerocopy(sk, tx->loan, vec, count, bytes, more);
 	if (reserves)
 		noreclaim = memalloc_noreclaim_save();
 	n = push_pages(sk, vec, count, bytes, more);
@@ -116,17 +117,17 @@ static inline u32 runs_to_cut(const struct weft_txsock *tx, u32 *bytes)
 }
 
 /*
- * A train is planned from the start of a segment. If TCP still has an unfilled
- * one, the train may go on in it only if its first segment fits in the rest.
+ * A batch is planned from the start of a segment. If TCP still has an unfilled
+ * one, the batch may go on in it only if its first segment fits in the rest.
  */
-static void align_train(struct weft_txsock *tx, struct sock *sk)
+static void align_batch(struct weft_txsock *tx, struct sock *sk)
 {
 	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
 	u32 first, fill;
 
 	if (!tail || tx->partial)
 		return;
-	if (tx->lent & BIT_ULL(tx->head) || skb_zcopy(tail))
+	if (tx->zc_runs & BIT_ULL(tx->head) || skb_zcopy(tail))
 		return weft_tcp_end_segment(sk);
 	if (!tx->big)
 		return;
@@ -156,11 +157,12 @@ static void drop_pushed(struct weft_txsock *tx, struct sock *sk, u32 len)
 }
 
 /**
- * weft_txsock_set_loan - what is lent from now on
+ * weft_txsock_set_loan - send payload by zero-copy from now on
  * @tx: the writer, with no loan
  * @loan: the caller's reference is taken over
  *
- * Context: process, tx claim. Over when @loan_over is set and what is staged is TCP's.
+ * Context: process, tx claim. Dropped by the push that hands over the last of it, once
+ * @loan_over is set.
  */
 void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan)
 {
@@ -169,7 +171,7 @@ void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan)
 	tx->loan_over = false;
 }
 
-/* Nothing staged is of the loan, if there is one, any more. Context: as set_loan; free. */
+/* Drop the reference to the loan, if there is one. Context: tx claim. */
 void weft_txsock_end_loan(struct weft_txsock *tx)
 {
 	struct weft_loan *loan = tx->loan;
@@ -185,7 +187,7 @@ static void start_over(struct weft_txsock *tx)
 	tx->head = 0;
 	tx->count = 0;
 	tx->eor = 0;
-	tx->lent = 0;
+	tx->zc_runs = 0;
 	tx->seg_fill = 0;
 	tx->big = false;
 	tx->partial = false;
@@ -197,11 +199,11 @@ static void start_over(struct weft_txsock *tx)
  * TCP takes its own references to the pages. Return: 0 when it has all of them,
  * -EAGAIN when it has no room (the socket will say when it has), or another -errno.
  */
-static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_batch(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
 	weft_tcp_round_mss(sk);
-	align_train(tx, sk);
+	align_batch(tx, sk);
 	while (tx->head < tx->count) {
 		u32 bytes;
 		u32 runs = runs_to_cut(tx, &bytes);
@@ -212,7 +214,7 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 		n = push_runs(tx, sk, runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;
-		if (unlikely(tx->lent & BIT_ULL(tx->head)))
+		if (unlikely(tx->zc_runs & BIT_ULL(tx->head)))
 			weft_count_add(tx->counters, WEFT_CTR_TX_LENT, n);
 		tx->partial = true;
 		drop_pushed(tx, sk, n);
@@ -222,7 +224,7 @@ static int push_train(struct weft_txsock *tx, struct sock *sk, bool more)
 }
 
 /*
- * A train of several buffers. Where the receiver is on this host (lo, veth), TCP's softirq
+ * A batch of several buffers. Where the receiver is on this host (lo, veth), TCP's softirq
  * would run after each buffer; with softirqs off it runs once, after the last one. With
  * softirqs off no allocation may sleep.
  */
@@ -233,7 +235,7 @@ static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
 
 	local_bh_disable();
 	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
-	ret = push_train(tx, sk, more);
+	ret = push_batch(tx, sk, more);
 	sk->sk_allocation = allocation;
 	local_bh_enable();
 	return ret;
@@ -249,11 +251,11 @@ static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
 
 	if (tx->buffers > 1)
 		ret = push_several(tx, sk, more);
-	return ret == -EAGAIN ? push_train(tx, sk, more) : ret;
+	return ret == -EAGAIN ? push_batch(tx, sk, more) : ret;
 }
 
 /*
- * Trains grow while full ones follow each other. They do not where staging takes much longer
+ * Batches grow while full ones follow each other. They do not where staging takes much longer
  * than TCP does, since the receiver would wait for all of it, nor on memory reserves.
  */
 static bool may_grow(const struct weft_txsock *tx, const struct sock *sk)
@@ -303,7 +305,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	ret = push_locked(tx, sk, more);
 	weft_allot_check(sk);
 	weft_tcp_release(sk);
-	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_TRAIN_BUFFERS) : 1;
+	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_BATCH_BUFFERS) : 1;
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)
 		weft_count(tx->counters, WEFT_CTR_TX_FULL);

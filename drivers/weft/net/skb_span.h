@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Contiguous octets of a socket buffer, which can be read in place: in its head, in a
+ * Contiguous bytes of a socket buffer, which can be read in place: in its head, in a
  * fragment, or in fragments that follow each other in memory.
  */
 #ifndef WEFT_NET_SKB_SPAN_H
@@ -15,21 +15,22 @@ static inline const u8 *weft_skb_frag(const struct sk_buff *skb, u32 i)
 }
 
 /*
- * How many octets are contiguous from @data, the start of fragment @i, up to @want? TCP makes
+ * How many bytes are contiguous from @data, the start of fragment @i, up to @want? TCP makes
  * a fragment of each page it is handed, also where the pages are contiguous.
  */
-static inline u32 weft_skb_frags_row(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
+static inline u32 weft_skb_frags_span(const struct sk_buff *skb, u32 i, const u8 *data, u32 want)
 {
-	u32 row = skb_frag_size(&skb_shinfo(skb)->frags[i]);
+	u32 span = skb_frag_size(&skb_shinfo(skb)->frags[i]);
 
-	while (row < want && ++i < skb_shinfo(skb)->nr_frags && weft_skb_frag(skb, i) == data + row)
-		row += skb_frag_size(&skb_shinfo(skb)->frags[i]);
-	return row;
+	while (span < want && ++i < skb_shinfo(skb)->nr_frags &&
+	       weft_skb_frag(skb, i) == data + span)
+		span += skb_frag_size(&skb_shinfo(skb)->frags[i]);
+	return span;
 }
 
-/* weft_skb_row() for octets in fragments. */
-static inline const u8 *weft_skb_row_in_frags(const struct sk_buff *skb, u32 offset, u32 want,
-					      u32 *row)
+/* weft_skb_span() for bytes in fragments. */
+static inline const u8 *weft_skb_span_in_frags(const struct sk_buff *skb, u32 offset, u32 want,
+					       u32 *span)
 {
 	u32 i;
 
@@ -44,7 +45,7 @@ static inline const u8 *weft_skb_row_in_frags(const struct sk_buff *skb, u32 off
 		data = weft_skb_frag(skb, i);
 		if (!data)
 			return NULL;
-		*row = weft_skb_frags_row(skb, i, data, offset + want) - offset;
+		*span = weft_skb_frags_span(skb, i, data, offset + want) - offset;
 		return data + offset;
 	}
 	return NULL;
@@ -71,27 +72,27 @@ static inline const struct sk_buff *weft_skb_part(const struct sk_buff *skb, u32
 }
 
 /**
- * weft_skb_row - the address of octets of a socket buffer
+ * weft_skb_span - the address of bytes of a socket buffer
  * @skb: the buffer
  * @offset: of the first of them
  * @want: how many are wanted in one piece
- * @row: set to how many are contiguous; more than @want are not looked for
+ * @span: set to how many are contiguous; more than @want are not looked for
  *
  * Context: any. Return: the address of the first, or NULL if it is not mapped.
  */
-static __always_inline const u8 *weft_skb_row(const struct sk_buff *skb, u32 offset, u32 want,
-					      u32 *row)
+static __always_inline const u8 *weft_skb_span(const struct sk_buff *skb, u32 offset, u32 want,
+					       u32 *span)
 {
 	const struct sk_buff *part = weft_skb_part(skb, &offset);
 	u32 head;
 
-	*row = 0;
+	*span = 0;
 	if (!part)
 		return NULL;
 	head = skb_headlen(part);
 	if (offset >= head)
-		return weft_skb_row_in_frags(part, offset - head, want, row);
-	*row = head - offset;
+		return weft_skb_span_in_frags(part, offset - head, want, span);
+	*span = head - offset;
 	return part->data + offset;
 }
 

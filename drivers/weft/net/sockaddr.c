@@ -21,7 +21,7 @@ static const struct sockaddr_in6 *v6(const struct sockaddr_storage *addr)
 }
 
 /**
- * weft_addr_len - octets in use
+ * weft_addr_len - bytes in use
  * @addr: of AF_INET6, or else AF_INET
  */
 int weft_addr_len(const struct sockaddr_storage *addr)

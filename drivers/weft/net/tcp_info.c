@@ -25,7 +25,7 @@ u32 weft_tcp_trip_us(const struct weft_sock *s)
  * weft_sock_acked - what the peer has taken
  * @s: the socket
  *
- * Context: any. Return: octets of ours that it has acknowledged.
+ * Context: any. Return: bytes of ours that it has acknowledged.
  */
 u64 weft_sock_acked(const struct weft_sock *s)
 {

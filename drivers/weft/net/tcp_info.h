@@ -11,7 +11,7 @@ struct weft_sock;
 
 /**
  * struct weft_tcp_counts - what went on in one connection since it began
- * @retrans, @retrans_bytes: segments sent again, and their octets
+ * @retrans, @retrans_bytes: segments sent again, and their bytes
  * @dsacks: of those, how many the peer had already
  * @reordered: events of reordering on our way out
  * @out_of_order: segments received early
@@ -31,8 +31,8 @@ struct weft_tcp_counts {
  * @counts: since it began
  * @rtt_us: smoothed round trip
  * @cwnd: congestion window, segments
- * @mss: octets of a segment
- * @unsent, @unacked: octets not sent yet; segments sent, not acknowledged
+ * @mss: bytes of a segment
+ * @unsent, @unacked: bytes not sent yet; segments sent, not acknowledged
  */
 struct weft_tcp_facts {
 	struct weft_tcp_counts counts;

@@ -27,7 +27,8 @@
 static void reserve_work(struct work_struct *work);
 
 static DEFINE_SPINLOCK(holders_lock); /* bh; after the socket lock */
-static LIST_HEAD(holders); /* of weft_allot.node, but for those the work is about to visit */
+/* Of weft_allot.node, but for those that the work is about to visit. */
+static LIST_HEAD(holders);
 static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);
 
 void weft_allot_init(struct weft_allot *allot)
@@ -48,7 +49,7 @@ static void enlist(struct weft_allot *allot)
 /**
  * weft_allot_grow - the buffers hold more than the reserve
  * @sk: the connection
- * @used: octets that they hold, as TCP counts them
+ * @used: bytes that they hold, as TCP counts them
  *
  * Context: socket lock held, any up to softirq.
  */

@@ -338,7 +338,7 @@ int weft_sock_error(const struct weft_sock *s)
  * weft_sock_state - how the connection stands
  * @s: the socket
  *
- * Context: any. Octets that arrived before the end may still be read.
+ * Context: any. Bytes that arrived before the end may still be read.
  */
 enum weft_sock_state weft_sock_state(const struct weft_sock *s)
 {
@@ -394,7 +394,7 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
 /**
  * weft_sock_set_tos - set the type of service, or the traffic class
  * @s: the socket; children of a listener inherit it
- * @tos: the octet
+ * @tos: the byte
  *
  * Context: process.
  */
@@ -462,7 +462,7 @@ void weft_sock_unlock(struct weft_sock *s)
  * @buf: where to
  * @len: at most
  *
- * Context: process; does not wait. Return: octets, 0 after the peer's FIN,
+ * Context: process; does not wait. Return: bytes, 0 after the peer's FIN,
  * -EAGAIN when there are none yet, or -errno.
  */
 int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
@@ -479,7 +479,7 @@ int weft_sock_recv(struct weft_sock *s, void *buf, size_t len)
  * @buf: from
  * @len: at most
  *
- * Context: process; does not wait. Return: octets taken, -EAGAIN when there is
+ * Context: process; does not wait. Return: bytes taken, -EAGAIN when there is
  * no room (@writable will be called), or -errno.
  */
 int weft_sock_send(struct weft_sock *s, const void *buf, size_t len)

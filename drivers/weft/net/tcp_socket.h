@@ -17,7 +17,7 @@ struct socket;
 
 /**
  * struct weft_sock_events - callbacks to the owner of a socket
- * @readable: octets or a FIN arrived; of a listener: a connection can be accepted
+ * @readable: bytes or a FIN arrived; of a listener: a connection can be accepted
  * @writable: a full socket has room again
  * @changed: connected, closed by the peer, reset
  *

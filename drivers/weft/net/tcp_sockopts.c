@@ -18,15 +18,14 @@
 
 static int set_congestion(struct weft_sock *s, const char *name)
 {
-	/* TCP takes the octets and puts the end to them by itself. */
+	/* TCP takes the bytes and puts the end to them by itself. */
 	return s->sock->ops->setsockopt(s->sock, SOL_TCP, TCP_CONGESTION,
 					KERNEL_SOCKPTR((char *)name), strlen(name));
 }
 
-static void set_sndbuf(struct weft_sock *s, int octets)
+static void set_sndbuf(struct weft_sock *s, int bytes)
 {
-	sock_setsockopt(s->sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&octets),
-			sizeof(octets));
+	sock_setsockopt(s->sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&bytes), sizeof(bytes));
 }
 
 static void set_keepalive(struct sock *sk, const struct weft_sock_opts *opts)

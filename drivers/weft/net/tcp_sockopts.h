@@ -19,8 +19,8 @@ struct weft_sock;
  * @keepalive_interval: seconds between two questions
  * @keepalive_probes: questions without an answer that end the connection
  * @user_timeout: milliseconds without an acknowledgment that end the connection
- * @sndbuf: octets, as SO_SNDBUF takes them; 0: TCP sizes the buffer
- * @rcvbuf: octets, as SO_RCVBUF takes them; 0: TCP sizes the buffer
+ * @sndbuf: bytes, as SO_SNDBUF takes them; 0: TCP sizes the buffer
+ * @rcvbuf: bytes, as SO_RCVBUF takes them; 0: TCP sizes the buffer
  * @tos: type of service, or traffic class, where the consumer asks for none
  */
 struct weft_sock_opts {

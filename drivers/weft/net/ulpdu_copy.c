@@ -39,7 +39,7 @@ static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_
 	return copy_pages(u->pages, offset, len, to);
 }
 
-/* The address that the next octet is written to. */
+/* The address that the next byte is written to. */
 static unsigned long next_address(const struct iov_iter *to)
 {
 	if (iov_iter_is_kvec(to))
@@ -60,8 +60,8 @@ static u32 last_word(unsigned long end, u32 len)
 /**
  * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
- * @offset: first octet, counted from the DDP header
- * @len: octets
+ * @offset: first byte, counted from the DDP header
+ * @len: bytes
  * @to: kernel memory (bvec or kvec) with room for them, advanced
  *
  * The last aligned word is written last: programs poll it to learn that the rest is
@@ -112,8 +112,8 @@ static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *t
 /**
  * weft_ulpdu_copy_flat - place a part of a ULPDU in memory that is mapped
  * @u: the ULPDU, during the callback that handed it over
- * @offset: first octet, counted from the DDP header
- * @len: octets
+ * @offset: first byte, counted from the DDP header
+ * @len: bytes
  * @to: where
  *
  * The last aligned word is written last, as with weft_ulpdu_copy().

@@ -17,13 +17,13 @@ struct sk_buff;
 
 /**
  * struct weft_ulpdu - one DDP segment as received
- * @len: octets
+ * @len: bytes
  * @head_len: min(@len, WEFT_ULPDU_HEAD)
- * @head: linear copy of its first octets
+ * @head: linear copy of its first bytes
  * @linear: all of it, when it is contiguous, else NULL
  * @skb: socket buffer that holds all of it, or NULL
  * @skb_offset: where it starts in @skb
- * @pages: gathered copy from the first octet of the first page on, when it
+ * @pages: gathered copy from the first byte of the first page on, when it
  *	spanned socket buffers or held markers; NULL when @skb is set
  *
  * Valid only during the callback that hands it over.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * When the last buffer that points to lent memory is freed, and whether a route is worth it.
+ * When the last buffer that points to an application's memory is freed, and whether a route
+ * is worth it.
  * Buffers are freed in softirq, with the socket locked or not, at the end of a task's write,
  * and by drivers of devices.
  */
@@ -16,19 +17,19 @@
 
 #include "base/compat.h"
 
-static void tell_late(struct work_struct *work)
+static void complete_late(struct work_struct *work)
 {
 	struct weft_loan *loan = container_of(work, struct weft_loan, late);
 
-	loan->back(loan);
+	loan->complete(loan);
 }
 
-static void give_back(struct weft_loan *loan)
+static void complete_notif(struct weft_loan *loan)
 {
 	if (in_hardirq() || irqs_disabled())
 		schedule_work(&loan->late);
 	else
-		loan->back(loan);
+		loan->complete(loan);
 }
 
 /* A buffer was freed, or points to a copy now. */
@@ -39,34 +40,34 @@ static void buffer_gone(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouc
 	if (!untouched)
 		WRITE_ONCE(loan->copied, true);
 	if (refcount_dec_and_test(&ubuf->refcnt))
-		give_back(loan);
+		complete_notif(loan);
 }
 
 COMPAT_UBUF_OPS(loan_ops, buffer_gone);
 
 /**
- * weft_loan_init - lend memory to TCP
+ * weft_loan_init - begin to send by zero-copy
  * @loan: with one reference, for weft_loan_put()
- * @back: called when the memory is not read any more
+ * @complete: called when the memory is not read any more
  *
  * The flags are those of MSG_ZEROCOPY: TCP's clones share the pages, and what keeps a
  * buffer for long copies them.
  *
  * Context: any.
  */
-void weft_loan_init(struct weft_loan *loan, void (*back)(struct weft_loan *loan))
+void weft_loan_init(struct weft_loan *loan, void (*complete)(struct weft_loan *loan))
 {
 	compat_ubuf_init(&loan->ubuf, &loan_ops);
 	refcount_set(&loan->ubuf.refcnt, 1);
 	loan->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
 	loan->copied = false;
-	loan->back = back;
-	INIT_WORK(&loan->late, tell_late);
+	loan->complete = complete;
+	INIT_WORK(&loan->late, complete_late);
 }
 
 /**
  * weft_loan_put - nothing is added to it any more
- * @loan: from weft_loan_init(); may be back, and gone, when this returns
+ * @loan: from weft_loan_init(); may be complete, and freed, when this returns
  *
  * Context: any but hard interrupts.
  */

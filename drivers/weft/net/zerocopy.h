@@ -18,20 +18,20 @@ struct sock;
  * struct weft_loan - memory of one message that TCP sends from
  * @ubuf: by which the kernel counts the buffers that point to the memory
  * @copied: the kernel made copies
- * @back: called once, when the memory is not read any more; frees the loan. Context: any
+ * @complete: called once, when the memory is not read any more; frees the loan. Context: any
  *	but with interrupts off; the socket lock may be held
- * @late: calls @back where interrupts are off
+ * @late: calls @complete where interrupts are off
  *
  * Owner: the caller of weft_loan_init() until weft_loan_put(), then the buffers.
  */
 struct weft_loan {
 	struct ubuf_info ubuf;
 	bool copied;
-	void (*back)(struct weft_loan *loan);
+	void (*complete)(struct weft_loan *loan);
 	struct work_struct late;
 };
 
-void weft_loan_init(struct weft_loan *loan, void (*back)(struct weft_loan *loan));
+void weft_loan_init(struct weft_loan *loan, void (*complete)(struct weft_loan *loan));
 void weft_loan_put(struct weft_loan *loan);
 
 bool weft_route_takes_pages(const struct sock *sk);
