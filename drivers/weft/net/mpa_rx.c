@@ -193,15 +193,6 @@ static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 	       weft_crc_matches(crc_over(skb, offset, len), wire);
 }
 
-/* Nearly always of a constant length, which spares a loop. */
-static void copy_head(struct weft_ulpdu *u)
-{
-	if (u->head_len == WEFT_ULPDU_HEAD)
-		memcpy(u->head, u->linear, WEFT_ULPDU_HEAD);
-	else
-		weft_copy(u->head, u->linear, u->head_len);
-}
-
 /* Fill in @u for the FPDU at @offset, all of which is in @skb. */
 static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
 			   u32 ulpdu_len)
@@ -212,11 +203,13 @@ static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *
 	u->skb_offset = offset + WEFT_MPA_LEN_OCTETS;
 	u->pages = NULL;
 	u->linear = linear ? linear + WEFT_MPA_LEN_OCTETS : NULL;
-	if (u->linear) {
-		copy_head(u);
-		return true;
-	}
-	return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
+	if (!u->linear)
+		return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
+	if (u->head_len == WEFT_ULPDU_HEAD) /* nearly always: a constant length spares a loop */
+		memcpy(u->head, u->linear, WEFT_ULPDU_HEAD);
+	else
+		weft_copy(u->head, u->linear, u->head_len);
+	return true;
 }
 
 /* Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it. */
@@ -424,17 +417,11 @@ static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32
 	}
 }
 
-static bool gather_complete(const struct weft_rxgather *g)
-{
-	u32 n;
-
-	return weft_mpa_cursor_run(&g->cursor, &n) == WEFT_RUN_END;
-}
-
 /* Return: bytes taken, up to the end of the FPDU; 0 when starved or failed. */
 static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 taken = 0;
+	u32 left;
 
 	if (!rx->gather.open)
 		open_gather(rx);
@@ -446,7 +433,7 @@ static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 a
 		if (n <= 0)
 			break;
 		taken += n;
-		if (gather_complete(&rx->gather)) {
+		if (weft_mpa_cursor_run(&rx->gather.cursor, &left) == WEFT_RUN_END) {
 			finish_gather(rx);
 			break;
 		}

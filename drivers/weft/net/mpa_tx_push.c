@@ -269,14 +269,6 @@ static bool ends_segment(const struct weft_txsock *tx)
 	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
 }
 
-/* Nothing is staged: send what TCP held back because of an earlier push's MSG_MORE. */
-static void uncork(struct weft_txsock *tx)
-{
-	tx->corked = false;
-	tcp_sock_set_nodelay(tx->sk);
-	weft_tcp_check_window(tx->sk);
-}
-
 /**
  * weft_txsock_push - hand everything staged to TCP
  * @tx: the writer, between two FPDUs
@@ -295,8 +287,11 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	if (weft_txsock_empty(tx)) {
 		if (tx->loan_over)
 			weft_txsock_end_loan(tx);
-		if (tx->corked && !more)
-			uncork(tx);
+		if (tx->corked && !more) { /* send what TCP held back because of MSG_MORE */
+			tx->corked = false;
+			tcp_sock_set_nodelay(sk);
+			weft_tcp_check_window(sk);
+		}
 		return 0;
 	}
 	grow = more && may_grow(tx, sk);

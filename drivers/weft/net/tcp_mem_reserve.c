@@ -37,15 +37,6 @@ void weft_allot_init(struct weft_allot *allot)
 	allot->not_before = jiffies;
 }
 
-static void enlist(struct weft_allot *allot)
-{
-	spin_lock_bh(&holders_lock);
-	if (list_empty(&allot->node))
-		list_add_tail(&allot->node, &holders);
-	spin_unlock_bh(&holders_lock);
-	schedule_delayed_work(&reserve_walk, PERIOD);
-}
-
 /**
  * weft_allot_grow - the buffers hold more than the reserve
  * @sk: the connection
@@ -60,10 +51,15 @@ void weft_allot_grow(struct sock *sk, u32 used)
 
 	if (!s || want <= weft_tcp_reserved(sk) || time_before(jiffies, s->allot.not_before))
 		return;
-	if (weft_tcp_memory_plentiful(sk) && weft_tcp_reserve(sk, want))
-		enlist(&s->allot);
-	else
+	if (!weft_tcp_memory_plentiful(sk) || !weft_tcp_reserve(sk, want)) {
 		s->allot.not_before = jiffies + PERIOD;
+		return;
+	}
+	spin_lock_bh(&holders_lock);
+	if (list_empty(&s->allot.node))
+		list_add_tail(&s->allot.node, &holders);
+	spin_unlock_bh(&holders_lock);
+	schedule_delayed_work(&reserve_walk, PERIOD);
 }
 
 /**

@@ -75,7 +75,7 @@ static void on_state_change(struct sock *sk)
 		s->events->changed(s->owner);
 }
 
-static void install(struct weft_sock *s, struct sock *sk)
+static void install_callbacks(struct weft_sock *s, struct sock *sk)
 {
 	s->saved_data_ready = sk->sk_data_ready;
 	s->saved_write_space = sk->sk_write_space;
@@ -88,14 +88,6 @@ static void install(struct weft_sock *s, struct sock *sk)
 	sk->sk_data_ready = on_data_ready;
 	sk->sk_write_space = on_write_space;
 	sk->sk_state_change = on_state_change;
-}
-
-static void restore(struct weft_sock *s, struct sock *sk)
-{
-	sk->sk_user_data = NULL;
-	sk->sk_data_ready = s->saved_data_ready;
-	sk->sk_write_space = s->saved_write_space;
-	sk->sk_state_change = s->saved_state_change;
 }
 
 /**
@@ -116,7 +108,7 @@ void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events
 	s->events = events;
 	s->owner = owner;
 	if (!sk->sk_user_data)
-		install(s, sk);
+		install_callbacks(s, sk);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
@@ -136,8 +128,12 @@ void weft_sock_detach(struct weft_sock *s)
 	lock_sock(sk);
 	weft_allot_end(&s->allot, sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	if (sk->sk_user_data)
-		restore(s, sk);
+	if (sk->sk_user_data) {
+		sk->sk_user_data = NULL;
+		sk->sk_data_ready = s->saved_data_ready;
+		sk->sk_write_space = s->saved_write_space;
+		sk->sk_state_change = s->saved_state_change;
+	}
 	s->events = NULL;
 	s->owner = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
