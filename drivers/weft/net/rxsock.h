@@ -97,6 +97,18 @@ int weft_rxsock_end(struct weft_rxsock *rx, int ret);
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
 void weft_rxsock_lose(struct weft_rxsock *rx);
+/* Is nothing handed over any more? Context: any. */
+static inline bool weft_rxsock_is_stopped(const struct weft_rxsock *rx)
+{
+	return READ_ONCE(rx->discard);
+}
+
+/* Did the last run end for want of memory, or by weft_rxsock_pause()? Context: any; a hint. */
+static inline bool weft_rxsock_is_paused(const struct weft_rxsock *rx)
+{
+	return READ_ONCE(rx->starved) && !weft_rxsock_is_stopped(rx);
+}
+
 void weft_rxsock_stop(struct weft_rxsock *rx);
 
 /* Context: the ulpdu callback. */

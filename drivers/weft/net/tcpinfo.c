@@ -11,17 +11,6 @@
 #include "net/tcpsock.h"
 
 /**
- * weft_tcp_trip_us - the shortest round trip of late
- * @s: a socket that is connected
- *
- * Context: any; a hint. Return: microseconds.
- */
-u32 weft_tcp_trip_us(const struct weft_sock *s)
-{
-	return tcp_min_rtt(tcp_sk(s->sk));
-}
-
-/**
  * weft_tcp_facts - look into TCP
  * @s: a socket that was connected once
  * @out: filled in

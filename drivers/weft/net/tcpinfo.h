@@ -43,7 +43,6 @@ struct weft_tcp_facts {
 	u32 unacked;
 };
 
-u32 weft_tcp_trip_us(const struct weft_sock *s);
 void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out);
 
 #endif

@@ -235,6 +235,34 @@ bool weft_sock_all_acked(const struct weft_sock *s)
 }
 
 /**
+ * weft_sock_received - what the peer has sent
+ * @s: the socket
+ *
+ * Context: any. Return: bytes of its that TCP has accepted.
+ */
+u64 weft_sock_received(const struct weft_sock *s)
+{
+	return READ_ONCE(tcp_sk(s->sk)->bytes_received);
+}
+
+/**
+ * weft_sock_await_space - be told when the peer has acknowledged something
+ * @s: an attached socket
+ *
+ * As if it were full: @writable is called from the acknowledgement that leaves enough room.
+ * The wish goes up before the look at what is unacknowledged, so none is missed.
+ *
+ * Context: any, the socket is not released meanwhile. Return: false if nothing is
+ * unacknowledged, so that nobody will call.
+ */
+bool weft_sock_await_space(struct weft_sock *s)
+{
+	set_bit(SOCK_NOSPACE, &s->sk->sk_socket->flags);
+	smp_mb__after_atomic();	/* pairs with the one in tcp_check_space() */
+	return !weft_sock_all_acked(s);
+}
+
+/**
  * weft_sock_state - how the connection stands
  * @s: the socket
  *

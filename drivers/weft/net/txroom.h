@@ -13,6 +13,7 @@
 #include <linux/gfp.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <net/sock.h>
 
@@ -20,7 +21,27 @@
 
 #define WEFT_TXROOM_MIN 256U /* a rest of a page fragment worth using */
 
+DECLARE_PER_CPU(struct page_frag, weft_softirq_frag);
+
 int weft_txroom_get_many_vecs(struct weft_txsock *tx);
+
+/*
+ * The fragment that is written to. The interrupted task may be in the middle of its own, so
+ * where nothing may sleep it is one of this CPU, which bottom halves that are off protect.
+ */
+static __always_inline struct page_frag *weft_txroom_frag(const struct weft_txsock *tx)
+{
+	return unlikely(tx->atomic) ? this_cpu_ptr(&weft_softirq_frag) : &current->task_frag;
+}
+
+static inline gfp_t weft_txroom_gfp(const struct weft_txsock *tx)
+{
+	gfp_t gfp = tx->allocation;
+
+	if (tx->atomic)
+		gfp = GFP_ATOMIC | (gfp & __GFP_MEMALLOC);
+	return gfp | __GFP_NOWARN;
+}
 
 /* Room for the runs of an FPDU of @len octets, even if only single pages are had. */
 static inline int weft_txroom_make(struct weft_txsock *tx, u32 len)
@@ -60,7 +81,7 @@ static __always_inline int weft_txroom_add_run(struct weft_txsock *tx, struct pa
 /* What was written in the open room joins the train. */
 static __always_inline int weft_txroom_add_fresh(struct weft_txsock *tx)
 {
-	struct page_frag *frag = &current->task_frag;
+	struct page_frag *frag = weft_txroom_frag(tx);
 	u32 len = tx->fresh;
 	int ret = 0;
 
@@ -86,14 +107,15 @@ static __always_inline int weft_txroom_close(struct weft_txsock *tx)
  */
 static __always_inline int weft_txroom_open(struct weft_txsock *tx)
 {
-	gfp_t gfp = tx->allocation | __GFP_NOWARN;
-	struct page_frag *frag = &current->task_frag;
+	struct page_frag *frag = weft_txroom_frag(tx);
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))
 		return -EMSGSIZE;
-	if (!skb_page_frag_refill(min(len, WEFT_TXROOM_MIN), frag, gfp))
+	if (!skb_page_frag_refill(min(len, WEFT_TXROOM_MIN), frag, weft_txroom_gfp(tx))) {
+		tx->no_memory = true;
 		return -ENOMEM;
+	}
 	tx->room = min(len, frag->size - frag->offset);
 	tx->to = (u8 *)page_address(frag->page) + frag->offset;
 	return 0;

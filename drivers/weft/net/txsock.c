@@ -89,7 +89,7 @@ static u32 buffers_of_train(const struct weft_txsock *tx, u32 bytes)
 {
 	u32 room;
 
-	if (tx->buffers == 1)
+	if (tx->buffers == 1 || tx->atomic)
 		return 1;
 	room = max(sk_stream_wspace(tx->sk), 0);
 	return clamp(room / bytes, 1U, tx->buffers);
@@ -281,6 +281,7 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 	if (WARN_ON_ONCE(ulpdu_len > U16_MAX))
 		return -EMSGSIZE;
 	put_unaligned_be16(ulpdu_len, start);
+	tx->no_memory = false;
 
 	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
 				 weft_mpa_bare_len(ulpdu_len);

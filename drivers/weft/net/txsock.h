@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "proto/mpa_frame.h"
 
+struct page_frag;
 struct sock;
 struct weft_counters;
 struct weft_loan;
@@ -58,6 +59,8 @@ struct weft_txmark {
  * @big: the train has an FPDU that wants to stand in one segment
  * @partial: TCP has accepted a part of the train
  * @corked: TCP was told to wait for more
+ * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
+ * @no_memory: that is why the FPDU begun last could not be staged
  * @lending: payload of the FPDU being staged is lent, not copied
  * @loan_over: nothing is added to @loan any more: it goes with the train
  * @loan: what lent runs of the train belong to, or NULL; one reference is ours
@@ -87,6 +90,8 @@ struct weft_txsock {
 	bool big;
 	bool partial;
 	bool corked;
+	bool atomic;
+	bool no_memory;
 	bool lending;
 	bool loan_over;
 	u32 mulpdu;
@@ -121,7 +126,9 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 		      struct weft_counters *counters);
 void weft_txsock_free(struct weft_txsock *tx);
 
-/* All in process context, by the holder of the tx claim. */
+void weft_txsock_module_exit(void);
+
+/* All by the holder of the tx claim, in process context or as @atomic says. */
 void weft_txsock_refresh(struct weft_txsock *tx);
 u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len); /* txalign.c */
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);

@@ -4,7 +4,7 @@
 
 #include <linux/build_bug.h>
 
-#include "engine/kick.h"
+#include "engine/doorbell.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/qp.h"
@@ -22,7 +22,7 @@ static int UVERBS_HANDLER(WEFT_METHOD_QP_KICK)(struct uverbs_attr_bundle *attrs)
 
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	weft_kick(to_weft_qp(qp)->stream);
+	weft_doorbell(to_weft_qp(qp)->stream);
 	return 0;
 }
 
