@@ -62,21 +62,14 @@ enum weft_counter {
 	WEFT_CTR_TERM_RECEIVED_FOR_LAST = WEFT_CTR_TERM_RECEIVED_FOR + WEFT_TERM_REASONS - 1,
 	WEFT_CTR_KICKS_INLINE, /* doorbell calls that ran tx themselves */
 	WEFT_CTR_KICKS_QUEUED, /* kicks handed to a worker */
-	WEFT_CTR_KICKS_RELAYED, /* kicks left to the task below, which runs tx */
+	WEFT_CTR_TX_SOFTIRQ, /* runs of tx in a callback of the socket */
 	WEFT_CTR_KICKS_MERGED, /* kicks that found tx at work */
 	WEFT_CTR_KICKS_WATCH, /* posts nobody announced, found by the watch */
-	WEFT_CTR_ERRANDS, /* reading and sending left to a process that polls */
-	WEFT_CTR_ERRANDS_LATE, /* and those it did not come for in time */
-	WEFT_CTR_PORTERS, /* stays of a process at the send queue of another */
-	WEFT_CTR_POSTS_HEARD, /* and what it found there, without a kick */
 	WEFT_CTR_TX_WAKEUPS, /* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS, /* TCP says that octets have come */
-	WEFT_CTR_RX_HANDOVERS, /* reading left to another CPU, since it takes long */
 	WEFT_CTR_RX_RETRIES, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
-	WEFT_CTR_VIGILS, /* messages whose answer a CPU is kept awake for */
-	WEFT_CTR_VIGILS_SPARED, /* and those it is not, since it was in vain of late */
 	WEFT_CTR_WR_ERRORS, /* work requests that failed, flushed ones apart */
 	WEFT_CTR_WR_FLUSHES,
 	WEFT_CTR_CONN_ACTIVE, /* connections established by connect */

@@ -62,7 +62,7 @@
 
 #define weft_show_kick(kind) \
 	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" }, \
-		{ 3, "relayed" })
+		{ 3, "softirq" })
 
 #endif
 

@@ -16,18 +16,14 @@
  * @rings: kicks so far
  * @inside: one is being served
  * @watched: queues under watch (engine/watch.c)
- * @events: completion events raised to it so far
- * @events_seen: of these, before its last kick
  *
- * All but @watched are hints: threads that kick at the same time may spoil each
- * other's, which costs a look too early, or too many or few a vigil.
+ * All but @watched are hints: threads that kick at the same time may spoil each other's,
+ * which costs a look too early.
  */
 struct weft_bell {
 	u32 rings;
 	bool inside;
 	atomic_t watched;
-	u32 events;
-	u32 events_seen;
 };
 
 /* Context: any; @bell is NULL for a kernel consumer, as in the functions below. */
@@ -59,29 +55,6 @@ static inline bool weft_bell_rang(const struct weft_bell *bell, u32 *seen)
 
 	*seen = rings;
 	return rang;
-}
-
-/* It waits by events, and is told that there is something. Context: any. */
-static inline void weft_bell_event(struct weft_bell *bell)
-{
-	WRITE_ONCE(bell->events, READ_ONCE(bell->events) + 1);
-}
-
-/**
- * weft_bell_had_event - was there an event since the last look?
- * @bell: of the process, not of a kernel consumer
- * @seen: where the caller keeps what it saw
- *
- * Context: any. Return: the process waits by events.
- */
-static inline bool weft_bell_had_event(const struct weft_bell *bell, u32 *seen)
-{
-	u32 events = READ_ONCE(bell->events);
-
-	if (events == READ_ONCE(*seen))
-		return false;
-	WRITE_ONCE(*seen, events);
-	return true;
 }
 
 static inline void weft_bell_watch(struct weft_bell *bell)

@@ -11,13 +11,17 @@
 #include <linux/wait_bit.h>
 
 #include "base/compat.h"
+#include "engine/claim.h"
 #include "engine/inspect.h"
-#include "engine/kick.h"
+#include "engine/doorbell.h"
 #include "engine/lend.h"
-#include "engine/rx.h"
+#include "engine/rx_entry.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "net/tcp_socket.h"
+
+/* Deadlines in a row for the Terminate of a stream to be acknowledged. */
+#define RENEWALS_MOST	12
 
 /* Tells verbs whose fault it was. */
 static void report(struct weft_stream *st)
@@ -54,7 +58,7 @@ static void close_socket(struct weft_stream *st)
 	if (!sock)
 		return;
 	weft_sock_detach(sock);
-	cancel_work_sync(&st->rx_work);	/* queued by a callback meanwhile */
+	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
 	weft_stream_harvest(st);
 	torn = !weft_txsock_empty(&st->tx.sock);
 	weft_txsock_free(&st->tx.sock);
@@ -75,9 +79,9 @@ static void release(struct weft_stream *st)
 	close_socket(st);
 	weft_lend_end(st);
 	weft_tx_flush(st);
-	weft_tx_unclaim(st);
+	weft_tx_unclaim(&st->tx.claim);
 	mutex_unlock(&st->lifecycle);
-	weft_kick(st); /* marks that came while we held the claim */
+	weft_tx_process(st); /* marks that came while we held the claim */
 	if (st->cfg.shared_rq)
 		st->cfg.events->async(st->cfg.owner, WEFT_STREAM_LAST_WQE);
 	tell_closing(st);
@@ -106,21 +110,33 @@ static unsigned long goodbye(const struct weft_stream *st)
 
 /*
  * A long queue, or a Terminate behind full buffers, may take its time as long as the
- * peer takes octets. Nothing is added any more, so this has an end.
+ * peer takes bytes; a Read that is waited for, as long as it sends some. Nothing is added any
+ * more, so this has an end.
  */
 static bool progresses(struct weft_stream *st)
 {
+	struct weft_down *down = &st->down;
 	bool moved = false;
-	u64 acked;
+	u64 acked, received;
 
 	mutex_lock(&st->lifecycle);
 	if (st->sock) {
 		acked = weft_sock_acked(st->sock);
-		moved = acked != st->down.acked && !weft_sock_all_acked(st->sock);
-		st->down.acked = acked;
+		received = weft_sock_received(st->sock);
+		moved = acked != down->acked && !weft_sock_all_acked(st->sock);
+		if (READ_ONCE(st->state) == WEFT_QP_CLOSING && !weft_readq_idle(&st->readq))
+			moved |= received != down->received;
+		down->acked = acked;
+		down->received = received;
 	}
 	mutex_unlock(&st->lifecycle);
 	return moved;
+}
+
+/* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
+static bool may_renew(struct weft_stream *st)
+{
+	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || st->down.renewals++ < RENEWALS_MOST;
 }
 
 static void set_deadline(struct weft_stream *st)
@@ -143,7 +159,7 @@ static void check_deadline(struct weft_stream *st)
 	if (!READ_ONCE(st->down.late))
 		return;
 	WRITE_ONCE(st->down.late, false);
-	if (progresses(st))
+	if (progresses(st) && may_renew(st))
 		mod_timer(&st->down.deadline, jiffies + goodbye(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
@@ -185,7 +201,7 @@ void weft_down_init(struct weft_stream *st)
  */
 void weft_down_wake(struct weft_stream *st)
 {
-	queue_work(weft_stream_wq, &st->down.work);
+	queue_work(st->wq, &st->down.work);
 }
 
 /**

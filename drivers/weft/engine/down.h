@@ -22,7 +22,8 @@ struct weft_stream;
  * struct weft_down - where a stream stands on its way down
  * @work: does what is in the stream's @todo
  * @deadline: for the peer, while we wait for it
- * @acked: what it had taken when the deadline was set; under @lifecycle
+ * @acked, @received: what it had taken and sent when the deadline was set; under @lifecycle
+ * @renewals: of the deadline while a Terminate goes out; @work's
  * @late: @deadline has passed
  * @told_closing: cm was; @work's
  * @over: the socket is gone and everybody has been told
@@ -31,6 +32,8 @@ struct weft_down {
 	struct work_struct work;
 	struct timer_list deadline;
 	u64 acked;
+	u64 received;
+	u8 renewals;
 	bool late;
 	bool told_closing;
 	bool over;

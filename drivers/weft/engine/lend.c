@@ -19,7 +19,7 @@
 #include <linux/wait_bit.h>
 
 #include "base/counters.h"
-#include "engine/kick.h"
+#include "engine/doorbell.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "net/tcp_socket.h"
@@ -71,7 +71,7 @@ static void returned(struct weft_loan *base)
 	if (weft_retire_returned(st, loan->index)) {
 		learn(st, READ_ONCE(base->copied));
 		if (READ_ONCE(st->state) == WEFT_QP_CLOSING)
-			weft_kick_atomic(st);
+			weft_tx_schedule(st);
 	}
 	kfree(loan);
 	if (atomic_dec_and_test(&st->lend.out))

@@ -5,8 +5,6 @@
  */
 #include "engine/op_read.h"
 
-#include <linux/minmax.h>
-
 #include "engine/retire.h"
 #include "engine/stream_state.h"
 #include "mem/rights.h"
@@ -81,8 +79,6 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
 	weft_readq_owed_push(&st->readq);
 	st->rx.kick = true;
-	st->rx.wanted += owed->read.length;
-	st->rx.longest = max(st->rx.longest, owed->read.length);
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 

@@ -7,7 +7,7 @@
 
 #include <linux/err.h>
 
-#include "engine/away.h"
+#include "engine/claim.h"
 #include "engine/lend.h"
 #include "engine/op_atomic.h"
 #include "engine/op_read.h"
@@ -15,25 +15,9 @@
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/stream_state.h"
-#include "net/tcp_info.h"
 #include "proto/hot.h"
 #include "proto/mpa_start.h"
 #include "ring/sendq.h"
-
-/*
- * Octets that are due for Reads when further ones begin to wait, and when they are sent after
- * all. Meanwhile the process posts without a call, and its requests go out as one train: one
- * by one each would want the very socket that the peer is sending answers from. While
- * the few come, three quarters of a millisecond at 4 GB/s, there is time for that train.
- */
-#define READS_MANY	(6U << 20)
-#define READS_FEW	(3U << 20)
-
-/*
- * Microseconds of round trip beyond which none waits, since a link may need more than a few
- * under way: these go over in that time at 100 Gb/s.
- */
-#define NEAR_US		250U
 
 /* Answers in a row before the send queue has its turn. */
 #define ANSWER_BURST	8
@@ -80,6 +64,8 @@ static weft_hot struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 
 static bool pick_terminate(struct weft_stream *st)
 {
+	if (st->tx.msgs && st->tx.msg[0].opcode == WEFT_OP_TERMINATE)
+		return true;
 	if (st->tx.term_staged)
 		return false;
 	weft_term_message(st, hold(&st->tx, 1));
@@ -159,42 +145,13 @@ static enum weft_fault check_request(const struct weft_stream *st, const struct 
 	return WEFT_FAULT_NONE;
 }
 
-/*
- * Does it wait for many octets that are due? Where a process has come to read for itself, and
- * the peer is near. A long one does not: there is nothing to gain.
- */
-static bool hold_back(struct weft_stream *st, const struct weft_swr *swr)
-{
-	u32 due = weft_readq_due(&st->readq);
-	bool held = due >= (st->tx.held ? READS_FEW : READS_MANY) && swr->length < WEFT_AWAY_LONG &&
-		    READ_ONCE(st->index->helpers) && weft_away_was_lent(&st->away) &&
-		    weft_tcp_trip_us(st->sock) < NEAR_US;
-
-	if (held != st->tx.held)
-		WRITE_ONCE(st->tx.held, held);
-	return held;
-}
-
-/**
- * weft_pick_waits_on - do Reads that are held back wait for more than this response?
- * @st: stream whose @tx.held was seen, maybe of a moment ago
- *
- * If a request waits for something else by now, it does no harm not to tell it: as long as
- * anything is due another response comes. Context: owner of rx.
- */
-bool weft_pick_waits_on(const struct weft_stream *st)
-{
-	return weft_readq_due(&st->readq) >= READS_FEW && READ_ONCE(st->state) == WEFT_QP_RTS;
-}
-
-/* Credits, fences, and much that is due: true while the request must wait for a response. */
+/* Credits and fences: true while the request must wait for a response. */
 static bool must_wait(struct weft_stream *st, const struct weft_swr *swr,
 		      const struct weft_tx_op *op)
 {
 	if (swr->wqe.flags & WEFT_WRF_FENCE && !weft_readq_idle(&st->readq))
 		return true;
-	return op->flags & WEFT_TXF_CREDIT &&
-	       (hold_back(st, swr) || !weft_readq_credit(&st->readq));
+	return op->flags & WEFT_TXF_CREDIT && !weft_readq_credit(&st->readq);
 }
 
 /* The mark goes up before the second look: rx pops, then looks at the mark. */
@@ -205,6 +162,20 @@ static bool waits(struct weft_stream *st, const struct weft_swr *swr, const stru
 	set_bit(WEFT_TX_WAITS, &st->tx.claim);
 	smp_mb__after_atomic();	/* pairs with weft_tx_response_in() */
 	return must_wait(st, swr, op);
+}
+
+/**
+ * weft_tx_response_in - a response has freed a credit
+ * @st: stream, socket lock held
+ *
+ * Also the closing stream waits for its last response.
+ */
+void weft_hot weft_tx_response_in(struct weft_stream *st)
+{
+	smp_mb();	/* the pop before, the mark after; pairs with waits() */
+	if (test_and_clear_bit(WEFT_TX_WAITS, &st->tx.claim) ||
+	    READ_ONCE(st->state) == WEFT_QP_CLOSING)
+		st->rx.kick = true;
 }
 
 static enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
@@ -226,7 +197,7 @@ static enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
  * @swr: the request, in hand or half sent
  * @fault: what it completes with
  *
- * RFC 5040, 7: local errors. Context: process.
+ * RFC 5040, 7: local errors. Context: tx claim.
  */
 void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault)
 {
@@ -237,13 +208,20 @@ void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_faul
 	weft_stream_fault(st, fault, NULL, 0, 0);
 }
 
+/* The first entry of a small queue allocates memory. */
+static bool may_fetch(const struct weft_stream *st)
+{
+	return !weft_sendq_pending(st->cfg.sq) || !st->tx.sock.atomic ||
+	       weft_sendq_is_used(st->cfg.sq);
+}
+
 static struct weft_swr *next_request(struct weft_stream *st)
 {
 	struct weft_swr *swr = st->tx.swr;
 
 	if (swr)
 		return swr;
-	if (!weft_sendq_pending(st->cfg.sq))
+	if (!weft_sendq_pending(st->cfg.sq) || !may_fetch(st))
 		return NULL;
 	swr = weft_sendq_fetch(st->cfg.sq);
 	if (IS_ERR(swr)) {
@@ -256,7 +234,12 @@ static struct weft_swr *next_request(struct weft_stream *st)
 	return swr;
 }
 
-enum request_outcome { REQUEST_NONE, REQUEST_HELD, REQUEST_AGAIN };
+enum request_outcome {
+	REQUEST_NONE,
+	REQUEST_HELD,
+	REQUEST_AGAIN,	/* it is done, and sends nothing */
+	REQUEST_LATER,	/* it may sleep, and the context may not */
+};
 
 static enum request_outcome take_request(struct weft_stream *st)
 {
@@ -265,11 +248,14 @@ static enum request_outcome take_request(struct weft_stream *st)
 	enum weft_fault fault;
 
 	if (!swr)
-		return REQUEST_NONE;
+		return may_fetch(st) ? REQUEST_NONE : REQUEST_LATER;
 	op = weft_tx_op(swr->wqe.opcode);
 	fault = check_request(st, swr, op);
 	if (fault == WEFT_FAULT_NONE && waits(st, swr, op))
 		return REQUEST_NONE;
+	/* It may wait for those who access the memory whose rights it changes. */
+	if (fault == WEFT_FAULT_NONE && op->flags & WEFT_TXF_LOCAL && st->tx.sock.atomic)
+		return REQUEST_LATER;
 	if (fault == WEFT_FAULT_NONE)
 		fault = plan(st, swr, op);
 	if (fault != WEFT_FAULT_NONE) {
@@ -286,38 +272,41 @@ static enum request_outcome take_request(struct weft_stream *st)
 	return REQUEST_AGAIN;
 }
 
-static bool pick_request(struct weft_stream *st)
+static enum weft_pick_result pick_request(struct weft_stream *st)
 {
 	enum request_outcome got;
 
 	do {
 		got = take_request(st);
 	} while (got == REQUEST_AGAIN);
-	return got == REQUEST_HELD;
+	if (got == REQUEST_LATER)
+		return WEFT_PICK_LATER;
+	return got == REQUEST_HELD ? WEFT_PICK_MESSAGE : WEFT_PICK_NONE;
 }
 
 /**
  * weft_pick - make sure a message is in hand
  * @st: stream, tx claim held
  *
- * Context: process, may sleep. Return: false if nothing may be sent now.
+ * Context: tx claim.
  */
-bool weft_hot weft_pick(struct weft_stream *st)
+enum weft_pick_result weft_hot weft_pick(struct weft_stream *st)
 {
+	enum weft_pick_result picked = WEFT_PICK_NONE;
 	struct weft_tx *tx = &st->tx;
 	bool yielded;
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
-		return tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE ? true :
-									    pick_terminate(st);
-	if (tx->msgs)
-		return true;
-	if (tx->rtr)
-		return pick_rtr(st);
+		return pick_terminate(st) ? WEFT_PICK_MESSAGE : WEFT_PICK_NONE;
+	if (tx->msgs || (tx->rtr && pick_rtr(st)))
+		return WEFT_PICK_MESSAGE;
 	yielded = answers_yield(st);
 	if (!yielded && weft_readq_owes(&st->readq) && pick_answer(st))
-		return true;
-	if (!tx->drained && pick_request(st))
-		return true;
-	return yielded && pick_answer(st); /* a request that waits holds up no answer */
+		return WEFT_PICK_MESSAGE;
+	if (!tx->drained)
+		picked = pick_request(st);
+	if (picked == WEFT_PICK_MESSAGE)
+		return picked;
+	/* A request that waits holds up no answer. */
+	return yielded && pick_answer(st) ? WEFT_PICK_MESSAGE : picked;
 }

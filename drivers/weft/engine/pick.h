@@ -12,10 +12,14 @@
 
 struct weft_swr;
 
-bool weft_pick(struct weft_stream *st);
-void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
+enum weft_pick_result {
+	WEFT_PICK_NONE,		/* nothing may be sent now */
+	WEFT_PICK_MESSAGE,	/* a message is in hand */
+	WEFT_PICK_LATER,	/* what is next takes process context */
+};
 
-bool weft_pick_waits_on(const struct weft_stream *st);
+enum weft_pick_result weft_pick(struct weft_stream *st);
+void weft_pick_fail(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault);
 
 /**
  * weft_pick_drop - no message is in hand any more, and nothing more of it is lent

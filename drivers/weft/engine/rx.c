@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The rx loop. It runs under the socket lock, so the lock is its claim: in the
- * socket's callback as a rule, in a worker when memory was short or octets came
- * before the callbacks. Only while another CPU reads (engine/away.c) the claim is
- * that CPU's. It never sleeps and never sends: what must be sent is
- * queued and tx is kicked. Order of checks: RFC 5041, 7.1; RFC 5040, 7.
+ * The rx loop. It runs under the socket lock, so the lock is its claim: in the socket's
+ * callback as a rule, in a worker when memory was short or bytes came before the callbacks.
+ * It never sleeps and never sends: what must be sent is queued, and the caller runs tx.
+ * Order of checks: RFC 5041, 7.1; RFC 5040, 7.
  */
 #include "engine/rx.h"
 
-#include <linux/ktime.h>
-#include <linux/slab.h>
 #include <linux/uio.h>
 
 #include "base/copy.h"
 #include "base/counters.h"
 #include "base/trace.h"
-#include "engine/away.h"
-#include "engine/kick.h"
 #include "engine/ops.h"
 #include "engine/retire.h"
 #include "engine/rxrow.h"
@@ -24,8 +19,6 @@
 #include "engine/tally.h"
 #include "mem/access.h"
 #include "mem/rights.h"
-#include "net/inbox.h"
-#include "net/mpa_rx.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 #include "proto/mpa_start.h"
@@ -163,14 +156,6 @@ static bool is_first(const struct weft_rx *rx, const struct weft_ddp_hdr *ddp)
 			     weft_ddp_rx_first(&rx->ddp, ddp);
 }
 
-/* Of a tagged message. A process may look for it there, and not in a completion queue. */
-static void whole_in_memory(struct weft_stream *st)
-{
-	st->rx.placed = 0;
-	if (st->cfg.helper)
-		weft_porter_news(&st->cfg.helper->porter.news);
-}
-
 static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
@@ -197,7 +182,7 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
 				    seg->ddp.msn);
 	if (seg->ddp.tagged)
-		whole_in_memory(st);
+		rx->placed = 0;
 	return op->end(st, seg);
 }
 
@@ -267,204 +252,74 @@ void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy)
 	weft_rxsock_pause(&st->rx.sock);
 }
 
-/* The region is quiet: what was held back may be told. Socket lock held. */
-static void settle(struct weft_stream *st, struct weft_cq_batch *batch)
+/**
+ * weft_rx_settle - tell the completion that was held back, if its region is quiet
+ * @st: stream, socket lock held: nobody else settles or holds meanwhile
+ * @batch: completion queues to notify afterwards
+ *
+ * Return: a region to wait for, with a reference for weft_mem_quiesce(): then call again; NULL
+ * if nothing is held back any more.
+ */
+struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_batch *batch)
 {
-	struct weft_rx_held *held = &st->rx.held;
+	struct weft_rx_held held = st->rx.held;
 
-	if (!held->busy)
-		return;
-	if (held->swr)
-		weft_retire_done(st, held->swr, WEFT_FAULT_NONE, batch);
+	if (!held.busy)
+		return NULL;
+	if (!weft_mem_quiet(held.busy))
+		return weft_mem_busy_get(held.busy);
+	memset(&st->rx.held, 0, sizeof(held));
+	if (held.swr)
+		weft_retire_done(st, held.swr, WEFT_FAULT_NONE, batch);
 	else
-		weft_retire_receive(st, &held->cqe, batch);
-	memset(held, 0, sizeof(*held));
-}
-
-/* Much, or Reads that were held back, while whoever runs tx below us may be busy for long. */
-static bool takes_long(const struct weft_stream *st)
-{
-	return st->rx.wanted >= WEFT_AWAY_LONG || (st->rx.kick && READ_ONCE(st->tx.held));
-}
-
-static bool is_train(const struct weft_stream *st)
-{
-	return st->rx.longest < WEFT_AWAY_LONG;
-}
-
-static int run(struct weft_stream *st, struct weft_inbox *in)
-{
-	return in ? weft_inbox_read(in, &st->rx.sock) :
-		    weft_rxsock_run_locked(&st->rx.sock, st->sock);
+		weft_retire_receive(st, &held.cqe, batch);
+	weft_mem_quiesce(held.busy);
+	return NULL;
 }
 
 /**
  * weft_rx_read - read all there is
- * @st: stream
- * @in: from this inbox; NULL: from the socket, whose lock the caller holds
+ * @st: stream, socket lock held
  * @batch: completion queues to notify afterwards
  *
- * Context: owner of rx, any up to softirq.
+ * Context: any up to softirq. Return: -EAGAIN if reading was paused, for memory or a completion
+ * that is held back, and a worker has to go on; else 0. @st->rx.kick tells whether tx has
+ * something to do.
  */
-void weft_hot weft_rx_read(struct weft_stream *st, struct weft_inbox *in,
-			   struct weft_cq_batch *batch)
+int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 {
-	int err = -EAGAIN;
+	struct weft_rx *rx = &st->rx;
+	int err;
 
-	st->rx.batch = batch;
-	st->rx.kick = false;
-	st->rx.wanted = 0;
-	st->rx.longest = 0;
-	if (!st->rx.held.busy)
-		err = run(st, in);
-	weft_mem_release(&st->rx.mem);
-	st->rx.batch = NULL;
-	if (takes_long(st))
-		weft_kick_long(st, is_train(st));
-	else if (st->rx.kick)
-		weft_kick_soon(st);
-	if (err == -EAGAIN) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
-		queue_work(weft_stream_wq, &st->rx_work);
-	}
-}
-
-static void read_here(struct weft_stream *st)
-{
-	struct weft_cq_batch batch;
-
-	batch.count = 0;
-	weft_rx_read(st, NULL, &batch);
-	weft_cq_batch_fire(&batch);
-}
-
-static void read_much(struct weft_stream *st, u32 octets)
-{
-	u64 start;
-
-	if (weft_away_takes_over(st, octets))
-		return;
-	start = ktime_get_ns();
-	read_here(st);
-	weft_away_learn(st, octets, start);
-}
-
-static void weft_hot readable(void *owner)
-{
-	struct weft_stream *st = owner;
-	u32 octets;
-
-	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
-	if (!weft_away_is_home(&st->away) && !weft_away_home(st))
-		return;
-	octets = weft_inbox_waiting(st->sock);
-	if (octets < WEFT_AWAY_BULK)
-		read_here(st);
-	else
-		read_much(st, octets);
-}
-
-static void writable(void *owner)
-{
-	struct weft_stream *st = owner;
-
-	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
-	weft_kick_room(st);
+	rx->kick = false;
+	if (rx->held.busy && !weft_rxsock_is_stopped(&rx->sock))
+		return -EAGAIN;
+	rx->batch = batch;
+	err = weft_rxsock_run_locked(&rx->sock, st->sock);
+	weft_mem_release(&rx->mem);
+	rx->batch = NULL;
+	return err == -EAGAIN ? err : 0;
 }
 
 /**
  * weft_rx_judge - see whether the connection has come to its end
- * @st: stream
+ * @st: stream, socket lock held
  *
- * A FIN may be told before the octets in front of it were read, so they are
- * read first. A FIN inside an FPDU is a lost connection (RFC 5044, 4.1).
+ * A FIN may be told before the bytes in front of it were read, so they are read first: where
+ * reading is paused, by the worker that goes on with it, which judges then. A FIN inside an
+ * FPDU is a lost connection (RFC 5044, 4.1).
  *
- * Context: owner of rx, socket lock held.
+ * Context: any up to softirq.
  */
 void weft_rx_judge(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 
+	if (st->rx.held.busy || weft_rxsock_is_paused(&st->rx.sock))
+		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
 		weft_stream_step(st, weft_rxsock_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
 								      WEFT_QP_CONN_LOST);
 	else if (state == WEFT_SOCK_LOST)
 		weft_stream_step(st, WEFT_QP_CONN_LOST);
-}
-
-static void changed(void *owner)
-{
-	readable(owner);
-	if (weft_away_home(owner))
-		weft_rx_judge(owner);
-}
-
-const struct weft_sock_events weft_rx_sock_events = {
-	.readable = readable,
-	.writable = writable,
-	.changed = changed,
-};
-
-/* Only the worker sets it back, so it may be looked at without the lock. */
-static void wait_for_quiet(struct weft_stream *st)
-{
-	struct weft_mem_region *busy = READ_ONCE(st->rx.held.busy);
-
-	if (busy)
-		weft_mem_quiesce(busy);
-}
-
-/**
- * weft_rx_poll - read what no callback will announce
- * @st: stream with a socket
- *
- * After start, for octets and a FIN that came before the callbacks; after a
- * shortage of memory; after a completion was held back. Context: the stream's rx
- * worker; takes the socket lock.
- */
-void weft_rx_poll(struct weft_stream *st)
-{
-	struct weft_cq_batch batch = {};
-	struct weft_rxpages *stock = NULL;
-
-	wait_for_quiet(st);
-	if (READ_ONCE(st->rx.sock.starved))
-		weft_rxpages_fill(&stock, weft_sock_allocation(st->sock));
-	weft_sock_lock(st->sock);
-	weft_away_recall(st);
-	if (weft_away_home(st)) {
-		weft_rxsock_adopt(&st->rx.sock, &stock);
-		settle(st, &batch);
-		weft_rx_read(st, NULL, &batch);
-		weft_rx_judge(st);
-	}
-	weft_sock_unlock(st->sock);
-	weft_rxpages_drop(stock);
-	kfree(stock);
-	weft_cq_batch_fire(&batch);
-}
-
-/**
- * weft_rx_stop - take no more segments
- * @st: stream
- *
- * When it returns no callback touches the receive queue or a work request; the
- * socket is still drained, so that the peer's FIN is seen. Context: process.
- */
-void weft_rx_stop(struct weft_stream *st)
-{
-	struct weft_cq_batch batch = {};
-
-	if (st->sock) {
-		weft_sock_lock(st->sock);
-		weft_rxsock_stop(&st->rx.sock);
-		weft_sock_unlock(st->sock);
-		weft_errands_end(st);
-		weft_away_stop(st);
-		cancel_work_sync(&st->rx_work);
-		wait_for_quiet(st);
-		settle(st, &batch);
-		weft_cq_batch_fire(&batch);
-	}
-	WRITE_ONCE(st->quiet, true);
 }

@@ -91,7 +91,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
 	sock->lending = unlikely(sock->loan) && weft_lend_segment(st, msg);
 	if (weft_txsock_begin(sock, start, len, payload))
-		return WEFT_FAULT_LOCAL_CATASTROPHIC;
+		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
 	fault = stage_payload(st, msg, payload);
 	if (fault == WEFT_FAULT_NONE && weft_txsock_end(sock))
 		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
@@ -156,26 +156,31 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
 
 /**
  * weft_segment_next - stage one segment of the next message, or a row of them
- * @st: stream, tx claim held, with room in its train
+ * @st: stream, tx claim held, with room in its batch
  *
- * A segment that cannot be made fails its request, or the stream. Context: process,
- * may sleep. Return: false if nothing was staged.
+ * A segment that cannot be made fails its request, or the stream; one for which there is no
+ * memory stays in hand. Context: tx claim.
  */
-bool weft_hot weft_segment_next(struct weft_stream *st)
+enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 {
+	enum weft_pick_result picked = weft_pick(st);
 	struct weft_msg *msg;
 	enum weft_fault fault;
 	bool last;
 
-	if (!weft_pick(st))
-		return false;
+	if (picked != WEFT_PICK_MESSAGE)
+		return picked == WEFT_PICK_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
 	msg = &st->tx.msg[st->tx.cur];
 	if (weft_bulk_is_worth(&st->tx.sock, msg) && weft_bulk_stage(st, msg))
-		return true;
+		return WEFT_SEGMENT_STAGED;
 	fault = stage_segment(st, msg, &last);
-	if (fault != WEFT_FAULT_NONE)
+	if (fault != WEFT_FAULT_NONE) {
+		if (st->tx.sock.no_memory)
+			return WEFT_SEGMENT_LATER;
 		stage_failed(st, msg, fault);
-	else if (last)
+		return WEFT_SEGMENT_NONE;
+	}
+	if (last)
 		finish_message(st, msg);
-	return fault == WEFT_FAULT_NONE;
+	return WEFT_SEGMENT_STAGED;
 }

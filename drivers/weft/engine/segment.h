@@ -9,6 +9,12 @@
 
 struct weft_stream;
 
-bool weft_segment_next(struct weft_stream *st);
+enum weft_segment_result {
+	WEFT_SEGMENT_NONE,	/* nothing may be sent now */
+	WEFT_SEGMENT_STAGED,
+	WEFT_SEGMENT_LATER,	/* it takes process context, or memory that is not to be had */
+};
+
+enum weft_segment_result weft_segment_next(struct weft_stream *st);
 
 #endif

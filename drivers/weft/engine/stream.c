@@ -14,15 +14,13 @@
 #include "base/counters.h"
 #include "base/limits.h"
 #include "base/trace.h"
+#include "engine/doorbell.h"
 #include "engine/down.h"
-#include "engine/helper.h"
-#include "engine/kick.h"
-#include "engine/poll.h"
-#include "engine/relay.h"
-#include "engine/rx.h"
+#include "engine/rx_entry.h"
 #include "engine/stream_state.h"
 #include "engine/tx.h"
 #include "mem/rights.h"
+#include "net/mpa_tx.h"
 #include "net/tcp_mem_reserve.h"
 #include "net/tcp_socket.h"
 #include "proto/mpa_start.h"
@@ -33,29 +31,44 @@
 #define QPN_FIRST	2
 #define QPN_LAST	0xffffff
 
-struct workqueue_struct *weft_stream_wq;
+/*
+ * Storage consumers write through these workers, so they must make progress when memory is
+ * short: no work of a process, which may wait for memory, stands in front of theirs.
+ */
+static struct workqueue_struct *user_wq;
+static struct workqueue_struct *kernel_wq;
 
 /* Its size lies badly between those of kmalloc(), and there are thousands. */
 static struct kmem_cache *streams;
 
-/* Storage consumers write through these workers, so they must make progress. */
+static void destroy_queues(void)
+{
+	if (user_wq)
+		destroy_workqueue(user_wq);
+	if (kernel_wq)
+		destroy_workqueue(kernel_wq);
+}
+
 int weft_stream_module_init(void)
 {
 	streams = KMEM_CACHE(weft_stream, SLAB_ACCOUNT);
 	if (!streams)
 		return -ENOMEM;
-	weft_stream_wq = alloc_workqueue("weft", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (weft_stream_wq)
+	user_wq = alloc_workqueue("weft_user", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	kernel_wq = alloc_workqueue("weft_kernel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (user_wq && kernel_wq)
 		return 0;
+	destroy_queues();
 	kmem_cache_destroy(streams);
 	return -ENOMEM;
 }
 
 void weft_stream_module_exit(void)
 {
-	destroy_workqueue(weft_stream_wq);
+	destroy_queues();
 	rcu_barrier();	/* for streams that were let go */
 	kmem_cache_destroy(streams);
+	weft_txsock_module_exit();
 	weft_allot_module_exit();
 }
 
@@ -65,11 +78,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
-	index->handover = 50;
-	index->awake = 200;
-	index->busy_poll = weft_poll_default();
 	index->atomics = true;
-	index->helpers = true;
 	index->zerocopy = WEFT_LEND_WHERE_IT_PAYS;
 	index->harvested = jiffies;
 }
@@ -121,13 +130,14 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 		st->close_error = down_reason(st, event);
 	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
 		weft_count(&st->counters, WEFT_CTR_CONN_LOST);
-	WRITE_ONCE(st->state, step.next);
+	/* Pairs with may_send(): a Terminate tells the fault that was recorded before. */
+	smp_store_release(&st->state, step.next);
 	st->todo |= step.actions & WEFT_DOWN_ACTIONS;
 	spin_unlock_bh(&st->lock);
 	if (step.actions & WEFT_DOWN_ACTIONS)
 		weft_down_wake(st);
 	if (step.actions & WEFT_QPA_TX)
-		weft_kick_atomic(st);
+		weft_tx_schedule(st);
 }
 
 /**
@@ -153,22 +163,13 @@ void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *
 	weft_stream_step(st, WEFT_QP_FAULTED);
 }
 
-static void rx_work(struct work_struct *work)
-{
-	struct weft_stream *st = container_of(work, struct weft_stream, rx_work);
-
-	weft_rx_poll(st);
-}
-
 /* --- birth and death ---------------------------------------------------- */
 
 static void init_works(struct weft_stream *st)
 {
-	weft_kick_init(st);
-	INIT_WORK(&st->rx_work, rx_work);
+	weft_doorbell_init(st);
+	weft_rx_entry_init(st);
 	weft_down_init(st);
-	weft_poll_init(&st->poll);
-	weft_errands_init(&st->errands);
 }
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
@@ -180,6 +181,7 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 	mutex_init(&st->lifecycle);
 	st->index = index;
 	st->cfg = *cfg;
+	st->wq = cfg->kernel ? kernel_wq : user_wq;
 	st->counters = *cfg->counters;
 	st->cfg.counters = &st->counters;
 	st->tx.mem.table = cfg->stags;
@@ -232,7 +234,6 @@ static void free_stream(struct kref *ref)
 	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
 
 	kvfree(st->readq_mem);
-	kfree(st->away.trip);
 	kfree(st->watch);
 	kfree(st->rx.rwr.sge);
 	call_rcu(&st->rcu, free_late);
@@ -258,12 +259,9 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_down_wait(st);
 	xa_erase(&st->index->xa, st->qpn);
 	weft_down_end(st);
-	weft_relay_wait(st);
-	weft_errands_end(st);
-	weft_porter_end(st);
-	weft_watch_cancel(st);
-	weft_kick_end(st);
-	cancel_work_sync(&st->rx_work);
+	weft_rx_entry_end(st);
+	weft_doorbell_end(st);
+	weft_watch_cancel(st); /* tx begins none any more */
 	weft_mem_close_windows(&st->tx.mem);
 	weft_stream_put(st);
 }
@@ -324,7 +322,8 @@ static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 			    const struct weft_mpa_result *mpa, bool initiator)
 {
-	if (weft_stream_serves_kernel(st))
+	/* What the host itself writes to; a server's peers shall not live on its reserves. */
+	if (weft_stream_serves_kernel(st) && initiator)
 		weft_sock_use_reserves(sock);
 	st->sock = sock;
 	st->mpa = *mpa;
@@ -363,7 +362,7 @@ static void go(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_STARTED);
 	weft_sock_attach(st->sock, &weft_rx_sock_events, st);
-	queue_work(weft_stream_wq, &st->rx_work);
+	weft_rx_schedule(st);
 }
 
 /**
@@ -426,7 +425,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 void weft_stream_speak(struct weft_stream *st)
 {
 	WRITE_ONCE(st->gate_open, true);
-	weft_kick_atomic(st);
+	weft_tx_schedule(st);
 }
 
 /* Orderly: what is posted goes out, then FIN. Any context. */

@@ -16,7 +16,6 @@
 struct weft_bell;
 struct weft_counters;
 struct weft_cq;
-struct weft_helper;
 struct weft_mpa_result;
 struct weft_recvq;
 struct weft_sendq;
@@ -33,13 +32,6 @@ struct weft_stream;
  * @atomics: peers of later connections may ask for them; may be changed at any time
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
- * @busy_poll: microseconds for which a worker stays with such a queue, 0: none
- *	does; may be changed at any time
- * @handover: microseconds of reading that are worth another CPU, 0: none are; may
- *	be changed at any time
- * @awake: microseconds for which a CPU is kept awake for an answer, 0: none is; may
- *	be changed at any time
- * @helpers: processes that poll are given errands; may be changed at any time
  * @zerocopy: enum weft_lend_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
@@ -49,10 +41,6 @@ struct weft_stream_index {
 	u32 goodbye;
 	u8 atomics;
 	u32 watch;
-	u32 busy_poll;
-	u32 handover;
-	u32 awake;
-	u8 helpers;
 	u8 zerocopy;
 	unsigned long harvested;
 };
@@ -94,7 +82,6 @@ struct weft_stream_cm_events {
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
  * @bell: of the process that posts, NULL for a kernel consumer
- * @helper: the process, NULL for a kernel consumer
  */
 struct weft_stream_config {
 	int ifindex;
@@ -109,7 +96,6 @@ struct weft_stream_config {
 	struct weft_stag_table *stags;
 	struct weft_counters *counters;
 	struct weft_bell *bell;
-	struct weft_helper *helper;
 	const struct weft_stream_qp_events *events;
 	void *owner;
 };

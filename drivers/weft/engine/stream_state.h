@@ -9,20 +9,15 @@
 
 #include <linux/cache.h>
 #include <linux/kref.h>
-#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "base/counters.h"
-#include "engine/away.h"
 #include "engine/down.h"
-#include "engine/helper.h"
 #include "engine/lend.h"
 #include "engine/op.h"
-#include "engine/poll.h"
-#include "engine/porter.h"
 #include "engine/stream.h"
 #include "engine/watch.h"
 #include "mem/access.h"
@@ -40,8 +35,7 @@
 
 /**
  * struct weft_tx - the sending direction
- * @claim: bits of enum weft_tx_claim; the holder of WEFT_TX_CLAIMED owns the rest
- * @held: Reads wait until few octets are due (engine/pick.c); rx looks at it
+ * @claim: engine/claim.h; its holder owns the rest
  * @sock: stager and pusher
  * @mem: its view of memory; holds a region while a train is staged
  * @swr: work request in hand, fetched and waiting for a credit or a fence
@@ -53,11 +47,9 @@
  * @burst: answers sent since the send queue had its turn
  * @term_staged: the Terminate is out; nothing may follow
  * @drained: the send queue was found empty while closing
- * @porter: enum weft_tx_porter
  */
 struct weft_tx {
 	unsigned long claim;
-	bool held;
 	struct weft_txsock sock;
 	struct weft_mem_user mem;
 	struct weft_swr *swr;
@@ -71,21 +63,6 @@ struct weft_tx {
 	u8 burst;
 	bool term_staged;
 	bool drained;
-	u8 porter;
-};
-
-/* Who is not the stream's own sends a train at a time. */
-enum weft_tx_porter {
-	WEFT_TX_ALONE,
-	WEFT_TX_ATTENDED, /* and leaves the queue BUSY */
-	WEFT_TX_PARTING,
-};
-
-enum weft_tx_claim {
-	WEFT_TX_CLAIMED,	/* somebody runs tx */
-	WEFT_TX_AGAIN,		/* there is news since the owner last looked */
-	WEFT_TX_WAITS,		/* tx wants a kick when a response is in */
-	WEFT_TX_OFFERED,	/* a task has it on its list (engine/relay.c) */
 };
 
 /**
@@ -100,7 +77,7 @@ struct weft_rx_held {
 };
 
 /**
- * struct weft_rx - the receiving direction; the socket lock's, or @away's
+ * struct weft_rx - the receiving direction; owner: the socket lock
  * @sock: deframer
  * @mem: its view of memory; holds a region while it reads
  * @ddp: expected MSN and MO per untagged queue
@@ -114,8 +91,6 @@ struct weft_rx_held {
  * @written: octets of Writes since the last Immediate Data, its byte_len
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
- * @wanted: octets that the Read Requests of this reading ask for
- * @longest: octets that one of them asks for
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  */
@@ -134,8 +109,6 @@ struct weft_rx {
 	bool kick;
 	u32 written;
 	u32 placed;
-	u32 longest;
-	u64 wanted;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
 };
@@ -152,6 +125,7 @@ struct weft_rx {
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @quiet: rx will not touch the receive queue again
+ * @wq: where its work is done
  */
 struct weft_stream {
 	struct kref ref;
@@ -189,19 +163,13 @@ struct weft_stream {
 	struct weft_tx tx;
 	struct weft_lend lend;
 	struct weft_watch *watch;
-	struct weft_poll poll;
-	struct llist_node relay_node;
-	struct work_struct tx_work;
+	struct workqueue_struct *wq;
+	struct delayed_work tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
-	struct weft_away away;
-	struct weft_errands errands;
-
-	struct weft_door door;
 	struct work_struct rx_work;
 	struct weft_down down;
 };
 
-extern const struct weft_sock_events weft_rx_sock_events;
 extern const struct weft_rxsock_events weft_rx_mpa_events;
 
 /* Steps the state machine and sees to its actions. Any context. */
@@ -210,8 +178,6 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event);
 /* Records why, once, with the offending headers or none, then steps. Any context. */
 void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
 		       u32 ulpdu_len);
-
-extern struct workqueue_struct *weft_stream_wq;
 
 /* Are segments still taken? Context: owner of rx. */
 static inline bool weft_rx_goes_on(const struct weft_stream *st)

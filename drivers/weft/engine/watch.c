@@ -17,7 +17,7 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "engine/bell.h"
-#include "engine/kick.h"
+#include "engine/doorbell.h"
 #include "engine/stream_state.h"
 #include "ring/sendq.h"
 
@@ -124,7 +124,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (!on)
 		WRITE_ONCE(w->on, false);
 	if (late || !on)
-		weft_kick_atomic(st);
+		weft_tx_schedule(st);
 	if (!on)
 		weft_bell_unwatch(st->cfg.bell);
 	if (on)
@@ -135,7 +135,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 /* Without memory the queue asks for kicks, and the next time it is tried again. */
 static struct weft_watch *new_watch(struct weft_stream *st)
 {
-	struct weft_watch *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	struct weft_watch *w = kzalloc(sizeof(*w), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 
 	if (!w)
 		return NULL;
@@ -186,8 +186,8 @@ static void start(struct weft_watch *w)
  * weft_watch_begin - leave an empty queue WATCHED if that makes sense
  * @st: stream that may send, of an application that is lazy
  *
- * Context: tx claim held, may sleep. Return: false if the queue must ask for kicks: there
- * are no watches, or nothing was posted since the last one ended.
+ * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
+ * must ask for kicks: there are no watches, or nothing was posted since the last one ended.
  */
 bool weft_watch_begin(struct weft_stream *st)
 {
@@ -204,6 +204,5 @@ bool weft_watch_begin(struct weft_stream *st)
 			return false;
 		start(w);
 	}
-	weft_sendq_set_watched(sq);
 	return true;
 }

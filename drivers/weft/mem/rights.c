@@ -278,6 +278,18 @@ enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool r
 }
 
 /**
+ * weft_mem_busy_get - a reference more, for one that waits without a lock
+ * @busy: from weft_mem_invalidate(), still to be handed to weft_mem_quiesce()
+ *
+ * Context: any. Return: @busy, to be handed to weft_mem_quiesce() once more.
+ */
+struct weft_mem_region *weft_mem_busy_get(struct weft_mem_region *busy)
+{
+	kref_get(&busy->ref);
+	return busy;
+}
+
+/**
  * weft_mem_quiet - are the last accesses of an invalidated STag over?
  * @busy: from weft_mem_invalidate(); still to be handed to weft_mem_quiesce()
  *

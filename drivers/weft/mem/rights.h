@@ -37,6 +37,7 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 void weft_mem_close_windows(const struct weft_mem_user *user);
 enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy);
+struct weft_mem_region *weft_mem_busy_get(struct weft_mem_region *busy);
 bool weft_mem_quiet(const struct weft_mem_region *busy);
 void weft_mem_quiesce(struct weft_mem_region *busy);
 

@@ -459,7 +459,7 @@ static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb
 
 /**
  * weft_rxsock_begin - start a run
- * @rx: the reader, owned by the caller
+ * @rx: the reader
  *
  * A run is this, weft_rxsock_take() for each buffer in order, and weft_rxsock_end().
  */
@@ -527,7 +527,7 @@ int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 
 /**
  * weft_rxsock_adopt - give a starved reader the memory it was missing
- * @rx: the reader, owned by the caller
+ * @rx: the reader
  * @stock: keeps what is not needed
  */
 void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
@@ -550,21 +550,10 @@ void weft_rxsock_pause(struct weft_rxsock *rx)
 }
 
 /**
- * weft_rxsock_lose - bytes of the stream are missing
- * @rx: the reader, owned by the caller
- *
- * A local fault, since the next FPDU cannot be found. Context: any.
- */
-void weft_rxsock_lose(struct weft_rxsock *rx)
-{
-	lose_framing(rx, WEFT_FAULT_MPA_LOCAL);
-}
-
-/**
  * weft_rxsock_stop - hand nothing over any more
  * @rx: the reader
  *
- * Context: socket lock held; a run may be under way without it.
+ * Context: socket lock held, also within a run.
  */
 void weft_rxsock_stop(struct weft_rxsock *rx)
 {

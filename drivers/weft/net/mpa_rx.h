@@ -89,8 +89,7 @@ struct weft_rxgather {
  * @pos: stream position of the next FPDU, for markers
  * @expected: bytes of each ULPDU that may follow at once, 0: none
  *
- * Everything is protected by the socket lock, or belongs to whoever reads the
- * socket's inbox (net/inbox.h) while that is out.
+ * Everything is protected by the socket lock.
  */
 struct weft_rxsock {
 	const struct weft_rxsock_events *events;
@@ -110,7 +109,7 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 		      struct weft_counters *counters);
 void weft_rxsock_free(struct weft_rxsock *rx);
 
-/* Context: owner of the reader; the events run inside. */
+/* What a run consists of. Context: socket lock held; the events run inside. */
 void weft_rxsock_begin(struct weft_rxsock *rx);
 u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len);
 int weft_rxsock_end(struct weft_rxsock *rx, int ret);
@@ -118,7 +117,6 @@ int weft_rxsock_end(struct weft_rxsock *rx, int ret);
 /* Context: socket lock held; the events run inside. */
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
-void weft_rxsock_lose(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
 
 /* Context: the ulpdu callback. */
@@ -127,8 +125,20 @@ void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len);
 void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp);
 void weft_rxpages_drop(struct weft_rxpages *pages);
 
-/* Context: owner of the reader. */
+/* Context: socket lock held. */
 void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock);
+
+/* Is nothing handed over any more? Context: any. */
+static inline bool weft_rxsock_is_stopped(const struct weft_rxsock *rx)
+{
+	return READ_ONCE(rx->discard);
+}
+
+/* Did the last run end for want of memory, or by weft_rxsock_pause()? Context: any; a hint. */
+static inline bool weft_rxsock_is_paused(const struct weft_rxsock *rx)
+{
+	return READ_ONCE(rx->starved) && !weft_rxsock_is_stopped(rx);
+}
 
 /* Between two FPDUs? Context: socket lock held. */
 static inline bool weft_rxsock_idle(const struct weft_rxsock *rx)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Framing. FPDUs are built one behind the other in the page fragment of the running
- * task, where they also get their CRC, and TCP takes those pages as they are.
+ * Framing. FPDUs are built one behind the other in a page fragment, that of the running
+ * task as a rule, where they also get their CRC, and TCP takes those pages as they are.
  */
 #include "net/mpa_tx.h"
 
@@ -14,6 +14,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -190,7 +191,7 @@ static u32 buffers_of_batch(const struct weft_txsock *tx, u32 bytes)
 {
 	u32 room;
 
-	if (tx->buffers == 1)
+	if (tx->buffers == 1 || tx->atomic)
 		return 1;
 	room = max(sk_stream_wspace(tx->sk), 0);
 	return clamp(room / bytes, 1U, tx->buffers);
@@ -218,7 +219,41 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 	tx->seg_fill %= mss;
 }
 
-/* --- room: the page fragment of the running task, and runs of bytes there --- */
+/* --- room: a page fragment, and runs of bytes there --- */
+
+static DEFINE_PER_CPU(struct page_frag, softirq_frag);
+
+/* No stream is left. Context: process. */
+void weft_txsock_module_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct page_frag *frag = per_cpu_ptr(&softirq_frag, cpu);
+
+		if (frag->page)
+			put_page(frag->page);
+		frag->page = NULL;
+	}
+}
+
+/*
+ * The fragment that is written to. The interrupted task may be in the middle of its own, so
+ * where nothing may sleep it is one of this CPU, which bottom halves that are off protect.
+ */
+static __always_inline struct page_frag *staging_frag(const struct weft_txsock *tx)
+{
+	return unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
+}
+
+static gfp_t staging_gfp(const struct weft_txsock *tx)
+{
+	gfp_t gfp = tx->allocation;
+
+	if (tx->atomic)
+		gfp = GFP_ATOMIC | (gfp & __GFP_MEMALLOC);
+	return gfp | __GFP_NOWARN;
+}
 
 /*
  * Make @vec long enough for the runs of an FPDU of @len bytes, even if only single pages
@@ -232,9 +267,11 @@ static int make_vecs(struct weft_txsock *tx, u32 len)
 
 	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
 		return 0;
-	many = kmalloc_array(WEFT_BATCH_VECS, sizeof(*many), tx->allocation | __GFP_NOWARN);
-	if (!many)
+	many = kmalloc_array(WEFT_BATCH_VECS, sizeof(*many), staging_gfp(tx));
+	if (!many) {
+		tx->no_memory = true;
 		return -ENOMEM;
+	}
 	memcpy(many, tx->few, tx->count * sizeof(*many));
 	tx->vec = many;
 	tx->vecs = WEFT_BATCH_VECS;
@@ -267,7 +304,7 @@ static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u3
 /* Add what was written in the open room to the batch. */
 static __always_inline int add_fresh(struct weft_txsock *tx)
 {
-	struct page_frag *frag = &current->task_frag;
+	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->fresh;
 	int ret = 0;
 
@@ -293,14 +330,15 @@ static __always_inline int close_room(struct weft_txsock *tx)
  */
 static __always_inline int open_room(struct weft_txsock *tx)
 {
-	gfp_t gfp = tx->allocation | __GFP_NOWARN;
-	struct page_frag *frag = &current->task_frag;
+	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))
 		return -EMSGSIZE;
-	if (!skb_page_frag_refill(min(len, ROOM_MIN), frag, gfp))
+	if (!skb_page_frag_refill(min(len, ROOM_MIN), frag, staging_gfp(tx))) {
+		tx->no_memory = true;
 		return -ENOMEM;
+	}
 	tx->room = min(len, frag->size - frag->offset);
 	tx->to = (u8 *)page_address(frag->page) + frag->offset;
 	return 0;
@@ -481,6 +519,7 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 	if (WARN_ON_ONCE(ulpdu_len > U16_MAX))
 		return -EMSGSIZE;
 	put_unaligned_be16(ulpdu_len, start);
+	tx->no_memory = false;
 
 	wire_len = tx->markers ? weft_mpa_wire_len(ulpdu_len, tx->pos, true) :
 				 weft_mpa_bare_len(ulpdu_len);

@@ -60,6 +60,8 @@ struct weft_txmark {
  * @big: the batch has an FPDU that wants to stand in one segment
  * @partial: TCP has accepted a part of the batch
  * @corked: TCP was told to wait for more
+ * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
+ * @no_memory: that is why the FPDU begun last could not be staged
  * @lending: payload of the FPDU being staged is sent by zero-copy
  * @loan_over: nothing is added to @loan any more, it is dropped when the batch is pushed
  * @loan: tells when zero-copy runs of the batch are free, or NULL; one reference is ours
@@ -89,6 +91,8 @@ struct weft_txsock {
 	bool big;
 	bool partial;
 	bool corked;
+	bool atomic;
+	bool no_memory;
 	bool lending;
 	bool loan_over;
 	u32 mulpdu;
@@ -123,7 +127,9 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 		      struct weft_counters *counters);
 void weft_txsock_free(struct weft_txsock *tx);
 
-/* All in process context, by the holder of the tx claim. */
+void weft_txsock_module_exit(void);
+
+/* All by the holder of the tx claim, in process context or as @atomic says. */
 void weft_txsock_refresh(struct weft_txsock *tx);
 u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
 int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);

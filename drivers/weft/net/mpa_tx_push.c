@@ -90,7 +90,7 @@ static int push_zerocopy(struct sock *sk, struct weft_loan *loan, const struct b
 static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, bool more)
 {
 	const struct bio_vec *vec = &tx->vec[tx->head];
-	bool reserves = sock_flag(sk, SOCK_MEMALLOC);
+	bool reserves = sock_flag(sk, SOCK_MEMALLOC) && !tx->atomic;
 	unsigned int noreclaim;
 	int n;
 
@@ -224,17 +224,17 @@ static int push_batch(struct weft_txsock *tx, struct sock *sk, bool more)
 }
 
 /*
- * A batch of several buffers. Where the receiver is on this host (lo, veth), TCP's softirq
- * would run after each buffer; with softirqs off it runs once, after the last one. With
- * softirqs off no allocation may sleep.
+ * Where nothing may sleep: in a callback, and for a batch of several buffers. Where the
+ * receiver is on this host (lo, veth), TCP's softirq would run after each buffer; with
+ * softirqs off it runs once, after the last one.
  */
-static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_atomic(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	gfp_t allocation = sk->sk_allocation;
 	int ret;
 
 	local_bh_disable();
-	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN | (allocation & __GFP_MEMALLOC);
 	ret = push_batch(tx, sk, more);
 	sk->sk_allocation = allocation;
 	local_bh_enable();
@@ -242,16 +242,16 @@ static int push_several(struct weft_txsock *tx, struct sock *sk, bool more)
 }
 
 /*
- * -EAGAIN of several means that the socket is full, or that there was no memory. Only the
- * second call may wait for memory. Socket lock held.
+ * -EAGAIN of the first call means that the socket is full, or that there was no memory. Only
+ * the second one may wait for memory. Socket lock held.
  */
 static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
 {
 	int ret = -EAGAIN;
 
-	if (tx->buffers > 1)
-		ret = push_several(tx, sk, more);
-	return ret == -EAGAIN ? push_batch(tx, sk, more) : ret;
+	if (tx->buffers > 1 || tx->atomic)
+		ret = push_atomic(tx, sk, more);
+	return ret == -EAGAIN && !tx->atomic ? push_batch(tx, sk, more) : ret;
 }
 
 /*
@@ -260,7 +260,8 @@ static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
  */
 static bool may_grow(const struct weft_txsock *tx, const struct sock *sk)
 {
-	return tx->big && !tx->crc && !tx->markers && !tx->loan && !sock_flag(sk, SOCK_MEMALLOC);
+	return tx->big && !tx->crc && !tx->markers && !tx->loan && !tx->atomic &&
+	       !sock_flag(sk, SOCK_MEMALLOC);
 }
 
 /* Would the next FPDU start a segment in any case? */
@@ -269,14 +270,26 @@ static bool ends_segment(const struct weft_txsock *tx)
 	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
 }
 
+/* Send what TCP held back because of MSG_MORE. Only process context can. */
+static int uncork(struct weft_txsock *tx)
+{
+	if (tx->atomic)
+		return -ENOBUFS;
+	tx->corked = false;
+	tcp_sock_set_nodelay(tx->sk);
+	weft_tcp_check_window(tx->sk);
+	return 0;
+}
+
 /**
  * weft_txsock_push - hand everything staged to TCP
  * @tx: the writer, between two FPDUs
  * @more: another push follows at once: a last, partial segment may wait for it
  *
- * Context: process, tx claim; takes the socket lock. A callback of the socket may
- * run in here. Return: 0 when TCP has all of it, -EAGAIN when it is full (@writable
- * will tell, push again then), another -errno when the connection is lost.
+ * Context: tx claim; process, where it takes the socket lock and a callback of the socket may
+ * run in here, or @atomic with that lock held. Return: 0 when TCP has all of it, -EAGAIN when
+ * it is full (push again when @writable is called), -ENOBUFS when it has to be tried again in
+ * process context, after a while, another -errno when the connection is lost.
  */
 int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 {
@@ -287,19 +300,18 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	if (weft_txsock_empty(tx)) {
 		if (tx->loan_over)
 			weft_txsock_end_loan(tx);
-		if (tx->corked && !more) { /* send what TCP held back because of MSG_MORE */
-			tx->corked = false;
-			tcp_sock_set_nodelay(sk);
-			weft_tcp_check_window(sk);
-		}
-		return 0;
+		return tx->corked && !more ? uncork(tx) : 0;
 	}
 	grow = more && may_grow(tx, sk);
-	more = more && !ends_segment(tx);
-	lock_sock(sk);
+	more = more && !ends_segment(tx) && !tx->atomic;
+	if (!tx->atomic)
+		lock_sock(sk);
 	ret = push_locked(tx, sk, more);
+	if (ret == -EAGAIN && weft_tcp_is_drained(sk))
+		ret = -ENOBUFS;
 	weft_allot_check(sk);
-	weft_tcp_release(sk);
+	if (!tx->atomic)
+		weft_tcp_release(sk);
 	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_BATCH_BUFFERS) : 1;
 	tx->corked = more && !ret;
 	if (ret == -EAGAIN)

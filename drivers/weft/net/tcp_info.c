@@ -11,17 +11,6 @@
 #include "net/tcp_socket.h"
 
 /**
- * weft_tcp_trip_us - the shortest round trip of late
- * @s: a socket that is connected
- *
- * Context: any; a hint. Return: microseconds.
- */
-u32 weft_tcp_trip_us(const struct weft_sock *s)
-{
-	return tcp_min_rtt(tcp_sk(s->sk));
-}
-
-/**
  * weft_sock_acked - what the peer has taken
  * @s: the socket
  *
@@ -43,6 +32,17 @@ bool weft_sock_all_acked(const struct weft_sock *s)
 	const struct tcp_sock *tp = tcp_sk(s->sk);
 
 	return READ_ONCE(tp->snd_una) == READ_ONCE(tp->write_seq);
+}
+
+/**
+ * weft_sock_received - what the peer has sent
+ * @s: the socket
+ *
+ * Context: any. Return: bytes of its that TCP has accepted.
+ */
+u64 weft_sock_received(const struct weft_sock *s)
+{
+	return READ_ONCE(tcp_sk(s->sk)->bytes_received);
 }
 
 /**

@@ -43,9 +43,9 @@ struct weft_tcp_facts {
 	u32 unacked;
 };
 
-u32 weft_tcp_trip_us(const struct weft_sock *s);
 u64 weft_sock_acked(const struct weft_sock *s);
 bool weft_sock_all_acked(const struct weft_sock *s);
+u64 weft_sock_received(const struct weft_sock *s);
 u32 weft_tcp_segs(const struct weft_sock *s);
 void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out);
 

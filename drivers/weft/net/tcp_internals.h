@@ -106,6 +106,19 @@ static inline void weft_tcp_end_segment(struct sock *sk)
 		TCP_SKB_CB(tail)->eor = 1;
 }
 
+/**
+ * weft_tcp_is_drained - is nothing unsent, and nothing unacknowledged?
+ * @sk: a connection
+ *
+ * Why: then TCP calls sk_write_space() for nothing that happens, so a writer for which there
+ * was no memory must not wait for that.
+ * Instead: tcp_rtx_and_write_queues_empty() as an interface for modules.
+ */
+static inline bool weft_tcp_is_drained(const struct sock *sk)
+{
+	return tcp_rtx_and_write_queues_empty(sk);
+}
+
 /* --- the receive window --- */
 
 void weft_tcp_send_window(struct sock *sk);

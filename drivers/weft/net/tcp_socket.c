@@ -23,6 +23,7 @@
 
 #include "base/compat.h"
 #include "net/sockaddr.h"
+#include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_mem_reserve.h"
 #include "proto/hot.h"
@@ -328,6 +329,23 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 int weft_sock_error(const struct weft_sock *s)
 {
 	return -READ_ONCE(s->sk->sk_err);
+}
+
+/**
+ * weft_sock_await_space - be told when the peer has acknowledged something
+ * @s: an attached socket
+ *
+ * As if it were full: @writable is called from the acknowledgment that leaves enough room.
+ * The wish goes up before the look at what is unacknowledged, so none is missed.
+ *
+ * Context: any, the socket is not released meanwhile. Return: false if nothing is
+ * unacknowledged, so that nobody will call.
+ */
+bool weft_sock_await_space(struct weft_sock *s)
+{
+	set_bit(SOCK_NOSPACE, &s->sk->sk_socket->flags);
+	smp_mb__after_atomic();	/* pairs with the one in tcp_check_space() */
+	return !weft_sock_all_acked(s);
 }
 
 /**

@@ -75,7 +75,6 @@ weft_hot struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q)
  */
 void weft_hot weft_readq_sent_push(struct weft_readq *q)
 {
-	WRITE_ONCE(q->asked, q->asked + q->sent[q->sent_tail & q->sent_mask].length);
 	/* pairs with weft_readq_sent_head() and weft_readq_sent_find() */
 	smp_store_release(&q->sent_tail, q->sent_tail + 1);
 }
@@ -98,7 +97,6 @@ weft_hot struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q)
  */
 void weft_hot weft_readq_sent_pop(struct weft_readq *q)
 {
-	WRITE_ONCE(q->answered, q->answered + q->sent[q->sent_head & q->sent_mask].length);
 	/* pairs with weft_readq_credit() and weft_readq_idle() */
 	smp_store_release(&q->sent_head, q->sent_head + 1);
 }

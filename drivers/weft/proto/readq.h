@@ -50,8 +50,6 @@ struct weft_readq_owed {
  * @owed_mask: slots of @owed less one
  * @sent_head: next to pop; written by rx
  * @sent_tail: next to push; written by tx
- * @asked: octets of all that were pushed to @sent; written by tx
- * @answered: octets of all that were popped from it; written by rx
  * @owed_head: next to pop; written by tx
  * @owed_tail: next to push; written by rx
  *
@@ -65,7 +63,6 @@ struct weft_readq {
 	u32 sent_mask;
 	u32 owed_mask;
 	u32 sent_head, sent_tail;
-	u32 asked, answered;
 	u32 owed_head, owed_tail;
 };
 
@@ -103,19 +100,6 @@ static inline bool weft_readq_idle(const struct weft_readq *q)
 {
 	/* pairs with weft_readq_sent_pop() */
 	return q->sent_tail == smp_load_acquire(&q->sent_head);
-}
-
-/**
- * weft_readq_due - what responses still bring
- * @q: the rings
- *
- * Whoever is neither tx nor rx sees what was true a moment ago.
- *
- * Return: octets of the requests that are not wholly answered, modulo 4 GiB.
- */
-static inline u32 weft_readq_due(const struct weft_readq *q)
-{
-	return READ_ONCE(q->asked) - READ_ONCE(q->answered);
 }
 
 /* Is there a request to answer? (tx) */

@@ -173,14 +173,23 @@ static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
 }
 
 /**
- * weft_sendq_set_watched - tell producers that kicks are not urgent
+ * weft_sendq_set_watched - tell producers that kicks are not urgent, and look a last time
  * @sq: the queue; somebody will look at it again after a while
  *
- * Context: holder of the tx claim.
+ * Context: holder of the tx claim. Return: as weft_sendq_set_idle(). A producer that saw
+ * BUSY put its queue on no list of those it would announce, so it must not be left.
  */
-static inline void weft_sendq_set_watched(struct weft_sendq *sq)
+static inline bool weft_sendq_set_watched(struct weft_sendq *sq)
 {
 	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_WATCHED);
+	smp_mb(); /* as in weft_sendq_set_idle() */
+	return !weft_sendq_pending(sq);
+}
+
+/* Can an entry be fetched without allocating memory? Context: holder of the tx claim. */
+static inline bool weft_sendq_is_used(const struct weft_sendq *sq)
+{
+	return sq->wr;
 }
 
 /**

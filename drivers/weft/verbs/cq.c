@@ -8,7 +8,6 @@
 #include <linux/minmax.h>
 
 #include "base/limits.h"
-#include "engine/bell.h"
 #include "engine/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/device.h"
@@ -44,7 +43,6 @@ static void wake_process(void *owner)
 {
 	struct weft_ibcq *cq = owner;
 
-	weft_bell_event(cq->bell);
 	call_handler(cq);
 }
 
@@ -103,8 +101,6 @@ static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
 	if (ret)
 		return ret;
 	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	if (udata)
-		cq->cq.news = &weft_udata_helper(udata)->porter.news;
 	ret = respond(&cq->cq.ring, udata);
 	if (ret)
 		weft_cq_free(&cq->cq);
@@ -128,7 +124,6 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	ret = check_attr(ib, attr) ?: weft_charge(&dev->num_cq, WEFT_MAX_CQ);
 	if (ret)
 		return ret;
-	cq->bell = weft_udata_bell(udata);
 	INIT_WORK(&cq->overflow_work, report_overflow);
 	weft_vector_init(&cq->vector, attr->comp_vector, call_handler, cq);
 	ret = init_queue(cq, attr, udata);

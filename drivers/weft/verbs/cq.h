@@ -11,20 +11,17 @@
 #include "ring/cq.h"
 #include "verbs/vector.h"
 
-struct weft_bell;
 
 /**
  * struct weft_ibcq - a completion queue
  * @ib: of the core
  * @cq: what streams post to
- * @bell: of the process that waits for them, NULL for a kernel consumer
  * @vector: where a kernel consumer hears of completions
  * @overflow_work: tells the owner that entries were lost, outside of any lock
  */
 struct weft_ibcq {
 	struct ib_cq ib;
 	struct weft_cq cq;
-	struct weft_bell *bell;
 	struct weft_vector vector;
 	struct work_struct overflow_work;
 };

@@ -8,7 +8,6 @@
 #include <rdma/ib_verbs.h>
 
 #include "engine/stream.h"
-#include "engine/vigil.h"
 #include "uapi/weft-abi.h"
 #include "verbs/link.h"
 #include "verbs/netdev.h"
@@ -24,20 +23,13 @@ int weft_verbs_init(void)
 	ret = weft_stream_module_init();
 	if (ret)
 		return ret;
-	ret = weft_vigil_module_init();
-	if (ret)
-		goto exit_streams;
 	ret = weft_netdev_watch();
-	if (ret)
-		goto exit_vigils;
+	if (ret) {
+		weft_stream_module_exit();
+		return ret;
+	}
 	weft_link_register();
 	return 0;
-
-exit_vigils:
-	weft_vigil_module_exit();
-exit_streams:
-	weft_stream_module_exit();
-	return ret;
 }
 
 void weft_verbs_exit(void)
@@ -47,6 +39,5 @@ void weft_verbs_exit(void)
 	ib_unregister_driver((enum rdma_driver_id)WEFT_DRIVER_ID);
 	/* This tells us that all netdevs go, which would cut living connections. */
 	weft_netdev_unwatch();
-	weft_vigil_module_exit();
 	weft_stream_module_exit();
 }

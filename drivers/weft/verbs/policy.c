@@ -109,10 +109,6 @@ static struct knob knobs[] = {
 
 	/* work */
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
-	KNOB(busy_poll_us, streams.busy_poll, 0, 10000),
-	KNOB(handover_us, streams.handover, 0, 10000),
-	KNOB(awake_us, streams.awake, 0, 1000),
-	KNOB(helpers, streams.helpers, 0, 1),
 	KNOB(zerocopy, streams.zerocopy, WEFT_LEND_NEVER, WEFT_LEND_ALWAYS),
 
 	/* TCP */

@@ -7,7 +7,7 @@
 
 #include <linux/nospec.h>
 
-#include "engine/kick.h"
+#include "engine/doorbell.h"
 #include "engine/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
@@ -247,7 +247,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	if (ret)
 		*bad = wr;
 	if (weft_sendq_wants_kick(&qp->sq))
-		weft_kick_atomic(qp->stream);
+		weft_tx_schedule(qp->stream);
 	return ret;
 }
 
@@ -313,6 +313,6 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct i
 	ret = weft_post_recv_list(&qp->rq, wr, bad);
 	/* A failed QP flushes what comes late. */
 	if (weft_recvq_wants_kick(&qp->rq))
-		weft_kick_atomic(qp->stream);
+		weft_tx_schedule(qp->stream);
 	return ret;
 }
