@@ -384,7 +384,7 @@ static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 	u8 *to;
 
 	if (!page) {
-		rx->starved = true;
+		rx->paused = true;
 		return 0;
 	}
 	g->stocked = true;
@@ -399,7 +399,7 @@ static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 	return n;
 }
 
-/* Return: bytes taken, 0 when starved, -EFAULT when they cannot be read. */
+/* Return: bytes taken, 0 without memory, -EFAULT when they cannot be read. */
 static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	enum weft_mpa_run run;
@@ -417,7 +417,7 @@ static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32
 	}
 }
 
-/* Return: bytes taken, up to the end of the FPDU; 0 when starved or failed. */
+/* Return: bytes taken, up to the end of the FPDU; 0 without memory or after a fault. */
 static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 taken = 0;
@@ -458,46 +458,21 @@ static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb
 }
 
 /**
- * weft_rxsock_begin - start a run
- * @rx: the reader
- *
- * A run is this, weft_rxsock_take() for each buffer in order, and weft_rxsock_end().
- */
-void weft_rxsock_begin(struct weft_rxsock *rx)
-{
-	rx->starved = false;
-}
-
-/**
  * weft_rxsock_take - hand over every FPDU that is in a buffer
- * @rx: the reader, in a run
+ * @rx: the reader
  * @skb: the buffer
  * @offset: of the first byte not read yet
  * @len: bytes from there
  *
- * Return: bytes read. Less than @len: the run is over.
+ * Context: socket lock held. Return: bytes read; less than @len if the reader is paused.
  */
 u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	u32 taken = 0;
 
-	while (taken < len && !READ_ONCE(rx->discard) && !rx->starved)
+	while (taken < len && !READ_ONCE(rx->discard) && !rx->paused)
 		taken += take_next(rx, skb, offset + taken, len - taken);
 	return rx->discard ? len : taken;
-}
-
-/**
- * weft_rxsock_end - end a run
- * @rx: the reader
- * @ret: what the run came to
- *
- * Return: @ret, or -EAGAIN when memory ran out: see weft_rxsock_adopt().
- */
-int weft_rxsock_end(struct weft_rxsock *rx, int ret)
-{
-	if (rx->gather.stocked && !rx->gather.open)
-		drop_gathered(&rx->gather);
-	return rx->starved ? -EAGAIN : ret;
 }
 
 static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
@@ -513,20 +488,24 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
  *
  * Context: a callback of @s, or any other holder of the socket lock; does not
  * sleep. Opens the receive window for what was read. Return: bytes read, 0 when
- * there were none, or -EAGAIN as weft_rxsock_end().
+ * there were none, or -EAGAIN if the reader was paused, or ran out of memory: see
+ * weft_rxsock_adopt().
  */
 int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
-	struct sock *sk = s->sk;
+	int ret;
 
-	sock_owned_by_me(sk);
-	weft_rxsock_begin(rx);
-	return weft_rxsock_end(rx, tcp_read_sock(sk, &desc, actor));
+	sock_owned_by_me(s->sk);
+	rx->paused = false;
+	ret = tcp_read_sock(s->sk, &desc, actor);
+	if (rx->gather.stocked && !rx->gather.open)
+		drop_gathered(&rx->gather);
+	return rx->paused ? -EAGAIN : ret;
 }
 
 /**
- * weft_rxsock_adopt - give a starved reader the memory it was missing
+ * weft_rxsock_adopt - give a reader the memory that it ran out of
  * @rx: the reader
  * @stock: keeps what is not needed
  */
@@ -546,7 +525,7 @@ void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
  */
 void weft_rxsock_pause(struct weft_rxsock *rx)
 {
-	rx->starved = true;
+	rx->paused = true;
 }
 
 /**

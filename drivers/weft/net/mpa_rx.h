@@ -85,7 +85,7 @@ struct weft_rxgather {
  * struct weft_rxsock - reader of one stream
  * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, whatever follows is dropped silently
- * @starved: no memory to gather; weft_rxsock_adopt() helps
+ * @paused: the last run ended early: weft_rxsock_pause(), or no memory to gather
  * @pos: stream position of the next FPDU, for markers
  * @expected: bytes of each ULPDU that may follow at once, 0: none
  *
@@ -98,7 +98,7 @@ struct weft_rxsock {
 	bool crc;
 	bool markers;
 	bool discard;
-	bool starved;
+	bool paused;
 	u32 pos;
 	u32 expected;
 	struct weft_rxgather gather;
@@ -109,12 +109,8 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 		      struct weft_counters *counters);
 void weft_rxsock_free(struct weft_rxsock *rx);
 
-/* What a run consists of. Context: socket lock held; the events run inside. */
-void weft_rxsock_begin(struct weft_rxsock *rx);
-u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len);
-int weft_rxsock_end(struct weft_rxsock *rx, int ret);
-
 /* Context: socket lock held; the events run inside. */
+u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len);
 int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
 void weft_rxsock_pause(struct weft_rxsock *rx);
 void weft_rxsock_stop(struct weft_rxsock *rx);
@@ -137,7 +133,7 @@ static inline bool weft_rxsock_is_stopped(const struct weft_rxsock *rx)
 /* Did the last run end for want of memory, or by weft_rxsock_pause()? Context: any; a hint. */
 static inline bool weft_rxsock_is_paused(const struct weft_rxsock *rx)
 {
-	return READ_ONCE(rx->starved) && !weft_rxsock_is_stopped(rx);
+	return READ_ONCE(rx->paused) && !weft_rxsock_is_stopped(rx);
 }
 
 /* Between two FPDUs? Context: socket lock held. */

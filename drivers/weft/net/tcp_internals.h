@@ -110,8 +110,8 @@ static inline void weft_tcp_end_segment(struct sock *sk)
  * weft_tcp_is_drained - is nothing unsent, and nothing unacknowledged?
  * @sk: a connection
  *
- * Why: then TCP calls sk_write_space() for nothing that happens, so a writer for which there
- * was no memory must not wait for that.
+ * Why: then no acknowledgment is to come that TCP would call sk_write_space() for, so a
+ * writer that got no memory must not wait for that call.
  * Instead: tcp_rtx_and_write_queues_empty() as an interface for modules.
  */
 static inline bool weft_tcp_is_drained(const struct sock *sk)

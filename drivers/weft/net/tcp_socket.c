@@ -335,11 +335,11 @@ int weft_sock_error(const struct weft_sock *s)
  * weft_sock_await_space - be told when the peer has acknowledged something
  * @s: an attached socket
  *
- * As if it were full: @writable is called from the acknowledgment that leaves enough room.
- * The wish goes up before the look at what is unacknowledged, so none is missed.
+ * As if it were full: the acknowledgment that leaves enough room calls @writable. The flag
+ * is set before what is unacknowledged is read, so no acknowledgment is missed.
  *
  * Context: any, the socket is not released meanwhile. Return: false if nothing is
- * unacknowledged, so that nobody will call.
+ * unacknowledged, and @writable will not be called.
  */
 bool weft_sock_await_space(struct weft_sock *s)
 {
