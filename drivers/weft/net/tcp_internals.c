@@ -50,7 +50,7 @@ bool weft_tcp_memory_plentiful(const struct sock *sk)
  * @bytes: how much in all, more than it has
  *
  * Why: a socket takes memory from the account of all sockets for each buffer and gives it
- * back with the buffer, and that account is one cache line for all CPUs. What
+ * back with the buffer, which for small messages is once each, at both ends. What
  * sk_reserved_mem says stays in sk_forward_alloc.
  * Instead: SO_RESERVE_MEM, once it takes sockets that no memory cgroup accounts.
  *
