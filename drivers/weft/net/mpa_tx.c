@@ -23,7 +23,6 @@
 
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
-#include "net/ulpdu_copy.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
 

@@ -14,7 +14,6 @@
 #include <linux/net.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <net/inet_connection_sock.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
