@@ -103,7 +103,7 @@ static void lose_framing(void *owner, enum weft_fault fault)
 	((struct reading *)owner)->fault = fault;
 }
 
-static const struct weft_rxsock_events events = {
+static const struct weft_mpa_rx_events events = {
 	.ulpdu = take_ulpdu,
 	.fault = lose_framing,
 };
@@ -159,7 +159,7 @@ static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, cons
 static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt)
 {
 	const struct layout *l = test->param_value;
-	struct weft_rxsock rx;
+	struct weft_mpa_rx rx;
 	struct sk_buff *skb;
 
 	r->test = test;
@@ -168,10 +168,10 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt
 		r->wire[spoilt] ^= 1;
 	skb = make_skb(test, l, r->wire);
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
-	weft_rxsock_init(&rx, crc, false, &events, r, &r->counters);
-	KUNIT_EXPECT_EQ(test, weft_rxsock_take(&rx, skb, 0, skb->len), OCTETS);
-	KUNIT_EXPECT_FALSE(test, weft_rxsock_is_paused(&rx));
-	weft_rxsock_free(&rx);
+	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
+	KUNIT_EXPECT_EQ(test, weft_mpa_rx_take(&rx, skb, 0, skb->len), OCTETS);
+	KUNIT_EXPECT_FALSE(test, weft_mpa_rx_is_paused(&rx));
+	weft_mpa_rx_free(&rx);
 	weft_counters_free(&r->counters);
 	kfree_skb(skb);
 }
@@ -206,7 +206,7 @@ static struct kunit_case cases[] = {
 };
 
 static struct kunit_suite suite = {
-	.name = "weft_rxsock",
+	.name = "weft_mpa_rx",
 	.test_cases = cases,
 };
 

@@ -185,7 +185,7 @@ void weft_cm_tune(struct weft_cm *cm, struct weft_sock *s, int tos)
 	mutex_unlock(&cm->opts_lock);
 	if (tos != WEFT_TOS_NONE)
 		opts.tos = 0;
-	weft_sock_apply(s, &opts);
+	weft_sock_apply_opts(s, &opts);
 	if (tos >= 0)
 		weft_sock_set_tos(s, tos);
 }

@@ -83,7 +83,7 @@ static int create_sock(struct weft_conn *conn)
 	ret = weft_sock_create(net, conn->hs->remote.ss_family, &conn->sock);
 	put_net(net);
 	if (!ret && weft_stream_serves_kernel(conn->stream))
-		weft_sock_use_reserves(conn->sock);
+		weft_sock_set_memalloc(conn->sock);
 	return ret;
 }
 
@@ -164,8 +164,8 @@ int weft_handshake_connect(struct weft_conn *conn)
 	ret = build_request(conn);
 	if (ret)
 		return ret;
-	weft_addr_scope(&conn->hs->local, ifindex);
-	weft_addr_scope(&conn->hs->remote, ifindex);
+	weft_addr_set_scope(&conn->hs->local, ifindex);
+	weft_addr_set_scope(&conn->hs->remote, ifindex);
 	return open_any(conn);
 }
 

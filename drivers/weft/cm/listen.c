@@ -176,7 +176,7 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 		weft_sock_set_v6only(l->sock);
 	if (weft_addr_is_any(&addr))
 		weft_sock_set_device(l->sock, ifindex);
-	weft_addr_scope(&addr, ifindex);
+	weft_addr_set_scope(&addr, ifindex);
 	ret = weft_sock_bind(l->sock, &addr, true);
 	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
 }

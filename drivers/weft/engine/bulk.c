@@ -24,7 +24,7 @@
  * @filled: payload octets of the one that has begun
  */
 struct row {
-	struct weft_txsock *sock;
+	struct weft_mpa_tx *sock;
 	struct weft_ddp_hdr hdr;
 	u32 ulpdu_len;
 	u32 payload;
@@ -38,7 +38,7 @@ static __always_inline void put_header(struct row *row)
 
 	put_unaligned_be16(row->ulpdu_len, to);
 	len = weft_ddp_build(&row->hdr, to + WEFT_MPA_LEN_OCTETS);
-	weft_txsock_advance(row->sock, WEFT_MPA_LEN_OCTETS + len);
+	weft_mpa_tx_advance(row->sock, WEFT_MPA_LEN_OCTETS + len);
 	row->hdr.to += row->payload;
 	row->hdr.mo += row->payload;
 }
@@ -50,12 +50,12 @@ static void put(struct row *row, const u8 *from, u32 len)
 
 		if (!row->filled)
 			put_header(row);
-		weft_txrow_put(row->sock, from, n);
+		weft_mpa_tx_span_put(row->sock, from, n);
 		row->filled += n;
 		from += n;
 		len -= n;
 		if (row->filled == row->payload) {
-			weft_txrow_put_crc(row->sock);
+			weft_mpa_tx_span_put_crc(row->sock);
 			row->filled = 0;
 		}
 	}
@@ -92,21 +92,22 @@ static bool has_row(const struct weft_msg *msg)
  */
 bool weft_hot weft_bulk_stage(struct weft_stream *st, struct weft_msg *msg)
 {
-	struct weft_txsock *sock = &st->tx.sock;
+	struct weft_mpa_tx *sock = &st->tx.sock;
 	struct row row = { .sock = sock, .ulpdu_len = sock->mulpdu };
 	u32 segs, octets;
 
 	if (!has_row(msg))
 		return false;
 	row.payload = sock->mulpdu - weft_outgoing_header_len(msg);
-	segs = weft_txrow_begin(sock, sock->mulpdu, (msg->length - msg->done - 1) / row.payload);
+	segs = weft_mpa_tx_span_begin(sock, sock->mulpdu,
+				      (msg->length - msg->done - 1) / row.payload);
 	if (!segs)
 		return false;
 	octets = segs * row.payload;
 	weft_outgoing_header(msg, false, &row.hdr);
 	if (weft_outgoing_walk(st, msg, octets, put_piece, &row) != WEFT_FAULT_NONE ||
-	    weft_txrow_end(sock)) {
-		weft_txsock_cancel(sock);
+	    weft_mpa_tx_span_end(sock)) {
+		weft_mpa_tx_cancel(sock);
 		return false;
 	}
 	msg->done += octets;

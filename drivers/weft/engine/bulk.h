@@ -14,9 +14,9 @@ struct weft_stream;
 bool weft_bulk_stage(struct weft_stream *st, struct weft_msg *msg);
 
 /* Is there enough left of a message, and may a row begin? Context: tx claim. */
-static inline bool weft_bulk_is_worth(const struct weft_txsock *sock, const struct weft_msg *msg)
+static inline bool weft_bulk_is_worth(const struct weft_mpa_tx *sock, const struct weft_msg *msg)
 {
-	return msg->length - msg->done > 2 * sock->mulpdu && weft_txrow_may_begin(sock);
+	return msg->length - msg->done > 2 * sock->mulpdu && weft_mpa_tx_may_span(sock);
 }
 
 #endif

@@ -60,11 +60,11 @@ static void close_socket(struct weft_stream *st)
 	weft_sock_detach(sock);
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
 	weft_stream_harvest(st);
-	torn = !weft_txsock_empty(&st->tx.sock);
-	weft_txsock_free(&st->tx.sock);
+	torn = !weft_mpa_tx_empty(&st->tx.sock);
+	weft_mpa_tx_free(&st->tx.sock);
 	if (torn || !weft_lend_settle(st))
 		weft_sock_reset(sock);
-	weft_rxsock_free(&st->rx.sock);
+	weft_mpa_rx_free(&st->rx.sock);
 	weft_sock_release(sock);
 	st->sock = NULL;
 }
@@ -121,9 +121,9 @@ static bool progresses(struct weft_stream *st)
 
 	mutex_lock(&st->lifecycle);
 	if (st->sock) {
-		acked = weft_sock_acked(st->sock);
-		received = weft_sock_received(st->sock);
-		moved = acked != down->acked && !weft_sock_all_acked(st->sock);
+		acked = weft_tcp_bytes_acked(st->sock);
+		received = weft_tcp_bytes_received(st->sock);
+		moved = acked != down->acked && !weft_tcp_all_acked(st->sock);
 		if (READ_ONCE(st->state) == WEFT_QP_CLOSING && !weft_readq_idle(&st->readq))
 			moved |= received != down->received;
 		down->acked = acked;

@@ -49,7 +49,7 @@ static void look_at_socket(struct weft_stream *st, struct weft_stream_details *o
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
 		return;
-	weft_tcp_facts(st->sock, &out->tcp);
+	weft_tcp_get_info(st->sock, &out->tcp);
 	out->connected = !weft_sock_local(st->sock, &out->local) &&
 			 !weft_sock_peer(st->sock, &out->peer);
 }
@@ -91,8 +91,8 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 /* --- counters ------------------------------------------------------------ */
 
 /* TCP's own counts begin at zero with each connection, and wrap. */
-static void count_news(struct weft_counters *c, const struct weft_tcp_counts *now,
-		       const struct weft_tcp_counts *then)
+static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now,
+		       const struct weft_tcp_stats *then)
 {
 	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
 	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
@@ -110,12 +110,12 @@ static void count_news(struct weft_counters *c, const struct weft_tcp_counts *no
  */
 void weft_stream_harvest(struct weft_stream *st)
 {
-	struct weft_tcp_facts now;
+	struct weft_tcp_info now;
 
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
 		return;
-	weft_tcp_facts(st->sock, &now);
+	weft_tcp_get_info(st->sock, &now);
 	count_news(st->cfg.counters, &now.counts, &st->harvested);
 	st->harvested = now.counts;
 }

@@ -73,7 +73,7 @@ struct weft_stream_details {
 	bool connected;
 	struct sockaddr_storage local;
 	struct sockaddr_storage peer;
-	struct weft_tcp_facts tcp;
+	struct weft_tcp_info tcp;
 };
 
 void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);

@@ -41,7 +41,7 @@
  * @index: of the request in the send queue
  */
 struct loan {
-	struct weft_loan loan;
+	struct weft_zc_notif loan;
 	struct weft_stream *st;
 	u32 index;
 };
@@ -63,7 +63,7 @@ static void learn(struct weft_stream *st, bool copied)
  * Nobody reads the memory any more. The way down waits for @out, so it goes last. Any
  * context up to softirq, perhaps with the socket locked.
  */
-static void returned(struct weft_loan *base)
+static void returned(struct weft_zc_notif *base)
 {
 	struct loan *loan = container_of(base, struct loan, loan);
 	struct weft_stream *st = loan->st;
@@ -82,10 +82,10 @@ static void returned(struct weft_loan *base)
 
 static bool pays(const struct weft_stream *st)
 {
-	const struct weft_txsock *sock = &st->tx.sock;
+	const struct weft_mpa_tx *sock = &st->tx.sock;
 
 	return sock->mulpdu >= MULPDU_LEAST && sock->mulpdu <= MULPDU_MOST &&
-	       READ_ONCE(st->lend.copied) < COPIED_MOST && weft_route_takes_pages(sock->sk);
+	       READ_ONCE(st->lend.copied) < COPIED_MOST && weft_zc_route_ok(sock->sk);
 }
 
 /*
@@ -96,7 +96,7 @@ static bool pays(const struct weft_stream *st)
  */
 static bool wanted(const struct weft_stream *st, const struct weft_msg *msg)
 {
-	const struct weft_txsock *sock = &st->tx.sock;
+	const struct weft_mpa_tx *sock = &st->tx.sock;
 	u8 mode = READ_ONCE(st->index->zerocopy);
 
 	if (msg->source != WEFT_SRC_SGE || sock->crc || sock->markers || st->cfg.kernel ||
@@ -126,10 +126,10 @@ void weft_lend_begin(struct weft_stream *st, struct weft_swr *swr, const struct 
 	kref_get(&st->ref);
 	loan->st = st;
 	loan->index = swr->index;
-	weft_loan_init(&loan->loan, returned);
+	weft_zc_notif_init(&loan->loan, returned);
 	atomic_inc(&st->lend.out);
 	swr->lent = true;
-	weft_txsock_set_loan(&st->tx.sock, &loan->loan);
+	weft_mpa_tx_set_notif(&st->tx.sock, &loan->loan);
 }
 
 /**
@@ -168,10 +168,10 @@ bool weft_lend_settle(struct weft_stream *st)
 	u64 before;
 
 	do {
-		before = weft_sock_acked(st->sock);
+		before = weft_tcp_bytes_acked(st->sock);
 		if (wait_var_event_timeout(&st->lend.out, none_out(st), PATIENCE))
 			return true;
-	} while (weft_sock_acked(st->sock) != before && time_before(jiffies, end));
+	} while (weft_tcp_bytes_acked(st->sock) != before && time_before(jiffies, end));
 	return false;
 }
 

@@ -97,7 +97,7 @@ struct weft_tx_op {
 struct weft_rx_seg {
 	struct weft_ddp_hdr ddp;
 	const struct weft_ulpdu *u;
-	const struct weft_ulpdu_row *row;
+	const struct weft_ulpdu_span *row;
 	u32 each;
 	const u8 *head;
 	u32 payload;

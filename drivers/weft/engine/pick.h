@@ -31,7 +31,7 @@ static inline void weft_pick_drop(struct weft_tx *tx)
 {
 	tx->msgs = 0;
 	tx->cur = 0;
-	tx->sock.loan_over = tx->sock.loan;
+	tx->sock.notif_done = tx->sock.notif;
 }
 
 #endif

@@ -233,9 +233,9 @@ static void framing_lost(void *owner, enum weft_fault fault)
 	weft_stream_fault(owner, fault, NULL, 0, 0);
 }
 
-const struct weft_rxsock_events weft_rx_mpa_events = {
+const struct weft_mpa_rx_events weft_rx_mpa_events = {
 	.ulpdu = ulpdu,
-	.row = weft_rxrow_take,
+	.span = weft_rxrow_take,
 	.fault = framing_lost,
 };
 
@@ -249,7 +249,7 @@ const struct weft_rxsock_events weft_rx_mpa_events = {
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy)
 {
 	st->rx.held.busy = busy;
-	weft_rxsock_pause(&st->rx.sock);
+	weft_mpa_rx_pause(&st->rx.sock);
 }
 
 /**
@@ -292,10 +292,10 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 	int err;
 
 	rx->kick = false;
-	if (rx->held.busy && !weft_rxsock_is_stopped(&rx->sock))
+	if (rx->held.busy && !weft_mpa_rx_is_stopped(&rx->sock))
 		return -EAGAIN;
 	rx->batch = batch;
-	err = weft_rxsock_run_locked(&rx->sock, st->sock);
+	err = weft_mpa_rx_run_locked(&rx->sock, st->sock);
 	weft_mem_release(&rx->mem);
 	rx->batch = NULL;
 	return err == -EAGAIN ? err : 0;
@@ -315,10 +315,10 @@ void weft_rx_judge(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 
-	if (st->rx.held.busy || weft_rxsock_is_paused(&st->rx.sock))
+	if (st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock))
 		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
-		weft_stream_step(st, weft_rxsock_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
+		weft_stream_step(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
 								      WEFT_QP_CONN_LOST);
 	else if (state == WEFT_SOCK_LOST)
 		weft_stream_step(st, WEFT_QP_CONN_LOST);

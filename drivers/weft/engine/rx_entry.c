@@ -75,14 +75,14 @@ const struct weft_sock_events weft_rx_sock_events = {
 };
 
 /* With the socket lock. Return: a region to wait for before going on, or NULL. */
-static struct weft_mem_region *poll_locked(struct weft_stream *st, struct weft_rxpages **stock,
+static struct weft_mem_region *poll_locked(struct weft_stream *st, struct weft_mpa_rx_pages **stock,
 					   struct weft_cq_batch *batch)
 {
 	struct weft_mem_region *busy = weft_rx_settle(st, batch);
 
 	if (busy)
 		return busy;
-	weft_rxsock_adopt(&st->rx.sock, stock);
+	weft_mpa_rx_adopt(&st->rx.sock, stock);
 	read_locked(st, batch);
 	weft_rx_judge(st);
 	return NULL;
@@ -93,15 +93,15 @@ static void rx_work(struct work_struct *work)
 {
 	struct weft_stream *st = container_of(work, struct weft_stream, rx_work);
 	struct weft_cq_batch batch = {};
-	struct weft_rxpages *stock = NULL;
+	struct weft_mpa_rx_pages *stock = NULL;
 	struct weft_mem_region *busy;
 
-	if (weft_rxsock_is_paused(&st->rx.sock))
-		weft_rxpages_fill(&stock, weft_sock_allocation(st->sock));
+	if (weft_mpa_rx_is_paused(&st->rx.sock))
+		weft_mpa_rx_pages_fill(&stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
 	busy = poll_locked(st, &stock, &batch);
 	weft_sock_unlock(st->sock);
-	weft_rxpages_drop(stock);
+	weft_mpa_rx_pages_drop(stock);
 	kfree(stock);
 	weft_cq_batch_fire(&batch);
 	if (busy) {
@@ -150,7 +150,7 @@ void weft_rx_stop(struct weft_stream *st)
 {
 	if (st->sock) {
 		weft_sock_lock(st->sock);
-		weft_rxsock_stop(&st->rx.sock);
+		weft_mpa_rx_stop(&st->rx.sock);
 		weft_sock_unlock(st->sock);
 		cancel_work_sync(&st->rx_work);
 		settle_for_good(st);

@@ -33,7 +33,7 @@ void weft_hot weft_rxrow_expect(struct weft_stream *st, const struct weft_rx_seg
 	if (IS_ENABLED(CONFIG_HIGHMEM) || !seg->payload)
 		return;
 	st->rx.like = seg->ddp;
-	weft_rxsock_expect(&st->rx.sock, seg->u->len);
+	weft_mpa_rx_expect(&st->rx.sock, seg->u->len);
 }
 
 /* The header of the segment behind one like @hdr, @payload octets each. */
@@ -44,7 +44,7 @@ static __always_inline void step(struct weft_ddp_hdr *hdr, u32 payload)
 }
 
 /* How many segments of the row continue the message? */
-static u32 count_next(const struct weft_ulpdu_row *row, const struct weft_ddp_hdr *like)
+static u32 count_next(const struct weft_ulpdu_span *row, const struct weft_ddp_hdr *like)
 {
 	struct weft_ddp_hdr next = *like;
 	const u8 *octets = row->first;
@@ -83,7 +83,7 @@ static enum weft_fault place(struct weft_stream *st, struct weft_rx_seg *seg)
  *
  * Context: owner of rx. Return: how many were placed; the next one goes on its own.
  */
-u32 weft_hot weft_rxrow_take(void *owner, const struct weft_ulpdu_row *row)
+u32 weft_hot weft_rxrow_take(void *owner, const struct weft_ulpdu_span *row)
 {
 	struct weft_stream *st = owner;
 	struct weft_ddp_hdr *like = &st->rx.like;

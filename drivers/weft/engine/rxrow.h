@@ -9,10 +9,10 @@
 
 struct weft_rx_seg;
 struct weft_stream;
-struct weft_ulpdu_row;
+struct weft_ulpdu_span;
 
 /* Context: owner of rx. */
 void weft_rxrow_expect(struct weft_stream *st, const struct weft_rx_seg *seg);
-u32 weft_rxrow_take(void *owner, const struct weft_ulpdu_row *row);
+u32 weft_rxrow_take(void *owner, const struct weft_ulpdu_span *row);
 
 #endif

@@ -32,19 +32,19 @@ static __always_inline void build_header(const struct weft_tx *tx, const struct 
 }
 
 /* Memory that does not lie in a row, or that is lent. */
-static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref, bool lend)
+static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, bool lend)
 {
 	struct iov_iter iter;
 	u32 done, row;
 
 	if (IS_ENABLED(CONFIG_HIGHMEM)) {
 		weft_mem_iter(ref, ITER_SOURCE, &iter);
-		return weft_txsock_copy(sock, &iter, ref->len);
+		return weft_mpa_tx_copy(sock, &iter, ref->len);
 	}
 	for (done = 0; done < ref->len; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = lend ? weft_txsock_lend(sock, from, row) :
-				 weft_txsock_copy_linear(sock, from, row);
+		int err = lend ? weft_mpa_tx_add_pages(sock, from, row) :
+				 weft_mpa_tx_copy_linear(sock, from, row);
 
 		if (err)
 			return err;
@@ -56,11 +56,11 @@ static int stage_rows(struct weft_txsock *sock, const struct weft_mem_ref *ref, 
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
-	struct weft_txsock *sock = arg;
-	bool lend = unlikely(sock->lending) && weft_mem_is_pinned(ref);
+	struct weft_mpa_tx *sock = arg;
+	bool lend = unlikely(sock->zerocopy) && weft_mem_is_pinned(ref);
 	int err;
 
-	err = ref->flat && !lend ? weft_txsock_copy_linear(sock, ref->flat, ref->len) :
+	err = ref->flat && !lend ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
 				   stage_rows(sock, ref, lend);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
@@ -72,7 +72,7 @@ static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
 		return WEFT_FAULT_NONE;
 	if (msg->source != WEFT_SRC_INLINE)
 		return weft_outgoing_walk(st, msg, len, stage_piece, &st->tx.sock);
-	if (weft_txsock_copy_linear(&st->tx.sock, (const u8 *)msg->swr->sge + msg->done, len))
+	if (weft_mpa_tx_copy_linear(&st->tx.sock, (const u8 *)msg->swr->sge + msg->done, len))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	return WEFT_FAULT_NONE;
 }
@@ -80,23 +80,23 @@ static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
 static __always_inline enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg,
 						     bool *last)
 {
-	struct weft_txsock *sock = &st->tx.sock;
+	struct weft_mpa_tx *sock = &st->tx.sock;
 	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
 	enum weft_fault fault;
 	u32 payload, len, left;
 
 	len = weft_outgoing_header_len(msg);
 	left = msg->length - msg->done;
-	payload = weft_ddp_cut(left, weft_txsock_mulpdu(sock, len, left), len, last);
+	payload = weft_ddp_cut(left, weft_mpa_tx_mulpdu(sock, len, left), len, last);
 	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
-	sock->lending = unlikely(sock->loan) && weft_lend_segment(st, msg);
-	if (weft_txsock_begin(sock, start, len, payload))
+	sock->zerocopy = unlikely(sock->notif) && weft_lend_segment(st, msg);
+	if (weft_mpa_tx_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
 	fault = stage_payload(st, msg, payload);
-	if (fault == WEFT_FAULT_NONE && weft_txsock_end(sock))
+	if (fault == WEFT_FAULT_NONE && weft_mpa_tx_end(sock))
 		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
 	if (fault != WEFT_FAULT_NONE) {
-		weft_txsock_cancel(sock);
+		weft_mpa_tx_cancel(sock);
 		return fault;
 	}
 	msg->done += payload;

@@ -68,8 +68,8 @@ void weft_stream_module_exit(void)
 	destroy_queues();
 	rcu_barrier();	/* for streams that were let go */
 	kmem_cache_destroy(streams);
-	weft_txsock_module_exit();
-	weft_allot_module_exit();
+	weft_mpa_tx_module_exit();
+	weft_mem_reserve_module_exit();
 }
 
 void weft_stream_index_init(struct weft_stream_index *index)
@@ -324,12 +324,12 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 {
 	/* What the host itself writes to; a server's peers shall not live on its reserves. */
 	if (weft_stream_serves_kernel(st) && initiator)
-		weft_sock_use_reserves(sock);
+		weft_sock_set_memalloc(sock);
 	st->sock = sock;
 	st->mpa = *mpa;
 	st->initiator = initiator;
-	weft_txsock_init(&st->tx.sock, sock, mpa->crc, mpa->markers_tx, st->cfg.counters);
-	weft_rxsock_init(&st->rx.sock, mpa->crc, mpa->markers_rx, &weft_rx_mpa_events, st,
+	weft_mpa_tx_init(&st->tx.sock, sock, mpa->crc, mpa->markers_tx, st->cfg.counters);
+	weft_mpa_rx_init(&st->rx.sock, mpa->crc, mpa->markers_rx, &weft_rx_mpa_events, st,
 			 st->cfg.counters);
 	weft_ddp_tx_init(&st->tx.ddp);
 	weft_ddp_rx_init(&st->rx.ddp);

@@ -50,7 +50,7 @@
  */
 struct weft_tx {
 	unsigned long claim;
-	struct weft_txsock sock;
+	struct weft_mpa_tx sock;
 	struct weft_mem_user mem;
 	struct weft_swr *swr;
 	u8 msgs;
@@ -95,7 +95,7 @@ struct weft_rx_held {
  * @held: reading goes on when this is settled
  */
 struct weft_rx {
-	struct weft_rxsock sock;
+	struct weft_mpa_rx sock;
 	struct weft_mem_user mem;
 	struct weft_ddp_rx ddp;
 	struct weft_rdmap_rx msgs;
@@ -152,7 +152,7 @@ struct weft_stream {
 
 	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_mpa_result mpa;
-	struct weft_tcp_counts harvested;
+	struct weft_tcp_stats harvested;
 	const struct weft_stream_cm_events *cm_events;
 	void *cm;
 	struct weft_readq readq;
@@ -170,7 +170,7 @@ struct weft_stream {
 	struct weft_down down;
 };
 
-extern const struct weft_rxsock_events weft_rx_mpa_events;
+extern const struct weft_mpa_rx_events weft_rx_mpa_events;
 
 /* Steps the state machine and sees to its actions. Any context. */
 void weft_stream_step(struct weft_stream *st, enum weft_qp_event event);

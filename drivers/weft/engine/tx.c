@@ -65,16 +65,16 @@ static bool has_next(const struct weft_stream *st)
 
 static enum staged stage_segments(struct weft_stream *st)
 {
-	struct weft_txsock *sock = &st->tx.sock;
+	struct weft_mpa_tx *sock = &st->tx.sock;
 
 	do {
-		if (weft_txsock_full(sock))
+		if (weft_mpa_tx_full(sock))
 			return STAGED_FULL;
 		switch (weft_segment_next(st)) {
 		case WEFT_SEGMENT_STAGED:
 			break;
 		case WEFT_SEGMENT_NONE:
-			return weft_txsock_empty(sock) ? STAGED_ALL : STAGED_FULL;
+			return weft_mpa_tx_empty(sock) ? STAGED_ALL : STAGED_FULL;
 		case WEFT_SEGMENT_LATER:
 			return STAGED_LATER;
 		}
@@ -85,11 +85,11 @@ static enum staged stage_segments(struct weft_stream *st)
 /* Memory is held for one batch: invalidations wait for it. */
 static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 {
-	struct weft_txsock *sock = &st->tx.sock;
+	struct weft_mpa_tx *sock = &st->tx.sock;
 	u64 before = sock->pos;
 	enum staged staged;
 
-	weft_txsock_refresh(sock);
+	weft_mpa_tx_refresh(sock);
 	staged = stage_segments(st);
 	weft_mem_release(&st->tx.mem);
 	run->bytes -= sock->pos - before;
@@ -103,9 +103,9 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
  */
 static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 {
-	struct weft_txsock *sock = &st->tx.sock;
+	struct weft_mpa_tx *sock = &st->tx.sock;
 	u64 before = sock->pushed;
-	int err = weft_txsock_push(sock, !last && weft_txsock_full(sock));
+	int err = weft_mpa_tx_push(sock, !last && weft_mpa_tx_full(sock));
 
 	if (sock->pushed != before || err)
 		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
@@ -156,9 +156,8 @@ static __always_inline bool leave_queue(struct weft_stream *st)
 	return weft_sendq_set_idle(st->cfg.sq);
 }
 
-static __always_inline enum weft_tx_result send_batches(struct weft_stream *st,
-							struct weft_tx_run *run,
-							struct weft_cq_batch *batch)
+static __always_inline enum weft_tx_result
+send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_batch *batch)
 {
 	enum staged staged;
 	int err;

@@ -24,7 +24,7 @@
 /* --- pages in which an FPDU that comes in pieces is gathered --- */
 
 /* Return: page @index of the table, allocated if need be, or NULL without memory. */
-static struct page *gather_page(struct weft_rxpages **pages, u32 index)
+static struct page *gather_page(struct weft_mpa_rx_pages **pages, u32 index)
 {
 	struct page **page;
 
@@ -39,13 +39,13 @@ static struct page *gather_page(struct weft_rxpages **pages, u32 index)
 }
 
 /**
- * weft_rxpages_fill - pages for the longest ULPDU, as many as are to be had
+ * weft_mpa_rx_pages_fill - pages for the longest ULPDU, as many as are to be had
  * @pages: NULL before; may be NULL afterwards
  * @gfp: how to allocate
  *
  * Context: as @gfp allows.
  */
-void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp)
+void weft_mpa_rx_pages_fill(struct weft_mpa_rx_pages **pages, gfp_t gfp)
 {
 	u32 i;
 
@@ -58,7 +58,7 @@ void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp)
 }
 
 /* Give @to each page that it lacks and @from has. */
-static void move_rxpages(struct weft_rxpages **to, struct weft_rxpages **from)
+static void move_rxpages(struct weft_mpa_rx_pages **to, struct weft_mpa_rx_pages **from)
 {
 	u32 i;
 
@@ -70,12 +70,12 @@ static void move_rxpages(struct weft_rxpages **to, struct weft_rxpages **from)
 }
 
 /**
- * weft_rxpages_drop - free the pages, but not the table
+ * weft_mpa_rx_pages_drop - free the pages, but not the table
  * @pages: NULL is fine
  *
  * Context: any.
  */
-void weft_rxpages_drop(struct weft_rxpages *pages)
+void weft_mpa_rx_pages_drop(struct weft_mpa_rx_pages *pages)
 {
 	u32 i;
 
@@ -90,7 +90,7 @@ void weft_rxpages_drop(struct weft_rxpages *pages)
 /* --- init and free --- */
 
 /**
- * weft_rxsock_init - start reading at stream position 0
+ * weft_mpa_rx_init - start reading at stream position 0
  * @rx: the reader
  * @crc: the peer's CRCs are valid and checked
  * @markers: the peer inserts markers
@@ -100,8 +100,8 @@ void weft_rxpages_drop(struct weft_rxpages *pages)
  *
  * Context: any; nothing is allocated.
  */
-void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
-		      const struct weft_rxsock_events *events, void *owner,
+void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
+		      const struct weft_mpa_rx_events *events, void *owner,
 		      struct weft_counters *counters)
 {
 	memset(rx, 0, sizeof(*rx));
@@ -112,19 +112,19 @@ void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
 	rx->counters = counters;
 }
 
-static void drop_gathered(struct weft_rxgather *g)
+static void drop_gathered(struct weft_mpa_rx_gather *g)
 {
-	weft_rxpages_drop(g->pages);
+	weft_mpa_rx_pages_drop(g->pages);
 	g->stocked = false;
 }
 
 /**
- * weft_rxsock_free - forget an unfinished FPDU
+ * weft_mpa_rx_free - forget an unfinished FPDU
  * @rx: the reader, which nobody runs any more; may be freed twice
  *
  * Context: any.
  */
-void weft_rxsock_free(struct weft_rxsock *rx)
+void weft_mpa_rx_free(struct weft_mpa_rx *rx)
 {
 	drop_gathered(&rx->gather);
 	kfree(rx->gather.pages);
@@ -132,7 +132,7 @@ void weft_rxsock_free(struct weft_rxsock *rx)
 }
 
 /* Where the next FPDU starts is not known any more: whatever follows is discarded. */
-static void lose_framing(struct weft_rxsock *rx, enum weft_fault fault)
+static void lose_framing(struct weft_mpa_rx *rx, enum weft_fault fault)
 {
 	if (fault == WEFT_FAULT_MPA_CRC)
 		weft_count(rx->counters, WEFT_CTR_RX_CRC_ERRORS);
@@ -142,7 +142,7 @@ static void lose_framing(struct weft_rxsock *rx, enum weft_fault fault)
 	rx->events->fault(rx->owner, fault);
 }
 
-static void hand_over(struct weft_rxsock *rx, const struct weft_ulpdu *u)
+static void hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
 {
 	rx->expected = 0;
 	if (rx->events->ulpdu(rx->owner, u) != WEFT_FAULT_NONE)
@@ -213,7 +213,7 @@ static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *
 }
 
 /* Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it. */
-static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
+static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
 	u32 ulpdu_len, wire_len, span;
@@ -247,7 +247,8 @@ static __always_inline u32 take_whole(struct weft_rxsock *rx, struct sk_buff *sk
 /* --- ULPDUs of one length that are contiguous --- */
 
 /* Fill in @span for the ULPDUs of @span->len at @offset. Return: false if there is none. */
-static bool find_span(struct weft_ulpdu_row *span, const struct sk_buff *skb, u32 offset, u32 avail)
+static bool find_span(struct weft_ulpdu_span *span, const struct sk_buff *skb, u32 offset,
+		      u32 avail)
 {
 	const u8 *bytes;
 	u32 most;
@@ -269,27 +270,27 @@ static bool find_span(struct weft_ulpdu_row *span, const struct sk_buff *skb, u3
 }
 
 /* Hand over ULPDUs of the expected length at @offset. Return: bytes, 0 if there are none. */
-static u32 take_span(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static u32 take_span(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
-	struct weft_ulpdu_row span = { .len = rx->expected };
+	struct weft_ulpdu_span span = { .len = rx->expected };
 	u32 bytes;
 
 	if (!find_span(&span, skb, offset, avail))
 		return 0;
-	bytes = rx->events->row(rx->owner, &span) * span.stride;
+	bytes = rx->events->span(rx->owner, &span) * span.stride;
 	rx->pos += bytes;
 	return bytes;
 }
 
 /**
- * weft_rxsock_expect - more ULPDUs of that length are to come
+ * weft_mpa_rx_expect - more ULPDUs of that length are to come
  * @rx: the reader
  * @ulpdu_len: bytes
  *
- * Those that follow at once, and are contiguous, are handed to the row callback together. Not
+ * Those that follow at once, and are contiguous, are handed to the span callback together. Not
  * with CRC, which is checked of each, nor with markers. Context: the ulpdu callback.
  */
-void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len)
+void weft_mpa_rx_expect(struct weft_mpa_rx *rx, u32 ulpdu_len)
 {
 	if (!rx->crc && !rx->markers)
 		rx->expected = ulpdu_len;
@@ -297,9 +298,9 @@ void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len)
 
 /* --- an FPDU in pieces --- */
 
-static void open_gather(struct weft_rxsock *rx)
+static void open_gather(struct weft_mpa_rx *rx)
 {
-	struct weft_rxgather *g = &rx->gather;
+	struct weft_mpa_rx_gather *g = &rx->gather;
 
 	weft_mpa_cursor_init(&g->cursor, rx->pos, 0, rx->markers);
 	g->open = true;
@@ -309,9 +310,9 @@ static void open_gather(struct weft_rxsock *rx)
 	g->word_fill = 0;
 }
 
-static void finish_gather(struct weft_rxsock *rx)
+static void finish_gather(struct weft_mpa_rx *rx)
 {
-	struct weft_rxgather *g = &rx->gather;
+	struct weft_mpa_rx_gather *g = &rx->gather;
 	struct weft_ulpdu u = {};
 
 	g->open = false;
@@ -338,7 +339,7 @@ static u32 word_size(enum weft_mpa_run run)
 }
 
 /* A length, marker or CRC is complete in @word. */
-static void word_done(struct weft_rxgather *g, enum weft_mpa_run run)
+static void word_done(struct weft_mpa_rx_gather *g, enum weft_mpa_run run)
 {
 	if (run == WEFT_RUN_MARKER && !weft_mpa_marker_ok(&g->cursor, g->word))
 		g->marker_bad = true;
@@ -350,7 +351,7 @@ static void word_done(struct weft_rxgather *g, enum weft_mpa_run run)
 	g->word_fill = 0;
 }
 
-static int take_word(struct weft_rxgather *g, enum weft_mpa_run run, struct sk_buff *skb,
+static int take_word(struct weft_mpa_rx_gather *g, enum weft_mpa_run run, struct sk_buff *skb,
 		     u32 offset, u32 avail)
 {
 	u32 n = min(avail, word_size(run) - g->word_fill);
@@ -364,7 +365,7 @@ static int take_word(struct weft_rxgather *g, enum weft_mpa_run run, struct sk_b
 }
 
 /* Take @n bytes of the run that the cursor is in. */
-static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u32 n)
+static int take_pad(struct weft_mpa_rx_gather *g, struct sk_buff *skb, u32 offset, u32 n)
 {
 	u8 pad[4];
 
@@ -376,9 +377,9 @@ static int take_pad(struct weft_rxgather *g, struct sk_buff *skb, u32 offset, u3
 	return n;
 }
 
-static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 n)
+static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
-	struct weft_rxgather *g = &rx->gather;
+	struct weft_mpa_rx_gather *g = &rx->gather;
 	struct page *page = gather_page(&g->pages, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
@@ -400,7 +401,7 @@ static int take_ulpdu(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u
 }
 
 /* Return: bytes taken, 0 without memory, -EFAULT when they cannot be read. */
-static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static int take_run(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	enum weft_mpa_run run;
 	u32 n;
@@ -418,7 +419,7 @@ static int take_run(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32
 }
 
 /* Return: bytes taken, up to the end of the FPDU; 0 without memory or after a fault. */
-static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static u32 gather(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 taken = 0;
 	u32 left;
@@ -443,7 +444,7 @@ static u32 gather(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 a
 
 /* --- running --- */
 
-static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset,
+static __always_inline u32 take_next(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset,
 				     u32 avail)
 {
 	u32 n = 0;
@@ -458,7 +459,7 @@ static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb
 }
 
 /**
- * weft_rxsock_take - hand over every FPDU that is in a buffer
+ * weft_mpa_rx_take - hand over every FPDU that is in a buffer
  * @rx: the reader
  * @skb: the buffer
  * @offset: of the first byte not read yet
@@ -466,7 +467,7 @@ static __always_inline u32 take_next(struct weft_rxsock *rx, struct sk_buff *skb
  *
  * Context: socket lock held. Return: bytes read; less than @len if the reader is paused.
  */
-u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len)
+u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len)
 {
 	u32 taken = 0;
 
@@ -478,20 +479,20 @@ u32 weft_hot weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 o
 static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
 			  size_t len)
 {
-	return weft_rxsock_take(desc->arg.data, skb, offset, len);
+	return weft_mpa_rx_take(desc->arg.data, skb, offset, len);
 }
 
 /**
- * weft_rxsock_run_locked - hand over every FPDU that is there
+ * weft_mpa_rx_run_locked - hand over every FPDU that is there
  * @rx: the reader
  * @s: its socket
  *
  * Context: a callback of @s, or any other holder of the socket lock; does not
  * sleep. Opens the receive window for what was read. Return: bytes read, 0 when
  * there were none, or -EAGAIN if the reader was paused, or ran out of memory: see
- * weft_rxsock_adopt().
+ * weft_mpa_rx_adopt().
  */
-int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
+int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
 	int ret;
@@ -505,11 +506,11 @@ int weft_hot weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s)
 }
 
 /**
- * weft_rxsock_adopt - give a reader the memory that it ran out of
+ * weft_mpa_rx_adopt - give a reader the memory that it ran out of
  * @rx: the reader
  * @stock: keeps what is not needed
  */
-void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
+void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock)
 {
 	if (!*stock)
 		return;
@@ -518,23 +519,23 @@ void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock)
 }
 
 /**
- * weft_rxsock_pause - end this run behind the ULPDU being handed over
+ * weft_mpa_rx_pause - end this run behind the ULPDU being handed over
  * @rx: the reader
  *
  * The run returns -EAGAIN. Context: the ulpdu callback.
  */
-void weft_rxsock_pause(struct weft_rxsock *rx)
+void weft_mpa_rx_pause(struct weft_mpa_rx *rx)
 {
 	rx->paused = true;
 }
 
 /**
- * weft_rxsock_stop - hand nothing over any more
+ * weft_mpa_rx_stop - hand nothing over any more
  * @rx: the reader
  *
  * Context: socket lock held, also within a run.
  */
-void weft_rxsock_stop(struct weft_rxsock *rx)
+void weft_mpa_rx_stop(struct weft_mpa_rx *rx)
 {
 	WRITE_ONCE(rx->discard, true);
 }

@@ -22,12 +22,12 @@ struct weft_sock;
 #define WEFT_RX_PAGES	DIV_ROUND_UP(65535U, PAGE_SIZE)	/* the longest ULPDU */
 
 /* Pages of one ULPDU in order; NULL where there is none yet. */
-struct weft_rxpages {
+struct weft_mpa_rx_pages {
 	struct page *page[WEFT_RX_PAGES];
 };
 
 /**
- * struct weft_ulpdu_row - contiguous FPDUs of one length, without markers
+ * struct weft_ulpdu_span - contiguous FPDUs of one length, without markers
  * @first: ULPDU of the first one
  * @stride: bytes from each to the next
  * @len: bytes of each
@@ -35,7 +35,7 @@ struct weft_rxpages {
  *
  * Valid only during the callback that hands it over.
  */
-struct weft_ulpdu_row {
+struct weft_ulpdu_span {
 	const u8 *first;
 	u32 stride;
 	u32 len;
@@ -43,22 +43,22 @@ struct weft_ulpdu_row {
 };
 
 /**
- * struct weft_rxsock_events - where ULPDUs go
+ * struct weft_mpa_rx_events - where ULPDUs go
  * @ulpdu: a whole ULPDU; anything but WEFT_FAULT_NONE stops the reader for good
- * @row: contiguous ULPDUs of the length that weft_rxsock_expect() said; returns how many of
+ * @span: contiguous ULPDUs of the length that weft_mpa_rx_expect() said; returns how many of
  *	them are taken, from the first on, and the next one is handed to @ulpdu
  * @fault: framing is lost (CRC, marker); called once, then the reader discards
  *
  * None may sleep: they run under the socket lock, or in a softirq.
  */
-struct weft_rxsock_events {
+struct weft_mpa_rx_events {
 	enum weft_fault (*ulpdu)(void *owner, const struct weft_ulpdu *u);
-	u32 (*row)(void *owner, const struct weft_ulpdu_row *row);
+	u32 (*span)(void *owner, const struct weft_ulpdu_span *span);
 	void (*fault)(void *owner, enum weft_fault fault);
 };
 
 /**
- * struct weft_rxgather - an FPDU that did not come in one piece
+ * struct weft_mpa_rx_gather - an FPDU that did not come in one piece
  * @open: some of its bytes have been taken from the socket
  * @marker_bad: one of its markers pointed elsewhere
  * @cursor: what the next byte is
@@ -69,7 +69,7 @@ struct weft_rxsock_events {
  * @pages: allocated on demand, kept while an FPDU is open; the table of them, once
  *	there, for good
  */
-struct weft_rxgather {
+struct weft_mpa_rx_gather {
 	bool open;
 	bool marker_bad;
 	bool stocked;
@@ -78,21 +78,21 @@ struct weft_rxgather {
 	u32 fill;
 	u32 word_fill;
 	u8 word[4];
-	struct weft_rxpages *pages;
+	struct weft_mpa_rx_pages *pages;
 };
 
 /**
- * struct weft_rxsock - reader of one stream
+ * struct weft_mpa_rx - reader of one stream
  * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, whatever follows is dropped silently
- * @paused: the last run ended early: weft_rxsock_pause(), or no memory to gather
+ * @paused: the last run ended early: weft_mpa_rx_pause(), or no memory to gather
  * @pos: stream position of the next FPDU, for markers
  * @expected: bytes of each ULPDU that may follow at once, 0: none
  *
  * Everything is protected by the socket lock.
  */
-struct weft_rxsock {
-	const struct weft_rxsock_events *events;
+struct weft_mpa_rx {
+	const struct weft_mpa_rx_events *events;
 	void *owner;
 	struct weft_counters *counters;
 	bool crc;
@@ -101,43 +101,43 @@ struct weft_rxsock {
 	bool paused;
 	u32 pos;
 	u32 expected;
-	struct weft_rxgather gather;
+	struct weft_mpa_rx_gather gather;
 };
 
-void weft_rxsock_init(struct weft_rxsock *rx, bool crc, bool markers,
-		      const struct weft_rxsock_events *events, void *owner,
+void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
+		      const struct weft_mpa_rx_events *events, void *owner,
 		      struct weft_counters *counters);
-void weft_rxsock_free(struct weft_rxsock *rx);
+void weft_mpa_rx_free(struct weft_mpa_rx *rx);
 
 /* Context: socket lock held; the events run inside. */
-u32 weft_rxsock_take(struct weft_rxsock *rx, struct sk_buff *skb, u32 offset, u32 len);
-int weft_rxsock_run_locked(struct weft_rxsock *rx, struct weft_sock *s);
-void weft_rxsock_pause(struct weft_rxsock *rx);
-void weft_rxsock_stop(struct weft_rxsock *rx);
+u32 weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len);
+int weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s);
+void weft_mpa_rx_pause(struct weft_mpa_rx *rx);
+void weft_mpa_rx_stop(struct weft_mpa_rx *rx);
 
 /* Context: the ulpdu callback. */
-void weft_rxsock_expect(struct weft_rxsock *rx, u32 ulpdu_len);
+void weft_mpa_rx_expect(struct weft_mpa_rx *rx, u32 ulpdu_len);
 
-void weft_rxpages_fill(struct weft_rxpages **pages, gfp_t gfp);
-void weft_rxpages_drop(struct weft_rxpages *pages);
+void weft_mpa_rx_pages_fill(struct weft_mpa_rx_pages **pages, gfp_t gfp);
+void weft_mpa_rx_pages_drop(struct weft_mpa_rx_pages *pages);
 
 /* Context: socket lock held. */
-void weft_rxsock_adopt(struct weft_rxsock *rx, struct weft_rxpages **stock);
+void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock);
 
 /* Is nothing handed over any more? Context: any. */
-static inline bool weft_rxsock_is_stopped(const struct weft_rxsock *rx)
+static inline bool weft_mpa_rx_is_stopped(const struct weft_mpa_rx *rx)
 {
 	return READ_ONCE(rx->discard);
 }
 
-/* Did the last run end for want of memory, or by weft_rxsock_pause()? Context: any; a hint. */
-static inline bool weft_rxsock_is_paused(const struct weft_rxsock *rx)
+/* Did the last run end for want of memory, or by weft_mpa_rx_pause()? Context: any; a hint. */
+static inline bool weft_mpa_rx_is_paused(const struct weft_mpa_rx *rx)
 {
-	return READ_ONCE(rx->paused) && !weft_rxsock_is_stopped(rx);
+	return READ_ONCE(rx->paused) && !weft_mpa_rx_is_stopped(rx);
 }
 
 /* Between two FPDUs? Context: socket lock held. */
-static inline bool weft_rxsock_idle(const struct weft_rxsock *rx)
+static inline bool weft_mpa_rx_idle(const struct weft_mpa_rx *rx)
 {
 	return !rx->gather.open;
 }

@@ -64,13 +64,13 @@ static u32 zc_fpdu_runs(u32 len)
 }
 
 /* May what is staged next not join the run in front of it? The batch is not empty. */
-static bool needs_new_buffer(const struct weft_txsock *tx, u32 len)
+static bool needs_new_buffer(const struct weft_mpa_tx *tx, u32 len)
 {
 	u32 first = max_t(u32, fls64(tx->eor), tx->head);
 
-	if (tx->lending != !!(tx->zc_runs & BIT_ULL(tx->count - 1)))
+	if (tx->zerocopy != !!(tx->zc_runs & BIT_ULL(tx->count - 1)))
 		return true;
-	return tx->lending && tx->count - first + zc_fpdu_runs(len) > MAX_SKB_FRAGS;
+	return tx->zerocopy && tx->count - first + zc_fpdu_runs(len) > MAX_SKB_FRAGS;
 }
 
 /* A batch sent by zero-copy is full buffers, at least one and about as much as others. */
@@ -82,16 +82,16 @@ static u32 zc_goal(u32 mss, u32 goal)
 }
 
 /* TCP starts a new buffer behind what is staged, which is not nothing. */
-static void cut_behind(struct weft_txsock *tx)
+static void cut_behind(struct weft_mpa_tx *tx)
 {
 	tx->eor |= BIT_ULL(tx->count - 1);
 	tx->seg_fill = 0;
 }
 
 /* Plan the segments: may an FPDU of @len bytes follow without a cut in it? */
-static void plan_segment(struct weft_txsock *tx, u32 len)
+static void plan_segment(struct weft_mpa_tx *tx, u32 len)
 {
-	if (unlikely(tx->loan) && tx->count > tx->head && needs_new_buffer(tx, len))
+	if (unlikely(tx->notif) && tx->count > tx->head && needs_new_buffer(tx, len))
 		cut_behind(tx);
 	if (len >= ALIGN_FROM) {
 		tx->big = true;
@@ -105,7 +105,7 @@ static void plan_segment(struct weft_txsock *tx, u32 len)
 }
 
 /**
- * weft_txsock_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
+ * weft_mpa_tx_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
  * @tx: the writer, between two FPDUs
  * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
  *
@@ -114,7 +114,7 @@ static void plan_segment(struct weft_txsock *tx, u32 len)
  *
  * Context: process, tx claim. Return: bytes.
  */
-u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
+u32 weft_mpa_tx_fill_segment(const struct weft_mpa_tx *tx, u32 ulpdu_len)
 {
 	u32 room = tx->mss - tx->seg_fill;
 	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
@@ -134,7 +134,7 @@ u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
 /* --- birth and end --- */
 
 /**
- * weft_txsock_init - start writing at stream position 0
+ * weft_mpa_tx_init - start writing at stream position 0
  * @tx: the writer
  * @s: a connected socket, which outlives @tx
  * @crc: CRCs are valid
@@ -143,7 +143,7 @@ u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len)
  *
  * Context: any; nothing is allocated.
  */
-void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,
+void weft_mpa_tx_init(struct weft_mpa_tx *tx, struct weft_sock *s, bool crc, bool markers,
 		      struct weft_counters *counters)
 {
 	memset(tx, 0, sizeof(*tx));
@@ -155,22 +155,22 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
 	tx->buffers = 1;
-	weft_txsock_refresh(tx);
+	weft_mpa_tx_refresh(tx);
 }
 
-static void put_runs(struct weft_txsock *tx, u32 from, u32 to)
+static void put_runs(struct weft_mpa_tx *tx, u32 from, u32 to)
 {
 	for (; from < to; from++)
 		put_page(tx->vec[from].bv_page);
 }
 
 /**
- * weft_txsock_free - drop what TCP has not accepted
+ * weft_mpa_tx_free - drop what TCP has not accepted
  * @tx: the writer; may be freed twice
  *
  * Context: any.
  */
-void weft_txsock_free(struct weft_txsock *tx)
+void weft_mpa_tx_free(struct weft_mpa_tx *tx)
 {
 	put_runs(tx, tx->head, tx->count);
 	tx->head = 0;
@@ -179,14 +179,14 @@ void weft_txsock_free(struct weft_txsock *tx)
 		kfree(tx->vec);
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
-	weft_txsock_end_loan(tx);
+	weft_mpa_tx_end_notif(tx);
 }
 
 /*
  * How many buffers of that size the batch shall fill. What is staged counts for no socket yet,
  * so it must not be much more than the socket has room for.
  */
-static u32 buffers_of_batch(const struct weft_txsock *tx, u32 bytes)
+static u32 buffers_of_batch(const struct weft_mpa_tx *tx, u32 bytes)
 {
 	u32 room;
 
@@ -197,19 +197,19 @@ static u32 buffers_of_batch(const struct weft_txsock *tx, u32 bytes)
 }
 
 /**
- * weft_txsock_refresh - see whether TCP changed its segment size
+ * weft_mpa_tx_refresh - see whether TCP changed its segment size
  * @tx: the writer, between two FPDUs
  *
  * Context: process, tx claim. Cheap; meant for once per batch.
  */
-void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
+void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 {
 	u32 mss = weft_tcp_mss(tx->sk);
 	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_GSO_BYTES);
 
 	/* A batch a little longer than buffers would leave a short one behind full ones. */
 	tx->goal = bytes * buffers_of_batch(tx, bytes);
-	if (unlikely(tx->loan))
+	if (unlikely(tx->notif))
 		tx->goal = zc_goal(mss, tx->goal);
 	if (mss == tx->mss)
 		return;
@@ -223,7 +223,7 @@ void weft_hot weft_txsock_refresh(struct weft_txsock *tx)
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
 /* No stream is left. Context: process. */
-void weft_txsock_module_exit(void)
+void weft_mpa_tx_module_exit(void)
 {
 	int cpu;
 
@@ -240,12 +240,12 @@ void weft_txsock_module_exit(void)
  * The fragment that is written to. The interrupted task may be in the middle of its own, so
  * where nothing may sleep it is one of this CPU, which bottom halves that are off protect.
  */
-static __always_inline struct page_frag *staging_frag(const struct weft_txsock *tx)
+static __always_inline struct page_frag *staging_frag(const struct weft_mpa_tx *tx)
 {
 	return unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
 }
 
-static gfp_t staging_gfp(const struct weft_txsock *tx)
+static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
 {
 	gfp_t gfp = tx->allocation;
 
@@ -259,9 +259,9 @@ static gfp_t staging_gfp(const struct weft_txsock *tx)
  * are had. A stream that sends one that is large will send more: from then on @vec is long
  * enough for whole batches.
  */
-static int make_vecs(struct weft_txsock *tx, u32 len)
+static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 {
-	u32 extra = tx->lending ? WEFT_ZC_EXTRA : WEFT_COPIED_EXTRA;
+	u32 extra = tx->zerocopy ? WEFT_ZC_EXTRA : WEFT_COPIED_EXTRA;
 	struct bio_vec *many;
 
 	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
@@ -277,7 +277,7 @@ static int make_vecs(struct weft_txsock *tx, u32 len)
 	return 0;
 }
 
-static __always_inline bool extends_last(const struct weft_txsock *tx, const struct page_frag *frag)
+static __always_inline bool extends_last(const struct weft_mpa_tx *tx, const struct page_frag *frag)
 {
 	const struct bio_vec *last;
 
@@ -287,7 +287,7 @@ static __always_inline bool extends_last(const struct weft_txsock *tx, const str
 	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
 }
 
-static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u32 offset, u32 len)
+static __always_inline int add_run(struct weft_mpa_tx *tx, struct page *page, u32 offset, u32 len)
 {
 	if (WARN_ON_ONCE(tx->count == tx->vecs))
 		return -ENOBUFS;
@@ -301,7 +301,7 @@ static __always_inline int add_run(struct weft_txsock *tx, struct page *page, u3
 }
 
 /* Add what was written in the open room to the batch. */
-static __always_inline int add_fresh(struct weft_txsock *tx)
+static __always_inline int add_fresh(struct weft_mpa_tx *tx)
 {
 	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->fresh;
@@ -317,7 +317,7 @@ static __always_inline int add_fresh(struct weft_txsock *tx)
 }
 
 /* Nothing is written in the room any more. */
-static __always_inline int close_room(struct weft_txsock *tx)
+static __always_inline int close_room(struct weft_mpa_tx *tx)
 {
 	tx->room = 0;
 	return tx->fresh ? add_fresh(tx) : 0;
@@ -327,7 +327,7 @@ static __always_inline int close_room(struct weft_txsock *tx)
  * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
  * Nothing that is done before close_room() may want another fragment.
  */
-static __always_inline int open_room(struct weft_txsock *tx)
+static __always_inline int open_room(struct weft_mpa_tx *tx)
 {
 	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->end - tx->pos;
@@ -344,9 +344,9 @@ static __always_inline int open_room(struct weft_txsock *tx)
 }
 
 /* By field: a compound literal is cleared first, byte by byte on some CPUs. */
-static void set_mark(struct weft_txsock *tx)
+static void set_mark(struct weft_mpa_tx *tx)
 {
-	struct weft_txmark *mark = &tx->mark;
+	struct weft_mpa_tx_mark *mark = &tx->mark;
 
 	mark->pos = tx->pos;
 	mark->eor = tx->eor;
@@ -359,7 +359,7 @@ static void set_mark(struct weft_txsock *tx)
 /* --- staging --- */
 
 /* The room is full in the middle of an FPDU: go on in the next. */
-static int reopen_room(struct weft_txsock *tx)
+static int reopen_room(struct weft_mpa_tx *tx)
 {
 	return close_room(tx) ?: open_room(tx);
 }
@@ -375,7 +375,7 @@ static bool copy_source(struct source *from, u8 *to, u32 len)
 }
 
 /* Bring the CRC up to date. */
-static void sum_up(struct weft_txsock *tx)
+static void sum_up(struct weft_mpa_tx *tx)
 {
 	if (tx->unsummed)
 		tx->running = weft_crc_update(tx->running, tx->summed_to, tx->unsummed);
@@ -383,7 +383,7 @@ static void sum_up(struct weft_txsock *tx)
 }
 
 /* Header, payload and pad of a small FPDU are contiguous: sum them up in one pass. */
-static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
+static void sum_later(struct weft_mpa_tx *tx, const u8 *staged, u32 len)
 {
 	if (tx->summed_to + tx->unsummed != staged)
 		sum_up(tx);
@@ -395,14 +395,14 @@ static void sum_later(struct weft_txsock *tx, const u8 *staged, u32 len)
 }
 
 /* The next @len bytes of the room are written. */
-static inline void advance_summed(struct weft_txsock *tx, u32 len)
+static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 {
 	if (tx->crc)
 		sum_later(tx, tx->to, len);
-	weft_txsock_advance(tx, len);
+	weft_mpa_tx_advance(tx, len);
 }
 
-static int stage_bytes(struct weft_txsock *tx, struct source *from, u32 len)
+static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
 {
 	while (len) {
 		int ret = tx->room ? 0 : reopen_room(tx);
@@ -419,7 +419,7 @@ static int stage_bytes(struct weft_txsock *tx, struct source *from, u32 len)
 }
 
 /* Stage the marker if one is due, then say how far it is to the next. */
-static int pass_marker(struct weft_txsock *tx, u32 *run)
+static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 {
 	u8 marker[WEFT_MPA_MARKER_OCTETS];
 	struct source from = { .linear = marker };
@@ -435,7 +435,7 @@ static int pass_marker(struct weft_txsock *tx, u32 *run)
 	return 0;
 }
 
-static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
+static int stage_marked(struct weft_mpa_tx *tx, struct source *from, u32 len)
 {
 	while (len) {
 		u32 n;
@@ -454,18 +454,18 @@ static int stage_marked(struct weft_txsock *tx, struct source *from, u32 len)
 	return 0;
 }
 
-static int stage(struct weft_txsock *tx, struct source *from, u32 len)
+static int stage(struct weft_mpa_tx *tx, struct source *from, u32 len)
 {
 	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
 }
 
 /* Can @len bytes be written to the open room in one piece, and summed up as one? */
-static inline bool fits_piece(const struct weft_txsock *tx, u32 len)
+static inline bool fits_piece(const struct weft_mpa_tx *tx, u32 len)
 {
-	return len <= PIECE && weft_txsock_fits(tx, len);
+	return len <= PIECE && weft_mpa_tx_fits(tx, len);
 }
 
-static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *bytes, u32 len)
+static __always_inline int stage_linear(struct weft_mpa_tx *tx, const u8 *bytes, u32 len)
 {
 	struct source from = { .linear = bytes };
 
@@ -477,14 +477,14 @@ static __always_inline int stage_linear(struct weft_txsock *tx, const u8 *bytes,
 }
 
 /**
- * weft_txsock_cancel - undo the FPDU begun last
+ * weft_mpa_tx_cancel - undo the FPDU begun last
  * @tx: the writer, after begin or copy
  *
- * Context: process, tx claim. The stream looks as before weft_txsock_begin().
+ * Context: process, tx claim. The stream looks as before weft_mpa_tx_begin().
  */
-void weft_txsock_cancel(struct weft_txsock *tx)
+void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 {
-	const struct weft_txmark *mark = &tx->mark;
+	const struct weft_mpa_tx_mark *mark = &tx->mark;
 
 	tx->room = 0;
 	tx->fresh = 0;
@@ -500,7 +500,7 @@ void weft_txsock_cancel(struct weft_txsock *tx)
 }
 
 /**
- * weft_txsock_begin - start an FPDU
+ * weft_mpa_tx_begin - start an FPDU
  * @tx: the writer, not full
  * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_OCTETS that are filled in here
  * @hdr_len: of that header
@@ -509,7 +509,7 @@ void weft_txsock_cancel(struct weft_txsock *tx)
  * Context: process, tx claim. Return: 0; after -ENOMEM or another -errno there
  * is nothing to cancel.
  */
-int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len)
+int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len)
 {
 	u32 ulpdu_len = hdr_len + payload_len;
 	u32 wire_len;
@@ -535,40 +535,40 @@ int weft_hot weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u
 	tx->unsummed = 0;
 	ret = open_room(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
-		weft_txsock_cancel(tx);
+		weft_mpa_tx_cancel(tx);
 	return ret;
 }
 
 /**
- * weft_txsock_copy - payload from an iterator
+ * weft_mpa_tx_copy - payload from an iterator
  * @tx: the writer, within an FPDU
  * @from: kernel memory (bvec or kvec), advanced
  * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len)
+int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len)
 {
 	struct source source = { .iter = from };
 
 	return stage(tx, &source, len);
 }
 
-/* weft_txsock_copy_linear() for what is long, or takes more than a copy. */
-int weft_hot weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len)
+/* weft_mpa_tx_copy_linear() for what is long, or takes more than a copy. */
+int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
 	return stage_linear(tx, from, len);
 }
 
 /**
- * weft_txsock_lend - payload that TCP sends from where it is
- * @tx: the writer, within an FPDU that is @lending, without CRC and markers
+ * weft_mpa_tx_add_pages - payload that TCP sends from where it is
+ * @tx: the writer, within an FPDU that is @zerocopy, without CRC and markers
  * @from: memory of single pages, which stays as it is until the peer has all of it
  * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
+int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	int ret = close_room(tx);
 
@@ -584,7 +584,7 @@ int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len)
 }
 
 /* The pad, to which markers count like any other bytes. */
-static int stage_pad(struct weft_txsock *tx, u32 pad)
+static int stage_pad(struct weft_mpa_tx *tx, u32 pad)
 {
 	static const u8 zero[4];
 	struct source from = { .linear = zero };
@@ -593,7 +593,7 @@ static int stage_pad(struct weft_txsock *tx, u32 pad)
 }
 
 /* The CRC field; whatever its value, the field itself is always there. */
-static int stage_crc(struct weft_txsock *tx)
+static int stage_crc(struct weft_mpa_tx *tx)
 {
 	u8 field[WEFT_MPA_CRC_OCTETS];
 	struct source from = { .linear = field };
@@ -611,7 +611,7 @@ static int stage_crc(struct weft_txsock *tx)
 }
 
 /* Pad and CRC in one piece, where both fit. */
-static void write_end(struct weft_txsock *tx, u32 pad)
+static void write_end(struct weft_mpa_tx *tx, u32 pad)
 {
 	put_unaligned(0, (u32 *)tx->to);
 	advance_summed(tx, pad);
@@ -621,12 +621,12 @@ static void write_end(struct weft_txsock *tx, u32 pad)
 }
 
 /**
- * weft_txsock_end - complete the FPDU
+ * weft_mpa_tx_end - complete the FPDU
  * @tx: the writer, all of the payload copied
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-int weft_hot weft_txsock_end(struct weft_txsock *tx)
+int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 {
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
 	int ret = 0;
@@ -636,7 +636,7 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 	else
 		ret = stage_pad(tx, pad) ?: stage_crc(tx);
 	ret = ret ?: close_room(tx);
-	if (!ret && tx->lending)
+	if (!ret && tx->zerocopy)
 		tx->zc_runs |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
 	return ret;
 }
@@ -644,14 +644,14 @@ int weft_hot weft_txsock_end(struct weft_txsock *tx)
 /* --- spans: FPDUs that fill one TCP segment each --- */
 
 /**
- * weft_txrow_begin - start FPDUs of @ulpdu_len each
- * @tx: the writer, between two FPDUs, weft_txrow_may_begin()
+ * weft_mpa_tx_span_begin - start FPDUs of @ulpdu_len each
+ * @tx: the writer, between two FPDUs, weft_mpa_tx_may_span()
  * @ulpdu_len: of each
  * @most: how many there are
  *
  * Context: process, tx claim. Return: how many are to be put now, or 0 if they go one by one.
  */
-u32 weft_hot weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most)
+u32 weft_hot weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 most)
 {
 	u32 wire_len = weft_mpa_bare_len(ulpdu_len);
 	u32 staged = tx->pos - tx->pushed;
@@ -672,12 +672,12 @@ u32 weft_hot weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most)
 }
 
 /**
- * weft_txrow_end - complete the span
+ * weft_mpa_tx_span_end - complete the span
  * @tx: the writer, all FPDUs of it put
  *
- * Context: process, tx claim. Return: 0, or -errno: weft_txsock_cancel() undoes all of them.
+ * Context: process, tx claim. Return: 0, or -errno: weft_mpa_tx_cancel() undoes all of them.
  */
-int weft_hot weft_txrow_end(struct weft_txsock *tx)
+int weft_hot weft_mpa_tx_span_end(struct weft_mpa_tx *tx)
 {
 	return close_room(tx);
 }

@@ -18,7 +18,7 @@
 
 struct sock;
 struct weft_counters;
-struct weft_loan;
+struct weft_zc_notif;
 struct weft_sock;
 
 #define WEFT_GSO_BYTES	65536U	/* aimed at; the last FPDU may reach beyond it */
@@ -34,10 +34,10 @@ struct weft_sock;
 #define WEFT_FEW_VECS		4U
 
 /**
- * struct weft_txmark - how a batch stood before the FPDU being staged
+ * struct weft_mpa_tx_mark - how a batch stood before the FPDU being staged
  * @last_len: bytes of the last run
  */
-struct weft_txmark {
+struct weft_mpa_tx_mark {
 	u64 pos;
 	u64 eor;
 	u32 seg_fill;
@@ -47,7 +47,7 @@ struct weft_txmark {
 };
 
 /**
- * struct weft_txsock - writer of one stream
+ * struct weft_mpa_tx - writer of one stream
  * @sk: socket that is written to
  * @crc, @markers: as negotiated
  * @mulpdu: for the segments of the batch being staged
@@ -62,9 +62,9 @@ struct weft_txmark {
  * @corked: TCP was told to wait for more
  * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
  * @no_memory: that is why the FPDU begun last could not be staged
- * @lending: payload of the FPDU being staged is sent by zero-copy
- * @loan_over: nothing is added to @loan any more, it is dropped when the batch is pushed
- * @loan: tells when zero-copy runs of the batch are free, or NULL; one reference is ours
+ * @zerocopy: payload of the FPDU being staged is sent by zero-copy
+ * @notif_done: nothing is added to @notif any more, it is dropped when the batch is pushed
+ * @notif: tells when zero-copy runs of the batch are free, or NULL; one reference is ours
  * @vec, @eor, @zc_runs: staged and not yet accepted runs; bit i of @eor: a segment ends
  *	behind run i; of @zc_runs: it is of an FPDU whose payload is sent by zero-copy
  * @head, @count: the runs in use, the first one perhaps partly accepted
@@ -83,7 +83,7 @@ struct weft_txmark {
  * Owner: the tx claim of the stream. Staged pages are never written again, TCP
  * may keep them as long as it likes.
  */
-struct weft_txsock {
+struct weft_mpa_tx {
 	struct sock *sk;
 	struct weft_counters *counters;
 	bool crc;
@@ -93,8 +93,8 @@ struct weft_txsock {
 	bool corked;
 	bool atomic;
 	bool no_memory;
-	bool lending;
-	bool loan_over;
+	bool zerocopy;
+	bool notif_done;
 	u32 mulpdu;
 	u32 mss;
 	u32 goal;
@@ -106,7 +106,7 @@ struct weft_txsock {
 	u32 count;
 	u64 eor;
 	u64 zc_runs;
-	struct weft_loan *loan;
+	struct weft_zc_notif *notif;
 	u8 *to;
 	u32 room;
 	u32 fresh;
@@ -117,54 +117,54 @@ struct weft_txsock {
 	u32 running;
 	const u8 *summed_to;
 	u32 unsummed;
-	struct weft_txmark mark;
+	struct weft_mpa_tx_mark mark;
 	u32 vecs;
 	struct bio_vec *vec;
 	struct bio_vec few[WEFT_FEW_VECS];
 };
 
-void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, bool markers,
+void weft_mpa_tx_init(struct weft_mpa_tx *tx, struct weft_sock *s, bool crc, bool markers,
 		      struct weft_counters *counters);
-void weft_txsock_free(struct weft_txsock *tx);
+void weft_mpa_tx_free(struct weft_mpa_tx *tx);
 
-void weft_txsock_module_exit(void);
+void weft_mpa_tx_module_exit(void);
 
 /* All by the holder of the tx claim, in process context or as @atomic says. */
-void weft_txsock_refresh(struct weft_txsock *tx);
-u32 weft_txsock_fill_segment(const struct weft_txsock *tx, u32 ulpdu_len);
-int weft_txsock_begin(struct weft_txsock *tx, u8 *start, u32 hdr_len, u32 payload_len);
-int weft_txsock_copy(struct weft_txsock *tx, struct iov_iter *from, u32 len);
-int weft_txsock_copy_any(struct weft_txsock *tx, const void *from, u32 len);
-int weft_txsock_lend(struct weft_txsock *tx, const u8 *from, u32 len);
-int weft_txsock_end(struct weft_txsock *tx);
-void weft_txsock_cancel(struct weft_txsock *tx);
-void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan);
-void weft_txsock_end_loan(struct weft_txsock *tx);
-int weft_txsock_push(struct weft_txsock *tx, bool more);
+void weft_mpa_tx_refresh(struct weft_mpa_tx *tx);
+u32 weft_mpa_tx_fill_segment(const struct weft_mpa_tx *tx, u32 ulpdu_len);
+int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len);
+int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len);
+int weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len);
+int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len);
+int weft_mpa_tx_end(struct weft_mpa_tx *tx);
+void weft_mpa_tx_cancel(struct weft_mpa_tx *tx);
+void weft_mpa_tx_set_notif(struct weft_mpa_tx *tx, struct weft_zc_notif *notif);
+void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx);
+int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 
 /**
- * weft_txsock_mulpdu - what the next ULPDU may have
+ * weft_mpa_tx_mulpdu - what the next ULPDU may have
  * @tx: the writer, between two FPDUs
  * @hdr_len: bytes of its headers
  * @left: payload that is left of the message
  *
  * Context: process, tx claim. Return: bytes; less than MULPDU where that fills a segment.
  */
-static inline u32 weft_txsock_mulpdu(const struct weft_txsock *tx, u32 hdr_len, u32 left)
+static inline u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
 {
 	if (!tx->seg_fill || tx->markers)
 		return tx->mulpdu;
-	return weft_txsock_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
+	return weft_mpa_tx_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
 }
 
 /* Can @len bytes be written to the open room in one piece? Context: tx claim. */
-static inline bool weft_txsock_fits(const struct weft_txsock *tx, u32 len)
+static inline bool weft_mpa_tx_fits(const struct weft_mpa_tx *tx, u32 len)
 {
 	return len <= tx->room && !tx->markers;
 }
 
 /* The next @len bytes of the room are written, and summed up if need be. Context: tx claim. */
-static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
+static inline void weft_mpa_tx_advance(struct weft_mpa_tx *tx, u32 len)
 {
 	tx->to += len;
 	tx->room -= len;
@@ -173,20 +173,20 @@ static inline void weft_txsock_advance(struct weft_txsock *tx, u32 len)
 }
 
 /**
- * weft_txsock_copy_linear - payload from memory
+ * weft_mpa_tx_copy_linear - payload from memory
  * @tx: the writer, within an FPDU
  * @from: kernel memory
  * @len: bytes
  *
  * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
  */
-static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const void *from,
+static __always_inline int weft_mpa_tx_copy_linear(struct weft_mpa_tx *tx, const void *from,
 						   u32 len)
 {
-	if (tx->crc || len > WEFT_COPY_SHORT || !weft_txsock_fits(tx, len))
-		return weft_txsock_copy_any(tx, from, len);
+	if (tx->crc || len > WEFT_COPY_SHORT || !weft_mpa_tx_fits(tx, len))
+		return weft_mpa_tx_copy_any(tx, from, len);
 	weft_copy(tx->to, from, len);
-	weft_txsock_advance(tx, len);
+	weft_mpa_tx_advance(tx, len);
 	return 0;
 }
 
@@ -194,16 +194,16 @@ static __always_inline int weft_txsock_copy_linear(struct weft_txsock *tx, const
  * Is it time to push? If not, an FPDU of any length can be staged. One that reached beyond
  * the goal would leave a short buffer behind the full ones. Context: tx claim.
  */
-static inline bool weft_txsock_full(const struct weft_txsock *tx)
+static inline bool weft_mpa_tx_full(const struct weft_mpa_tx *tx)
 {
 	u32 staged = tx->pos - tx->pushed;
 
 	return (staged && staged + WEFT_FILL_FROM > tx->goal) ||
-	       tx->count > WEFT_BATCH_VECS - WEFT_FPDU_VECS || tx->loan_over;
+	       tx->count > WEFT_BATCH_VECS - WEFT_FPDU_VECS || tx->notif_done;
 }
 
 /* Is nothing staged? Context: tx claim. */
-static inline bool weft_txsock_empty(const struct weft_txsock *tx)
+static inline bool weft_mpa_tx_empty(const struct weft_mpa_tx *tx)
 {
 	return tx->head == tx->count;
 }
@@ -211,38 +211,38 @@ static inline bool weft_txsock_empty(const struct weft_txsock *tx)
 /* --- spans: FPDUs that fill one TCP segment each --- */
 
 /* Does the next FPDU start a segment, and is only copied? Context: tx claim. */
-static inline bool weft_txrow_may_begin(const struct weft_txsock *tx)
+static inline bool weft_mpa_tx_may_span(const struct weft_mpa_tx *tx)
 {
-	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->loan;
+	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->notif;
 }
 
-u32 weft_txrow_begin(struct weft_txsock *tx, u32 ulpdu_len, u32 most);
-int weft_txrow_end(struct weft_txsock *tx);
+u32 weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 most);
+int weft_mpa_tx_span_end(struct weft_mpa_tx *tx);
 
 /**
- * weft_txrow_put - the next bytes of the span
+ * weft_mpa_tx_span_put - the next bytes of the span
  * @tx: the writer, within a span
  * @from: kernel memory
  * @len: bytes, no more than are left of the span
  *
  * Context: process, tx claim.
  */
-static __always_inline void weft_txrow_put(struct weft_txsock *tx, const void *from, u32 len)
+static __always_inline void weft_mpa_tx_span_put(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
 	weft_copy(tx->to, from, len);
-	weft_txsock_advance(tx, len);
+	weft_mpa_tx_advance(tx, len);
 }
 
 /**
- * weft_txrow_put_crc - what ends an FPDU
+ * weft_mpa_tx_span_put_crc - what ends an FPDU
  * @tx: the writer, within a span, all of a ULPDU put
  *
  * A segment is a multiple of four bytes, so there is no pad. Context: process, tx claim.
  */
-static __always_inline void weft_txrow_put_crc(struct weft_txsock *tx)
+static __always_inline void weft_mpa_tx_span_put_crc(struct weft_mpa_tx *tx)
 {
 	weft_crc_store(WEFT_CRC_SEED, tx->to);
-	weft_txsock_advance(tx, WEFT_MPA_CRC_OCTETS);
+	weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
 }
 
 #endif

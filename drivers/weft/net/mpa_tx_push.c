@@ -70,12 +70,12 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 
 #endif
 
-static int push_zerocopy(struct sock *sk, struct weft_loan *loan, const struct bio_vec *vec,
+static int push_zerocopy(struct sock *sk, struct weft_zc_notif *notif, const struct bio_vec *vec,
 			 u32 count, u32 bytes, bool more)
 {
 	struct msghdr msg = {
 		.msg_flags = PUSH_FLAGS | MSG_ZEROCOPY | (more ? MSG_MORE : 0),
-		.msg_ubuf = &loan->ubuf,
+		.msg_ubuf = &notif->ubuf,
 	};
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, vec, count, bytes);
@@ -87,7 +87,7 @@ static int push_zerocopy(struct sock *sk, struct weft_loan *loan, const struct b
  * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
  * socket locked, for the very I/O it is about to send: so it may not.
  */
-static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 bytes, bool more)
+static int push_runs(struct weft_mpa_tx *tx, struct sock *sk, u32 count, u32 bytes, bool more)
 {
 	const struct bio_vec *vec = &tx->vec[tx->head];
 	bool reserves = sock_flag(sk, SOCK_MEMALLOC) && !tx->atomic;
@@ -95,7 +95,7 @@ static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 byt
 	int n;
 
 	if (unlikely(tx->zc_runs & BIT_ULL(tx->head)))
-		return push_zerocopy(sk, tx->loan, vec, count, bytes, more);
+		return push_zerocopy(sk, tx->notif, vec, count, bytes, more);
 	if (reserves)
 		noreclaim = memalloc_noreclaim_save();
 	n = push_pages(sk, vec, count, bytes, more);
@@ -105,7 +105,7 @@ static int push_runs(struct weft_txsock *tx, struct sock *sk, u32 count, u32 byt
 }
 
 /* The runs up to and including the next planned cut. */
-static inline u32 runs_to_cut(const struct weft_txsock *tx, u32 *bytes)
+static inline u32 runs_to_cut(const struct weft_mpa_tx *tx, u32 *bytes)
 {
 	u32 i = tx->head;
 
@@ -120,7 +120,7 @@ static inline u32 runs_to_cut(const struct weft_txsock *tx, u32 *bytes)
  * A batch is planned from the start of a segment. If TCP still has an unfilled
  * one, the batch may go on in it only if its first segment fits in the rest.
  */
-static void align_batch(struct weft_txsock *tx, struct sock *sk)
+static void align_batch(struct weft_mpa_tx *tx, struct sock *sk)
 {
 	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
 	u32 first, fill;
@@ -137,7 +137,7 @@ static void align_batch(struct weft_txsock *tx, struct sock *sk)
 		weft_tcp_end_segment(sk);
 }
 
-static void drop_pushed(struct weft_txsock *tx, struct sock *sk, u32 len)
+static void drop_pushed(struct weft_mpa_tx *tx, struct sock *sk, u32 len)
 {
 	tx->pushed += len;
 	while (len) {
@@ -157,32 +157,32 @@ static void drop_pushed(struct weft_txsock *tx, struct sock *sk, u32 len)
 }
 
 /**
- * weft_txsock_set_loan - send payload by zero-copy from now on
- * @tx: the writer, with no loan
- * @loan: the caller's reference is taken over
+ * weft_mpa_tx_set_notif - send payload by zero-copy from now on
+ * @tx: the writer, with no notif
+ * @notif: the caller's reference is taken over
  *
  * Context: process, tx claim. Dropped by the push that hands over the last of it, once
- * @loan_over is set.
+ * @notif_done is set.
  */
-void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan)
+void weft_mpa_tx_set_notif(struct weft_mpa_tx *tx, struct weft_zc_notif *notif)
 {
-	WARN_ON_ONCE(tx->loan);
-	tx->loan = loan;
-	tx->loan_over = false;
+	WARN_ON_ONCE(tx->notif);
+	tx->notif = notif;
+	tx->notif_done = false;
 }
 
-/* Drop the reference to the loan, if there is one. Context: tx claim. */
-void weft_txsock_end_loan(struct weft_txsock *tx)
+/* Drop the reference to the notif, if there is one. Context: tx claim. */
+void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx)
 {
-	struct weft_loan *loan = tx->loan;
+	struct weft_zc_notif *notif = tx->notif;
 
-	tx->loan = NULL;
-	tx->loan_over = false;
-	if (loan)
-		weft_loan_put(loan);
+	tx->notif = NULL;
+	tx->notif_done = false;
+	if (notif)
+		weft_zc_notif_put(notif);
 }
 
-static void start_over(struct weft_txsock *tx)
+static void start_over(struct weft_mpa_tx *tx)
 {
 	tx->head = 0;
 	tx->count = 0;
@@ -191,15 +191,15 @@ static void start_over(struct weft_txsock *tx)
 	tx->seg_fill = 0;
 	tx->big = false;
 	tx->partial = false;
-	if (tx->loan_over)
-		weft_txsock_end_loan(tx);
+	if (tx->notif_done)
+		weft_mpa_tx_end_notif(tx);
 }
 
 /*
  * TCP takes its own references to the pages. Return: 0 when it has all of them,
  * -EAGAIN when it has no room (the socket will say when it has), or another -errno.
  */
-static int push_batch(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_batch(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 {
 	sock_owned_by_me(sk);
 	weft_tcp_round_mss(sk);
@@ -228,7 +228,7 @@ static int push_batch(struct weft_txsock *tx, struct sock *sk, bool more)
  * receiver is on this host (lo, veth), TCP's softirq would run after each buffer; with
  * softirqs off it runs once, after the last one.
  */
-static int push_atomic(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_atomic(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 {
 	gfp_t allocation = sk->sk_allocation;
 	int ret;
@@ -245,7 +245,7 @@ static int push_atomic(struct weft_txsock *tx, struct sock *sk, bool more)
  * -EAGAIN of the first call means that the socket is full, or that there was no memory. Only
  * the second one may wait for memory. Socket lock held.
  */
-static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
+static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 {
 	int ret = -EAGAIN;
 
@@ -258,20 +258,20 @@ static int push_locked(struct weft_txsock *tx, struct sock *sk, bool more)
  * Batches grow while full ones follow each other. They do not where staging takes much longer
  * than TCP does, since the receiver would wait for all of it, nor on memory reserves.
  */
-static bool may_grow(const struct weft_txsock *tx, const struct sock *sk)
+static bool may_grow(const struct weft_mpa_tx *tx, const struct sock *sk)
 {
-	return tx->big && !tx->crc && !tx->markers && !tx->loan && !tx->atomic &&
+	return tx->big && !tx->crc && !tx->markers && !tx->notif && !tx->atomic &&
 	       !sock_flag(sk, SOCK_MEMALLOC);
 }
 
 /* Would the next FPDU start a segment in any case? */
-static bool ends_segment(const struct weft_txsock *tx)
+static bool ends_segment(const struct weft_mpa_tx *tx)
 {
 	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
 }
 
 /* Send what TCP held back because of MSG_MORE. Only process context can. */
-static int uncork(struct weft_txsock *tx)
+static int uncork(struct weft_mpa_tx *tx)
 {
 	if (tx->atomic)
 		return -ENOBUFS;
@@ -282,7 +282,7 @@ static int uncork(struct weft_txsock *tx)
 }
 
 /**
- * weft_txsock_push - hand everything staged to TCP
+ * weft_mpa_tx_push - hand everything staged to TCP
  * @tx: the writer, between two FPDUs
  * @more: another push follows at once: a last, partial segment may wait for it
  *
@@ -291,15 +291,15 @@ static int uncork(struct weft_txsock *tx)
  * it is full (push again when @writable is called), -ENOBUFS when it has to be tried again in
  * process context, after a while, another -errno when the connection is lost.
  */
-int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
+int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 {
 	struct sock *sk = tx->sk;
 	bool grow;
 	int ret;
 
-	if (weft_txsock_empty(tx)) {
-		if (tx->loan_over)
-			weft_txsock_end_loan(tx);
+	if (weft_mpa_tx_empty(tx)) {
+		if (tx->notif_done)
+			weft_mpa_tx_end_notif(tx);
 		return tx->corked && !more ? uncork(tx) : 0;
 	}
 	grow = more && may_grow(tx, sk);
@@ -309,7 +309,7 @@ int weft_hot weft_txsock_push(struct weft_txsock *tx, bool more)
 	ret = push_locked(tx, sk, more);
 	if (ret == -EAGAIN && weft_tcp_is_drained(sk))
 		ret = -ENOBUFS;
-	weft_allot_check(sk);
+	weft_mem_reserve_check(sk);
 	if (!tx->atomic)
 		weft_tcp_release(sk);
 	tx->buffers = grow && !ret ? min(2 * tx->buffers, WEFT_BATCH_BUFFERS) : 1;

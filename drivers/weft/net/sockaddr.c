@@ -90,11 +90,11 @@ void weft_addr_unmap(struct sockaddr_storage *addr)
 }
 
 /**
- * weft_addr_scope - say which link a link-local address is on
+ * weft_addr_set_scope - say which link a link-local address is on
  * @addr: changed if it is link-local and does not say so itself
  * @ifindex: the link
  */
-void weft_addr_scope(struct sockaddr_storage *addr, int ifindex)
+void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
 

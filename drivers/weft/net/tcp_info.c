@@ -11,23 +11,23 @@
 #include "net/tcp_socket.h"
 
 /**
- * weft_sock_acked - what the peer has taken
+ * weft_tcp_bytes_acked - what the peer has taken
  * @s: the socket
  *
  * Context: any. Return: bytes of ours that it has acknowledged.
  */
-u64 weft_sock_acked(const struct weft_sock *s)
+u64 weft_tcp_bytes_acked(const struct weft_sock *s)
 {
 	return READ_ONCE(tcp_sk(s->sk)->bytes_acked);
 }
 
 /**
- * weft_sock_all_acked - has the peer taken all that TCP has?
+ * weft_tcp_all_acked - has the peer taken all that TCP has?
  * @s: the socket
  *
  * Context: any. Return: a snapshot.
  */
-bool weft_sock_all_acked(const struct weft_sock *s)
+bool weft_tcp_all_acked(const struct weft_sock *s)
 {
 	const struct tcp_sock *tp = tcp_sk(s->sk);
 
@@ -35,12 +35,12 @@ bool weft_sock_all_acked(const struct weft_sock *s)
 }
 
 /**
- * weft_sock_received - what the peer has sent
+ * weft_tcp_bytes_received - what the peer has sent
  * @s: the socket
  *
  * Context: any. Return: bytes of its that TCP has accepted.
  */
-u64 weft_sock_received(const struct weft_sock *s)
+u64 weft_tcp_bytes_received(const struct weft_sock *s)
 {
 	return READ_ONCE(tcp_sk(s->sk)->bytes_received);
 }
@@ -58,18 +58,18 @@ u32 weft_tcp_segs(const struct weft_sock *s)
 }
 
 /**
- * weft_tcp_facts - look into TCP
+ * weft_tcp_get_info - look into TCP
  * @s: a socket that was connected once
  * @out: filled in
  *
  * Context: process, without the socket lock, which it takes for a moment.
  */
-void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out)
+void weft_tcp_get_info(struct weft_sock *s, struct weft_tcp_info *out)
 {
 	struct tcp_info info;
 
 	tcp_get_info(s->sk, &info);
-	*out = (struct weft_tcp_facts){
+	*out = (struct weft_tcp_info){
 		.counts.retrans_bytes = info.tcpi_bytes_retrans,
 		.counts.retrans = info.tcpi_total_retrans,
 		.counts.dsacks = info.tcpi_dsack_dups,

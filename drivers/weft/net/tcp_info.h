@@ -10,14 +10,14 @@
 struct weft_sock;
 
 /**
- * struct weft_tcp_counts - what went on in one connection since it began
+ * struct weft_tcp_stats - what went on in one connection since it began
  * @retrans, @retrans_bytes: segments sent again, and their bytes
  * @dsacks: of those, how many the peer had already
  * @reordered: events of reordering on our way out
  * @out_of_order: segments received early
  * @ecn_marks: segments that met congestion on their way, as the peer says
  */
-struct weft_tcp_counts {
+struct weft_tcp_stats {
 	u64 retrans_bytes;
 	u32 retrans;
 	u32 dsacks;
@@ -27,15 +27,15 @@ struct weft_tcp_counts {
 };
 
 /**
- * struct weft_tcp_facts - one connection
+ * struct weft_tcp_info - one connection
  * @counts: since it began
  * @rtt_us: smoothed round trip
  * @cwnd: congestion window, segments
  * @mss: bytes of a segment
  * @unsent, @unacked: bytes not sent yet; segments sent, not acknowledged
  */
-struct weft_tcp_facts {
-	struct weft_tcp_counts counts;
+struct weft_tcp_info {
+	struct weft_tcp_stats counts;
 	u32 rtt_us;
 	u32 cwnd;
 	u32 mss;
@@ -43,10 +43,10 @@ struct weft_tcp_facts {
 	u32 unacked;
 };
 
-u64 weft_sock_acked(const struct weft_sock *s);
-bool weft_sock_all_acked(const struct weft_sock *s);
-u64 weft_sock_received(const struct weft_sock *s);
+u64 weft_tcp_bytes_acked(const struct weft_sock *s);
+bool weft_tcp_all_acked(const struct weft_sock *s);
+u64 weft_tcp_bytes_received(const struct weft_sock *s);
 u32 weft_tcp_segs(const struct weft_sock *s);
-void weft_tcp_facts(struct weft_sock *s, struct weft_tcp_facts *out);
+void weft_tcp_get_info(struct weft_sock *s, struct weft_tcp_info *out);
 
 #endif

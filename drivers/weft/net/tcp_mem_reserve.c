@@ -27,52 +27,52 @@
 static void reserve_work(struct work_struct *work);
 
 static DEFINE_SPINLOCK(holders_lock); /* bh; after the socket lock */
-/* Of weft_allot.node, but for those that the work is about to visit. */
+/* Of weft_mem_reserve.node, but for those that the work is about to visit. */
 static LIST_HEAD(holders);
 static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);
 
-void weft_allot_init(struct weft_allot *allot)
+void weft_mem_reserve_init(struct weft_mem_reserve *reserve)
 {
-	INIT_LIST_HEAD(&allot->node);
-	allot->not_before = jiffies;
+	INIT_LIST_HEAD(&reserve->node);
+	reserve->not_before = jiffies;
 }
 
 /**
- * weft_allot_grow - the buffers hold more than the reserve
+ * weft_mem_reserve_grow - the buffers hold more than the reserve
  * @sk: the connection
  * @used: bytes that they hold, as TCP counts them
  *
  * Context: socket lock held, any up to softirq.
  */
-void weft_allot_grow(struct sock *sk, u32 used)
+void weft_mem_reserve_grow(struct sock *sk, u32 used)
 {
 	struct weft_sock *s = sk->sk_user_data;
 	u32 want = used < MOST ? max(roundup_pow_of_two(used), LEAST) : MOST;
 
-	if (!s || want <= weft_tcp_reserved(sk) || time_before(jiffies, s->allot.not_before))
+	if (!s || want <= weft_tcp_reserved(sk) || time_before(jiffies, s->reserve.not_before))
 		return;
 	if (!weft_tcp_memory_plentiful(sk) || !weft_tcp_reserve(sk, want)) {
-		s->allot.not_before = jiffies + PERIOD;
+		s->reserve.not_before = jiffies + PERIOD;
 		return;
 	}
 	spin_lock_bh(&holders_lock);
-	if (list_empty(&s->allot.node))
-		list_add_tail(&s->allot.node, &holders);
+	if (list_empty(&s->reserve.node))
+		list_add_tail(&s->reserve.node, &holders);
 	spin_unlock_bh(&holders_lock);
 	schedule_delayed_work(&reserve_walk, PERIOD);
 }
 
 /**
- * weft_allot_end - give the reserve back
- * @allot: of a connection, whether it has any or not
+ * weft_mem_reserve_end - give the reserve back
+ * @reserve: of a connection, whether it has any or not
  * @sk: the connection
  *
  * Context: process, socket lock held.
  */
-void weft_allot_end(struct weft_allot *allot, struct sock *sk)
+void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk)
 {
 	spin_lock_bh(&holders_lock);
-	list_del_init(&allot->node);
+	list_del_init(&reserve->node);
 	spin_unlock_bh(&holders_lock);
 	weft_tcp_unreserve(sk);
 }
@@ -81,9 +81,9 @@ void weft_allot_end(struct weft_allot *allot, struct sock *sk)
 static bool was_idle(struct weft_sock *s)
 {
 	u32 moved = weft_tcp_segs(s);
-	bool same = moved == s->allot.moved;
+	bool same = moved == s->reserve.moved;
 
-	s->allot.moved = moved;
+	s->reserve.moved = moved;
 	return same;
 }
 
@@ -95,21 +95,21 @@ static void review(struct sock *sk)
 	lock_sock(sk);
 	s = sk->sk_user_data;
 	if (s && (was_idle(s) || !weft_tcp_memory_plentiful(sk)))
-		weft_allot_end(&s->allot, sk);
+		weft_mem_reserve_end(&s->reserve, sk);
 	release_sock(sk);
 }
 
 /* Return: a socket of @unseen, held and in the list of holders again, or NULL. */
 static struct sock *next_unseen(struct list_head *unseen)
 {
-	struct weft_allot *allot;
+	struct weft_mem_reserve *reserve;
 	struct sock *sk = NULL;
 
 	spin_lock_bh(&holders_lock);
-	allot = list_first_entry_or_null(unseen, struct weft_allot, node);
-	if (allot) {
-		list_move_tail(&allot->node, &holders);
-		sk = container_of(allot, struct weft_sock, allot)->sk;
+	reserve = list_first_entry_or_null(unseen, struct weft_mem_reserve, node);
+	if (reserve) {
+		list_move_tail(&reserve->node, &holders);
+		sk = container_of(reserve, struct weft_sock, reserve)->sk;
 		sock_hold(sk);
 	}
 	spin_unlock_bh(&holders_lock);
@@ -138,7 +138,7 @@ static void reserve_work(struct work_struct *work)
 }
 
 /* No connection is left. Context: may sleep. */
-void weft_allot_module_exit(void)
+void weft_mem_reserve_module_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&holders));
 	cancel_delayed_work_sync(&reserve_walk);

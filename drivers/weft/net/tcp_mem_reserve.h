@@ -13,34 +13,34 @@
 #include "net/tcp_internals.h"
 
 /**
- * struct weft_allot - the reserve of a connection; protected by the socket lock
+ * struct weft_mem_reserve - the reserve of a connection; protected by the socket lock
  * @node: in the list of those that have one; protected by the lock of that list, too
  * @moved: segments in and out when the list was last walked
  * @not_before: jiffies before which it does not grow
  */
-struct weft_allot {
+struct weft_mem_reserve {
 	struct list_head node;
 	u32 moved;
 	unsigned long not_before;
 };
 
-void weft_allot_init(struct weft_allot *allot);
-void weft_allot_grow(struct sock *sk, u32 used);
-void weft_allot_end(struct weft_allot *allot, struct sock *sk);
-void weft_allot_module_exit(void);
+void weft_mem_reserve_init(struct weft_mem_reserve *reserve);
+void weft_mem_reserve_grow(struct sock *sk, u32 used);
+void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk);
+void weft_mem_reserve_module_exit(void);
 
 /**
- * weft_allot_check - let the reserve grow to what the buffers hold now
+ * weft_mem_reserve_check - let the reserve grow to what the buffers hold now
  * @sk: an attached connection; to be called when its buffers are full
  *
  * Context: socket lock held, any up to softirq.
  */
-static inline void weft_allot_check(struct sock *sk)
+static inline void weft_mem_reserve_check(struct sock *sk)
 {
 	u32 used = weft_tcp_buffered(sk);
 
 	if (unlikely(used > weft_tcp_reserved(sk)))
-		weft_allot_grow(sk, used);
+		weft_mem_reserve_grow(sk, used);
 }
 
 #endif

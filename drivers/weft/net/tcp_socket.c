@@ -36,7 +36,7 @@ static void weft_hot on_data_ready(struct sock *sk)
 	sock_owned_by_me(sk);
 	if (!s)
 		return;
-	weft_allot_check(sk);
+	weft_mem_reserve_check(sk);
 	s->events->readable(s->owner);
 }
 
@@ -126,7 +126,7 @@ void weft_sock_detach(struct weft_sock *s)
 	struct sock *sk = s->sk;
 
 	lock_sock(sk);
-	weft_allot_end(&s->allot, sk);
+	weft_mem_reserve_end(&s->reserve, sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_user_data) {
 		sk->sk_user_data = NULL;
@@ -194,7 +194,7 @@ static struct weft_sock *new_sock(void)
 	struct weft_sock *s = kzalloc(sizeof(*s), GFP_KERNEL);
 
 	if (s)
-		weft_allot_init(&s->allot);
+		weft_mem_reserve_init(&s->reserve);
 	return s;
 }
 
@@ -227,7 +227,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 }
 
 /**
- * weft_sock_use_reserves - let TCP allocate from the memory reserves
+ * weft_sock_set_memalloc - let TCP allocate from the memory reserves
  * @s: the socket of a connection that may have a disk at its other end
  *
  * When memory is short because dirty pages wait for that disk, the reserves let them get
@@ -235,7 +235,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
  *
  * Context: process.
  */
-void weft_sock_use_reserves(struct weft_sock *s)
+void weft_sock_set_memalloc(struct weft_sock *s)
 {
 	struct sock *sk = s->sk;
 
@@ -344,7 +344,7 @@ bool weft_sock_await_space(struct weft_sock *s)
 {
 	set_bit(SOCK_NOSPACE, &s->sk->sk_socket->flags);
 	smp_mb__after_atomic();	/* pairs with the one in tcp_check_space() */
-	return !weft_sock_all_acked(s);
+	return !weft_tcp_all_acked(s);
 }
 
 /**

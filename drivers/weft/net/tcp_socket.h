@@ -39,7 +39,7 @@ struct weft_sock_events {
  * @listening: it is a listener
  * @allocation: as TCP allocates; a copy, since sk_allocation shares a cache line with what
  *	each ACK changes
- * @allot: memory that it keeps for its buffers
+ * @reserve: memory that it keeps for its buffers
  *
  * One owner at a time: the connection until it hands the socket to the stream,
  * then the stream. Released by the owner in process context. @events and @owner
@@ -52,7 +52,7 @@ struct weft_sock {
 	void *owner;
 	bool listening;
 	gfp_t allocation;
-	struct weft_allot allot;
+	struct weft_mem_reserve reserve;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
@@ -79,7 +79,7 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
 void weft_sock_set_tos(struct weft_sock *s, u8 tos);
 void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
-void weft_sock_use_reserves(struct weft_sock *s);
+void weft_sock_set_memalloc(struct weft_sock *s);
 
 void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);
 void weft_sock_detach(struct weft_sock *s);

@@ -64,13 +64,13 @@ static void set_privileged(struct weft_sock *s, const struct weft_sock_opts *opt
 }
 
 /**
- * weft_sock_apply - give a socket what the operator has chosen
+ * weft_sock_apply_opts - give a socket what the operator has chosen
  * @s: not connected yet, so that buffers count for the window; or just accepted
  * @opts: the choice
  *
  * Context: process.
  */
-void weft_sock_apply(struct weft_sock *s, const struct weft_sock_opts *opts)
+void weft_sock_apply_opts(struct weft_sock *s, const struct weft_sock_opts *opts)
 {
 	struct sock *sk = s->sk;
 

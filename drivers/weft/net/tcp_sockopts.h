@@ -34,7 +34,7 @@ struct weft_sock_opts {
 	u32 tos;
 };
 
-void weft_sock_apply(struct weft_sock *s, const struct weft_sock_opts *opts);
+void weft_sock_apply_opts(struct weft_sock *s, const struct weft_sock_opts *opts);
 int weft_sock_try_congestion(struct net *net, const char *name);
 
 #endif

@@ -19,35 +19,35 @@
 
 static void complete_late(struct work_struct *work)
 {
-	struct weft_loan *loan = container_of(work, struct weft_loan, late);
+	struct weft_zc_notif *notif = container_of(work, struct weft_zc_notif, late);
 
-	loan->complete(loan);
+	notif->complete(notif);
 }
 
-static void complete_notif(struct weft_loan *loan)
+static void complete_notif(struct weft_zc_notif *notif)
 {
 	if (in_hardirq() || irqs_disabled())
-		schedule_work(&loan->late);
+		schedule_work(&notif->late);
 	else
-		loan->complete(loan);
+		notif->complete(notif);
 }
 
 /* A buffer was freed, or points to a copy now. */
 static void buffer_gone(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouched)
 {
-	struct weft_loan *loan = container_of(ubuf, struct weft_loan, ubuf);
+	struct weft_zc_notif *notif = container_of(ubuf, struct weft_zc_notif, ubuf);
 
 	if (!untouched)
-		WRITE_ONCE(loan->copied, true);
+		WRITE_ONCE(notif->copied, true);
 	if (refcount_dec_and_test(&ubuf->refcnt))
-		complete_notif(loan);
+		complete_notif(notif);
 }
 
-COMPAT_UBUF_OPS(loan_ops, buffer_gone);
+COMPAT_UBUF_OPS(notif_ops, buffer_gone);
 
 /**
- * weft_loan_init - begin to send by zero-copy
- * @loan: with one reference, for weft_loan_put()
+ * weft_zc_notif_init - begin to send by zero-copy
+ * @notif: with one reference, for weft_zc_notif_put()
  * @complete: called when the memory is not read any more
  *
  * The flags are those of MSG_ZEROCOPY: TCP's clones share the pages, and what keeps a
@@ -55,34 +55,34 @@ COMPAT_UBUF_OPS(loan_ops, buffer_gone);
  *
  * Context: any.
  */
-void weft_loan_init(struct weft_loan *loan, void (*complete)(struct weft_loan *loan))
+void weft_zc_notif_init(struct weft_zc_notif *notif, void (*complete)(struct weft_zc_notif *notif))
 {
-	compat_ubuf_init(&loan->ubuf, &loan_ops);
-	refcount_set(&loan->ubuf.refcnt, 1);
-	loan->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
-	loan->copied = false;
-	loan->complete = complete;
-	INIT_WORK(&loan->late, complete_late);
+	compat_ubuf_init(&notif->ubuf, &notif_ops);
+	refcount_set(&notif->ubuf.refcnt, 1);
+	notif->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
+	notif->copied = false;
+	notif->complete = complete;
+	INIT_WORK(&notif->late, complete_late);
 }
 
 /**
- * weft_loan_put - nothing is added to it any more
- * @loan: from weft_loan_init(); may be complete, and freed, when this returns
+ * weft_zc_notif_put - nothing is added to it any more
+ * @notif: from weft_zc_notif_init(); may be complete, and freed, when this returns
  *
  * Context: any but hard interrupts.
  */
-void weft_loan_put(struct weft_loan *loan)
+void weft_zc_notif_put(struct weft_zc_notif *notif)
 {
-	buffer_gone(NULL, &loan->ubuf, true);
+	buffer_gone(NULL, &notif->ubuf, true);
 }
 
 /**
- * weft_route_takes_pages - would pages get to a wire without being copied?
+ * weft_zc_route_ok - would pages get to a wire without being copied?
  * @sk: a connected socket
  *
  * On the loopback device they would not. Context: any. Return: a hint.
  */
-bool weft_route_takes_pages(const struct sock *sk)
+bool weft_zc_route_ok(const struct sock *sk)
 {
 	const struct dst_entry *dst;
 	bool takes = false;

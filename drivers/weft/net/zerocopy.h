@@ -15,25 +15,25 @@
 struct sock;
 
 /**
- * struct weft_loan - memory of one message that TCP sends from
+ * struct weft_zc_notif - memory of one message that TCP sends from
  * @ubuf: by which the kernel counts the buffers that point to the memory
  * @copied: the kernel made copies
- * @complete: called once, when the memory is not read any more; frees the loan. Context: any
+ * @complete: called once, when the memory is not read any more; frees the notif. Context: any
  *	but with interrupts off; the socket lock may be held
  * @late: calls @complete where interrupts are off
  *
- * Owner: the caller of weft_loan_init() until weft_loan_put(), then the buffers.
+ * Owner: the caller of weft_zc_notif_init() until weft_zc_notif_put(), then the buffers.
  */
-struct weft_loan {
+struct weft_zc_notif {
 	struct ubuf_info ubuf;
 	bool copied;
-	void (*complete)(struct weft_loan *loan);
+	void (*complete)(struct weft_zc_notif *notif);
 	struct work_struct late;
 };
 
-void weft_loan_init(struct weft_loan *loan, void (*complete)(struct weft_loan *loan));
-void weft_loan_put(struct weft_loan *loan);
+void weft_zc_notif_init(struct weft_zc_notif *notif, void (*complete)(struct weft_zc_notif *notif));
+void weft_zc_notif_put(struct weft_zc_notif *notif);
 
-bool weft_route_takes_pages(const struct sock *sk);
+bool weft_zc_route_ok(const struct sock *sk);
 
 #endif
