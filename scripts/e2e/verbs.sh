@@ -39,16 +39,6 @@ with_knobs() {
 	return "$rc"
 }
 
-# Whatever takes a microsecond to read is read on another CPU, by nobody who polls.
-elsewhere() {
-	local before
-	before=$(counted rx_handovers)
-	with_knobs "$1" handover_us=1 helpers=0
-	sleep 0.1	# the core reads its counters afresh by and by
-	echo "handed over: $(($(counted rx_handovers) - before)) times"
-	[ "$(nproc)" -lt 2 ] || [ "$(counted rx_handovers)" -gt "$before" ] || fail "nothing was handed over"
-}
-
 # At MTU 1500 and without CRC: the segments of a long message are staged many at once.
 in_rows() {
 	local before rc=0
@@ -138,41 +128,27 @@ for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
-	# with a worker that stays with the queue, as where CPUs are plenty
-	t "streams, polled: $name" with_knobs "$name" busy_poll_us=200
 done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
-	t "bulk, read on another CPU: $name" elsewhere "$name"
-done
-for name in who_polls_is_given_errands who_polls_now_and_then_waits_for_nothing \
-	who_lies_waits_a_little who_comes_unasked_finds_nothing \
-	errands_end_with_their_connection; do
-	t "errands: $name" case_ "$name"
 done
 for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
-	a_killed_process_hurts_nobody_else queue_pairs_end_under_errands \
-	who_comes_unasked_hurts_nobody_else; do
-	t "helpers: $name" case_ "$name"
+	a_killed_process_hurts_nobody_else queue_pairs_end_amid_writes \
+	queue_pairs_end_amid_reads; do
+	t "long messages: $name" case_ "$name"
 done
-t "errands: none with helpers at 0" with_knobs nobody_is_given_errands helpers=0
-for name in who_polls_hears_of_reads who_polls_hears_of_atomics \
-	who_waits_for_events_is_no_porter who_sleeps_is_no_porter who_reads_may_wait_for_events \
-	who_only_waits_for_events_has_no_porter \
-	a_porter_sees_what_is_for_itself a_stopped_porter_delays_nobody \
-	a_killed_porter_ends_its_connection a_bad_read_fails_at_a_porter \
-	a_porter_that_lies_hurts_nobody threads_may_be_porters readers_go_from_their_porter \
-	readers_exit_from_their_porter several_pairs_read; do
-	t "porters: $name" case_ "$name"
+for name in reads_from_a_polling_process reads_from_polling_threads \
+	reads_from_a_process_waiting_for_events reads_from_a_sleeping_process \
+	a_reader_may_wait_for_events reads_delay_no_other_message \
+	a_stopped_process_is_read_from a_killed_process_ends_its_connection \
+	a_bad_read_fails_after_good_ones readers_go_one_after_the_other \
+	readers_exit_amid_a_read several_pairs_read; do
+	t "one word: $name" case_ "$name"
 done
 for name in reads_of_any_length_complete_in_order few_reads_at_a_time_complete_in_order \
 	readers_go_amid_their_reads; do
 	t "reads: $name" case_ "$name"
-	t "reads, none helps: $name" with_knobs "$name" helpers=0
 done
-t "porters: none with helpers at 0" with_knobs nobody_is_porter helpers=0
-# puts the knob to 0 itself
-t "porters: none any more with helpers at 0" with_knobs a_porter_goes_when_told helpers=1
 for name in lent_messages_arrive_whole a_list_is_lent a_bad_element_fails_in_its_turn \
 	lent_messages_end_with_their_connection queue_pairs_go_while_they_lend; do
 	t "lending: $name" with_knobs "$name" crc=0 zerocopy=2

@@ -305,11 +305,11 @@ void works(struct end *client, struct end *server)
 	message(server, client, 7002);
 }
 
-static const struct test_case *const tables[] = {
-	work_cases,	atomic_cases, window_cases, object_cases, srq_cases,	cq_cases,
-	extended_cases, limit_cases,  stream_cases, bulk_cases,	  errand_cases, helper_cases,
-	porter_cases,	read_cases,   shop_cases,   lending_cases
-};
+static const struct test_case *const tables[] = { work_cases,	  atomic_cases, window_cases,
+						  object_cases,	  srq_cases,	cq_cases,
+						  extended_cases, limit_cases,	stream_cases,
+						  bulk_cases,	  long_cases,	word_cases,
+						  read_cases,	  shop_cases,	lending_cases };
 
 static const struct test_case *find(const char *name)
 {

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "../../../../drivers/weft/uapi/weft-abi.h"
 #include "verbs.h"
 
 static struct shop shop;
@@ -119,26 +118,6 @@ static void answers(void)
 	serve(answer_until_it_goes);
 }
 
-/* What the kernel sees of us says nothing, and we come without being asked. */
-static void lie_until_it_goes(struct end *e)
-{
-	struct weft_ctx_ctl *ctl = control_block();
-	unsigned int seed = 1;
-	struct ibv_wc wc;
-
-	do {
-		__atomic_store_n(&ctl->polls, rand_r(&seed), __ATOMIC_RELAXED);
-		__atomic_store_n(&ctl->work, rand_r(&seed) % 3, __ATOMIC_RELAXED);
-		help_unasked();
-	} while (!ibv_poll_cq(e->id->recv_cq, 1, &wc));
-	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
-}
-
-static void lies(void)
-{
-	serve(lie_until_it_goes);
-}
-
 static volatile int stop;
 
 static void *poll_another(void *arg)
@@ -159,6 +138,7 @@ static void polls_by_threads(void)
 }
 
 const struct test_case shop_cases[] = {
-	CASE(polls),	CASE(polls_for_many), CASE(waits_for_events), CASE(sleeps),
-	CASE(answers),	CASE(lies),	      CASE(polls_by_threads), {},
+	CASE(polls),  CASE(polls_for_many), CASE(waits_for_events),
+	CASE(sleeps), CASE(answers),	    CASE(polls_by_threads),
+	{},
 };

@@ -35,8 +35,6 @@ extern const char *address;
 /* How many Reads may be under way on a connection; a case may have it otherwise. */
 extern unsigned int read_depth;
 
-struct weft_ctx_ctl;
-
 /* A case, in tables that end with a nameless one. */
 struct test_case {
 	const char *name;
@@ -50,7 +48,7 @@ struct test_case {
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
 	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
-	errand_cases[], helper_cases[], porter_cases[], read_cases[], shop_cases[], lending_cases[];
+	long_cases[], word_cases[], read_cases[], shop_cases[], lending_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -126,9 +124,5 @@ int find_regions(volatile uint32_t **regions, int room);
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);
 void ends_well(pid_t pid);
-
-/* Our own, which says that we poll in vain; a call as if it had said that there is work. */
-struct weft_ctx_ctl *control_block(void);
-void help_unasked(void);
 
 #endif
