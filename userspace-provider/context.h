@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "help.h"
 #include "private-abi/private.h"
 #include "region.h"
 
@@ -13,7 +12,6 @@
 struct weft_context {
 	struct verbs_context vctx;
 	struct weft_regions regions;
-	struct weft_help help;
 };
 
 static inline struct weft_context *weft_context(struct ibv_context *context)

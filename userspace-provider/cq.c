@@ -18,7 +18,7 @@ static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
 }
 
 int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_help *help, bool single_threaded)
+		 bool single_threaded)
 {
 	int ret;
 
@@ -28,7 +28,6 @@ int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct 
 
 	weft_lock_init(&cq->lock, single_threaded);
 	weft_lazy_cq_init(&cq->lazy);
-	cq->help = help;
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
 }
@@ -126,7 +125,7 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 		weft_cq_rest(cq);
 	weft_unlock(&cq->lock);
 	if (count <= 0)
-		weft_cq_in_vain(cq);
+		weft_cq_flush(cq);
 	return count;
 }
 

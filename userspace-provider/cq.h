@@ -8,7 +8,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "help.h"
 #include "lazy.h"
 #include "lock.h"
 #include "private-abi/private.h"
@@ -20,7 +19,6 @@ struct weft_cq {
 	struct weft_queue queue;
 	struct weft_cq_ctl *ctl;
 	struct weft_lazy_cq lazy;
-	struct weft_help *help;
 	uint32_t cons;			/* next entry to look at */
 	const struct weft_cqe *taken;	/* the extended poll stands here */
 	int64_t wall_clock;		/* realtime minus monotonic, in ns */
@@ -33,7 +31,7 @@ static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
 }
 
 int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_help *help, bool single_threaded);
+		 bool single_threaded);
 void weft_cq_fini(struct weft_cq *cq);
 
 /* Under the lock: go on in the region that took this one's place. */
@@ -60,13 +58,6 @@ static inline void weft_cq_flush(struct weft_cq *cq)
 {
 	if (weft_lazy_owes(&cq->lazy))
 		weft_lazy_flush(&cq->lazy);
-}
-
-/* There was nothing to take in the first place. Not under the lock. */
-static inline void weft_cq_in_vain(struct weft_cq *cq)
-{
-	weft_cq_flush(cq);
-	weft_help_offer(cq->help);
 }
 
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);

@@ -66,7 +66,7 @@ static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 	if (ret) {
 		weft_cq_rest(cq);
 		weft_unlock(&cq->lock);
-		weft_cq_in_vain(cq);
+		weft_cq_flush(cq);
 	} else if (cq->wants_wall_clock) {
 		cq->wall_clock = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
 	}

@@ -72,8 +72,7 @@ static int map_cq(struct weft_cq *cq, struct ibv_context *context,
 {
 	int ret;
 
-	ret = weft_cq_init(cq, weft_regions(context), &drv->cq, &weft_context(context)->help,
-			   single_threaded);
+	ret = weft_cq_init(cq, weft_regions(context), &drv->cq, single_threaded);
 	if (ret)
 		ibv_cmd_destroy_cq(&cq->vcq.cq);
 	return ret;

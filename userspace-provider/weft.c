@@ -28,7 +28,6 @@ static void free_context(struct ibv_context *context)
 {
 	struct weft_context *ctx = weft_context(context);
 
-	weft_help_fini(&ctx->help);
 	weft_regions_fini(&ctx->regions);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
@@ -97,7 +96,6 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		return NULL;
 	}
 	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, resp->features & WEFT_FEATURE_KEYS);
-	weft_help_init(&ctx->help, &ctx->regions, vctx->context.cmd_fd, &resp->ctl);
 	verbs_set_ops(vctx, &context_ops);
 	return vctx;
 }
@@ -106,7 +104,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 					   void *private_data)
 {
 	union get_context_resp resp = {};
-	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS | WEFT_CTX_HELPS };
+	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS };
 	struct weft_context *ctx;
 	int ret;
 

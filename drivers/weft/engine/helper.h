@@ -14,9 +14,14 @@
 
 #include "base/patience.h"
 #include "engine/porter.h"
-#include "uapi/weft-abi.h"
 
 struct weft_stream;
+
+/* Shared with a process that helps; none does any more. */
+struct weft_ctx_ctl {
+	u32 polls;
+	u32 work;
+};
 
 enum weft_errand {
 	WEFT_ERRAND_READ = 1 << 0,

@@ -124,8 +124,6 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 	cq->prod++;
 	/* Pairs with weft_ring_observe() of the provider. */
 	smp_store_release(&cq->ctl->prod, cq->prod);
-	if (cq->news)
-		WRITE_ONCE(*cq->news, READ_ONCE(*cq->news) + 1);
 	return 0;
 }
 

@@ -53,7 +53,6 @@ struct weft_cq_moderation {
  * @events: what the owner hears
  * @owner: handed to them
  * @counters: of the device
- * @news: goes up with each completion, NULL for none; set by the owner as @stamped
  */
 struct weft_cq {
 	struct weft_ring ring;
@@ -68,7 +67,6 @@ struct weft_cq {
 	const struct weft_cq_events *events;
 	void *owner;
 	struct weft_counters *counters;
-	u32 *news;
 };
 
 /**

@@ -17,7 +17,6 @@
 static_assert(sizeof(struct weft_sq_ctl) == WEFT_CTL_BYTES);
 static_assert(sizeof(struct weft_rq_ctl) == WEFT_CTL_BYTES);
 static_assert(sizeof(struct weft_cq_ctl) == WEFT_CTL_BYTES);
-static_assert(sizeof(struct weft_ctx_ctl) == WEFT_CTL_BYTES);
 
 /**
  * weft_ring_init - allocate a queue's memory, all zero

@@ -227,23 +227,9 @@ struct weft_queue_map {
 	__u32 offset;
 };
 
-/**
- * struct weft_ctx_ctl - control block of a process
- * @polls: of completion queues, that found nothing
- * @work: the kernel has something for the process to do; it calls WEFT_METHOD_HELP then,
- *	after it has set this to 0
- */
-struct weft_ctx_ctl {
-	__u32 polls;
-	__u32 user_pad[15];
-	__u32 work;
-	__u32 kernel_pad[15];
-};
-
 /* What an application says of itself when it opens the device, if anything. */
 enum weft_ctx_flags {
 	WEFT_CTX_OFFSETS = 1 << 0, /* looks at the offset of a queue */
-	WEFT_CTX_HELPS = 1 << 1, /* looks at the control block of the process */
 };
 
 struct weft_ureq_alloc_ctx {
@@ -259,7 +245,6 @@ enum weft_features {
 struct weft_uresp_alloc_ctx {
 	__u32 max_inline;
 	__u32 features;		/* enum weft_features */
-	struct weft_queue_map ctl; /* struct weft_ctx_ctl, if it was asked for */
 };
 
 struct weft_uresp_create_cq {
@@ -306,11 +291,6 @@ enum weft_qp_methods {
 
 enum weft_qp_kick_attrs {
 	WEFT_ATTR_QP_KICK_HANDLE = 1U << 12,
-};
-
-/* A driver method of the device object, without attributes: see struct weft_ctx_ctl. */
-enum weft_device_methods {
-	WEFT_METHOD_HELP = 1U << 12,
 };
 
 #endif

@@ -103,8 +103,6 @@ static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
 	if (ret)
 		return ret;
 	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	if (udata)
-		cq->cq.news = &weft_udata_helper(udata)->porter.news;
 	ret = respond(&cq->cq.ring, udata);
 	if (ret)
 		weft_cq_free(&cq->cq);

@@ -130,7 +130,6 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
 		.bell = weft_udata_bell(udata),
-		.helper = weft_udata_helper(udata),
 		.events = &stream_events,
 		.owner = qp,
 	};

@@ -37,19 +37,6 @@ struct weft_bell *weft_udata_bell(struct ib_udata *udata)
 	return uctx ? &uctx->bell : NULL;
 }
 
-/* Who makes this call may have a CPU to spare; NULL: a kernel consumer. Context: process. */
-struct weft_helper *weft_udata_helper(struct ib_udata *udata)
-{
-	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
-
-	return uctx ? &uctx->helper : NULL;
-}
-
-struct weft_helper *weft_ucontext_helper(struct ib_ucontext *ib)
-{
-	return &to_weft_ucontext(ib)->helper;
-}
-
 /* Older libraries say nothing. */
 static u32 asked_for(struct ib_udata *udata)
 {
@@ -60,22 +47,6 @@ static u32 asked_for(struct ib_udata *udata)
 	return req.flags;
 }
 
-/* Without memory for its control block the process does not help. */
-static void init_helper(struct weft_ucontext *uctx, bool helps, struct weft_queue_map *out)
-{
-	if (helps)
-		weft_ring_init(&uctx->ctl, 1, sizeof(u64), &uctx->space);
-	weft_ring_describe(&uctx->ctl, out);
-	weft_helper_init(&uctx->helper, uctx->ctl.mem);
-}
-
-static void destroy(struct weft_ucontext *uctx)
-{
-	weft_helper_destroy(&uctx->helper);
-	weft_ring_free(&uctx->ctl);
-	weft_ring_space_destroy(&uctx->space);
-}
-
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_uresp_alloc_ctx resp = {
@@ -83,14 +54,12 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 		.features = WEFT_FEATURE_KEYS,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
-	u32 flags = asked_for(udata);
 	int ret;
 
-	weft_ring_space_init(&uctx->space, ib, flags & WEFT_CTX_OFFSETS);
-	init_helper(uctx, flags & WEFT_CTX_HELPS, &resp.ctl);
+	weft_ring_space_init(&uctx->space, ib, asked_for(udata) & WEFT_CTX_OFFSETS);
 	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (ret)
-		destroy(uctx);
+		weft_ring_space_destroy(&uctx->space);
 	return ret;
 }
 
@@ -102,7 +71,7 @@ int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs
 
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
-	destroy(to_weft_ucontext(ib));
+	weft_ring_space_destroy(&to_weft_ucontext(ib)->space);
 }
 
 /*

@@ -8,30 +8,22 @@
 #include <rdma/ib_verbs.h>
 
 #include "engine/bell.h"
-#include "engine/helper.h"
 #include "ring/mmap.h"
-#include "ring/ring.h"
 
 /**
  * struct weft_ucontext - a process
  * @ib: of the core
  * @space: where its queues are
  * @bell: which it kicks them by
- * @ctl: memory of its control block, if it asked for one
- * @helper: it, as one that may have a CPU to spare
  */
 struct weft_ucontext {
 	struct ib_ucontext ib;
 	struct weft_ring_space space;
 	struct weft_bell bell;
-	struct weft_ring ctl;
-	struct weft_helper helper;
 };
 
 struct weft_ring_space *weft_udata_space(struct ib_udata *udata);
 struct weft_bell *weft_udata_bell(struct ib_udata *udata);
-struct weft_helper *weft_udata_helper(struct ib_udata *udata);
-struct weft_helper *weft_ucontext_helper(struct ib_ucontext *ib);
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
 int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs);
