@@ -11,22 +11,12 @@ from wirepeer import mpa, peer
 NONSENSE = ("", "\n", "x", "1x", "-1", "0x", "1 2", "4294967296", "18446744073709551616", "1.5")
 
 
-def default_here(cell):
-    """A cell says one value, or "0; 50 from 4 CPUs on"."""
-    few, _, many = cell.partition("; ")
-    if not many:
-        return cell
-    value, _, rest = many.partition(" from ")
-    return value if os.cpu_count() >= int(rest.split()[0]) else few
-
-
 def documented():
     """name: (default, least, most, zero too)"""
     found = {}
     for name, default, values, *_ in manual_table("Knobs"):
         least, _, most = values.replace("0 or ", "").partition(" to ")
-        found[name.strip("`")] = (default_here(default), least, most,
-                                   values.startswith("0 or "))
+        found[name.strip("`")] = (default, least, most, values.startswith("0 or "))
     return found
 
 
