@@ -147,9 +147,12 @@ static const struct verbs_match_ent matches[] = {
 	{ .kind = PABI_MATCH_END },
 };
 
+/* Version 2 has more to offer, all of which is to be asked for. */
+#define OLDEST_ABI_VERSION 2
+
 static const struct verbs_device_ops device_ops = {
 	.name = "weft",
-	.match_min_abi_version = WEFT_ABI_VERSION,
+	.match_min_abi_version = OLDEST_ABI_VERSION,
 	.match_max_abi_version = WEFT_ABI_VERSION,
 	.match_table = matches,
 	.alloc_context = alloc_context,

@@ -15,7 +15,7 @@
 
 /* Unassigned by the kernel's enum rdma_driver_id on purpose; fixed for ever. */
 #define WEFT_DRIVER_ID		0x57656674
-#define WEFT_ABI_VERSION	2
+#define WEFT_ABI_VERSION	3
 
 /* Room in front of the entries of every queue: struct weft_*_ctl. */
 #define WEFT_CTL_BYTES		128

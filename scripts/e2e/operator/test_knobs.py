@@ -11,22 +11,12 @@ from wirepeer import mpa, peer
 NONSENSE = ("", "\n", "x", "1x", "-1", "0x", "1 2", "4294967296", "18446744073709551616", "1.5")
 
 
-def default_here(cell):
-    """A cell says one value, or "0; 50 from 4 CPUs on"."""
-    few, _, many = cell.partition("; ")
-    if not many:
-        return cell
-    value, _, rest = many.partition(" from ")
-    return value if os.cpu_count() >= int(rest.split()[0]) else few
-
-
 def documented():
     """name: (default, least, most, zero too)"""
     found = {}
     for name, default, values, *_ in manual_table("Knobs"):
         least, _, most = values.replace("0 or ", "").partition(" to ")
-        found[name.strip("`")] = (default_here(default), least, most,
-                                   values.startswith("0 or "))
+        found[name.strip("`")] = (default, least, most, values.startswith("0 or "))
     return found
 
 
@@ -271,7 +261,6 @@ def stream(w, posts=40):
 def watch_us_spares_kicks_and_0_spares_none(w):
     w.agent.cmd("cq", name="quiet", depth=256, manual=1)
     w.undo.append(lambda: w.agent.cmd("dropcq", name="quiet"))
-    w.turn("busy_poll_us", 0)
     moved = {}
     for period in (10000, 0):
         w.turn("watch_us", period)
@@ -282,25 +271,3 @@ def watch_us_spares_kicks_and_0_spares_none(w):
     same(moved[0].get("kicks_watch"), None, "kicks_watch at 0")
     at_least(kicks[0], 40, "a kick for each post")
     at_least(kicks[0] - 8, kicks[10000], "kicks spared")
-
-
-def vigils(w, pair, armed):
-    """How often a CPU was to be kept awake, or spared that, for two Sends."""
-    pair.send()
-    before = w.counters()
-    if armed:
-        w.agent.cmd("arm", name="cq")
-    pair.send()
-    pair.send()
-    moved = w.since(before)
-    same(moved.get("cq_events", 0), int(armed), "events")
-    return moved.get("vigils", 0) + moved.get("vigils_spared", 0)
-
-
-@test
-def awake_us_is_for_who_waits_by_events_and_0_for_nobody(w):
-    pair = w.pair()
-    same(vigils(w, pair, armed=False), 0, "vigils of who polls")
-    same(vigils(w, pair, armed=True), int(os.cpu_count() > 1), "vigils for an event")
-    w.turn("awake_us", 0)
-    same(vigils(w, pair, armed=True), 0, "vigils at 0")

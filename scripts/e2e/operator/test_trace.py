@@ -87,7 +87,7 @@ def traces_agree_with_the_counters(w):
         msns = [int(f["msn"]) for f in trace.all(name, opcode="send")]
         same(msns, list(range(msns[0], msns[0] + 5, 1))[:1] + msns[1:], "MSNs")
         same(msns, sorted(set(msns)), "MSNs grow")
-    kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged", "relayed")}
+    kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged")}
     same(kicks, {how: moved.get("kicks_" + how, 0) for how in kicks}, "kicks")
     same(sum(MIX_KINDS.values()), MIX_MESSAGES, "messages")
     sends = trace.all("weft_send_done", qpn=pair.qpn[pair.a])

@@ -2,7 +2,6 @@
 """More small segments than the receive buffer has room for, behind something large: TCP
 must bear what weft does with its buffers."""
 
-import os
 import time
 
 from harness import pattern, test
@@ -11,10 +10,9 @@ SECONDS = 3
 
 
 @test("MPA-056")
-def small_segments_come_while_another_cpu_reads(f):
-    """Each costs TCP many times its octets, so that it runs out of memory and collapses
+def small_segments_overrun_the_receive_buffer(f):
+    """Each costs TCP many times its bytes, so that it runs out of memory and collapses
     its queue, from which the reader has taken the first buffers."""
-    f.policy("handover_us", 1)
     f.policy("rcvbuf", 32768)
     link = f.running(rev=1)
     target = f.mr(65536)
@@ -22,7 +20,6 @@ def small_segments_come_while_another_cpu_reads(f):
              for n in range(40)]
     large = [link.peer.write(target.rkey, target.iova, pattern(size), hold=True)
              for size in range(16384, 65536, 4096)]
-    before = f.counted("rx_handovers")
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         for octets in large:
@@ -32,5 +29,3 @@ def small_segments_come_while_another_cpu_reads(f):
     data = pattern(1000, 7)
     link.peer.send(data)
     link.received(data, timeout=20)
-    if os.cpu_count() > 1:
-        assert f.counted("rx_handovers") > before, "nothing was handed over"
