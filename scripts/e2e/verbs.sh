@@ -118,7 +118,8 @@ for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned
 done
 t "atomics: a peer that knows none" with_knobs atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
-for name in write_with_imm write_with_imm_no_receive send_with_imm_refused; do
+for name in write_with_imm write_with_imm_after_writes empty_write_with_imm \
+	write_with_imm_after_send write_with_imm_no_receive send_with_imm_refused; do
 	t "immediate: $name" case_ "$name"
 done
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
@@ -182,7 +183,7 @@ t "lending: not with zerocopy at 0" with_knobs no_messages_are_lent crc=0 zeroco
 t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
 t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
 for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its_turn \
-	bulk_both_ways bulk_and_the_end long_messages_arrive_whole \
+	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	reads_of_any_length_complete_in_order; do
 	t "in rows: $name" in_rows "$name"
 done

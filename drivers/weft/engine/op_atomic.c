@@ -92,6 +92,7 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 		return WEFT_FAULT_RDMAP_OPCODE;
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	st->rx.written = 0;
 	fault = weft_atomic_req_parse(seg->head, &owed->op);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;

@@ -73,6 +73,7 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	st->rx.written = 0;
 	owed->atomic = false;
 	weft_read_req_parse(seg->head, &owed->read);
 	owed->fault = check_source(&st->rx.mem, &owed->read);

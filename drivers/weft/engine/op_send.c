@@ -127,6 +127,7 @@ enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_se
 	struct weft_mem_region *busy = NULL;
 	enum weft_fault fault;
 
+	st->rx.written = 0;
 	if (st->rx.rtr_send) {
 		st->rx.rtr_send = false;
 		return WEFT_FAULT_NONE;

@@ -111,7 +111,8 @@ struct weft_rx_held {
  * @first_seen: the peer has sent its first FPDU
  * @atomics: the peer may ask for them
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
- * @written: octets of Writes since the last Immediate Data, its byte_len
+ * @written: bytes of the last Write, unless a Send, a Read Request, an Atomic Request or
+ *	Immediate Data came after it: byte_len of Immediate Data that comes next
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
  * @wanted: octets that the Read Requests of this reading ask for
