@@ -127,7 +127,8 @@ for name in window1 window2 window_after_local_invalidate window_after_remote_in
 	dereg_while_written; do
 	t "windows: $name" case_ "$name"
 done
-for name in srq_limit_event srq_resize srq_run_dry cq_overrun cq_resize cq_moderation cq_ex_reads \
+for name in srq_limit_event srq_resize srq_run_dry destroying_is_silent last_wqe_reached \
+	cq_overrun cq_resize cq_moderation cq_ex_reads \
 	qp_ex_every_opcode qp_ex_mistakes; do
 	t "queues: $name" case_ "$name"
 done

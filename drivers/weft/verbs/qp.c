@@ -60,7 +60,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (qp->ib.event_handler)
+	if (!READ_ONCE(qp->destroyed) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -346,6 +346,12 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
+	/*
+	 * What destroying it does to the stream is no news for its owner. A process would
+	 * have to acknowledge the event before this returns, and a kernel consumer's handler
+	 * would run inside of ib_destroy_qp().
+	 */
+	WRITE_ONCE(qp->destroyed, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);

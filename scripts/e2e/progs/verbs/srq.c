@@ -4,6 +4,7 @@
 #include "verbs.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 static struct end s2, c2;
 static struct ibv_srq *srq;
@@ -150,9 +151,102 @@ static void srq_run_dry(void)
 	end_srq();
 }
 
+/* --- asynchronous events: once what it took is told, and not of its own destruction ------ */
+
+static void no_event(struct end *e)
+{
+	struct pollfd p = { .fd = e->id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event ev;
+
+	if (poll(&p, 1, 100) == 0)
+		return;
+	CHECK(!ibv_get_async_event(e->id->verbs, &ev));
+	printf("event: %s\n", ibv_event_type_str(ev.event_type));
+	exit(1);
+}
+
+/*
+ * Destroying waits until its events are acknowledged, which nobody does here: so another
+ * thread looks for them meanwhile. The core frees those that nobody has taken.
+ */
+static volatile int destroyed;
+
+static void *watch_events(void *arg)
+{
+	struct pollfd p = { .fd = s.id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event ev;
+
+	while (!destroyed) {
+		if (poll(&p, 1, 1) == 0)
+			continue;
+		CHECK(!ibv_get_async_event(s.id->verbs, &ev));
+		printf("event: %s\n", ibv_event_type_str(ev.event_type));
+		exit(1);
+	}
+	return arg;
+}
+
+static struct ibv_qp *bare_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { WRS, WRS, 2, 2, 64 },
+		.qp_type = IBV_QPT_RC,
+		.srq = srq,
+		.send_cq = s.id->send_cq,
+		.recv_cq = s.id->recv_cq,
+	};
+	struct ibv_qp *qp = ibv_create_qp(s.id->pd, &attr);
+
+	CHECK(qp);
+	return qp;
+}
+
+static void destroying_is_silent(void)
+{
+	pthread_t thread;
+
+	srq = make_srq(8);
+	CHECK(!pthread_create(&thread, NULL, watch_events, NULL));
+	for (int i = 0; i < 30; i++)
+		CHECK(!ibv_destroy_qp(bare_qp()));
+	for (int i = 0; i < 10; i++) {
+		connect_pair(&c2, &s2, with_srq);
+		CHECK(!give(i));
+		one_message(i);
+		rdma_destroy_qp(s2.id);
+		release(&c2);
+		release(&s2);
+	}
+	destroyed = 1;
+	pthread_join(thread, NULL);
+	no_event(&s);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* A QP in error says once that it takes no more. */
+static void last_wqe_reached(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_async_event ev;
+	struct ibv_qp *qp;
+
+	srq = make_srq(8);
+	qp = bare_qp();
+	CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	CHECK(!ibv_get_async_event(s.id->verbs, &ev));
+	CHECK(ev.event_type == IBV_EVENT_QP_LAST_WQE_REACHED && ev.element.qp == qp);
+	ibv_ack_async_event(&ev);
+	no_event(&s);
+	CHECK(!ibv_destroy_qp(qp));
+	no_event(&s);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
 const struct test_case srq_cases[] = {
 	CASE(srq_limit_event),
 	CASE(srq_resize),
 	CASE(srq_run_dry),
+	CASE(destroying_is_silent),
+	CASE(last_wqe_reached),
 	{},
 };
