@@ -127,9 +127,9 @@ for name in window1 window2 window_after_local_invalidate window_after_remote_in
 	dereg_while_written; do
 	t "windows: $name" case_ "$name"
 done
-for name in srq_limit_event srq_resize srq_run_dry destroying_is_silent last_wqe_reached \
-	cq_overrun cq_resize cq_moderation cq_ex_reads \
-	qp_ex_every_opcode qp_ex_mistakes; do
+for name in srq_limit_event srq_resize srq_run_dry srq_of_another_domain \
+	srq_buffer_of_the_qp srq_buffer_of_the_peer destroying_is_silent last_wqe_reached \
+	cq_overrun cq_resize cq_moderation cq_ex_reads qp_ex_every_opcode qp_ex_mistakes; do
 	t "queues: $name" case_ "$name"
 done
 for name in limits_named limits_used largest_srq many_regions; do
@@ -185,7 +185,7 @@ t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
 t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
 for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
-	reads_of_any_length_complete_in_order; do
+	srq_of_another_domain reads_of_any_length_complete_in_order; do
 	t "in rows: $name" in_rows "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock

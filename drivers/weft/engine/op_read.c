@@ -162,7 +162,7 @@ static __always_inline enum weft_fault place(struct weft_stream *st, struct weft
 	const struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	enum weft_fault fault;
 
-	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	fault = weft_rx_place(&st->rx.mem, seg, swr->sge, swr->wqe.num_sge, sent->received);
 	if (fault == WEFT_FAULT_NONE)
 		sent->received += seg->payload;
 	return fault;
@@ -198,6 +198,7 @@ static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft
 {
 	if (swr->wqe.opcode != WEFT_WR_READ_INV || !swr->wqe.num_sge)
 		return WEFT_FAULT_NONE;
+	weft_mem_release(&st->rx.rq_mem); /* it may be the same region */
 	return weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, busy);
 }
 

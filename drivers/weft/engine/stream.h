@@ -90,6 +90,8 @@ struct weft_stream_cm_events {
 /**
  * struct weft_stream_config - what a stream works on; all of it outlives it
  * @ifindex: of the device's network device, for traces
+ * @pd: protection domain of the QP
+ * @rq_pd: protection domain of the receive queue: that of the QP, or that of the SRQ
  * @rq: its own or a shared receive queue
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
@@ -99,6 +101,7 @@ struct weft_stream_cm_events {
 struct weft_stream_config {
 	int ifindex;
 	u32 pd;
+	u32 rq_pd;
 	bool kernel;
 	bool signal_all;
 	bool shared_rq;

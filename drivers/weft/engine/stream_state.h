@@ -103,6 +103,7 @@ struct weft_rx_held {
  * struct weft_rx - the receiving direction; the socket lock's, or @away's
  * @sock: deframer
  * @mem: its view of memory; holds a region while it reads
+ * @rq_mem: likewise for receives, whose buffers are in the domain of the receive queue
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
  * @like: header of the last segment, while others like it are expected (engine/rxrow.c)
@@ -123,6 +124,7 @@ struct weft_rx_held {
 struct weft_rx {
 	struct weft_rxsock sock;
 	struct weft_mem_user mem;
+	struct weft_mem_user rq_mem;
 	struct weft_ddp_rx ddp;
 	struct weft_rdmap_rx msgs;
 	struct weft_ddp_hdr like;

@@ -117,9 +117,11 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		       struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
+	struct ib_pd *rq_pd = init->srq ? init->srq->pd : qp->ib.pd;
 	struct weft_stream_config cfg = {
 		.ifindex = dev->netdev->ifindex,
 		.pd = to_weft_pd(qp->ib.pd)->number,
+		.rq_pd = to_weft_pd(rq_pd)->number,
 		.kernel = !udata,
 		.signal_all = qp->signal_all,
 		.shared_rq = init->srq,

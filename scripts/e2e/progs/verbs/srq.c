@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Shared receive queues: their limit, other sizes, and one that runs dry. */
+/* Shared receive queues: limit, other sizes, one that runs dry, domains, events. */
 #define _GNU_SOURCE
 #include "verbs.h"
 
@@ -151,6 +151,86 @@ static void srq_run_dry(void)
 	end_srq();
 }
 
+/* --- an SRQ for QPs of other protection domains ------------------------------------------- */
+
+static struct ibv_pd *other;
+
+static void with_srq_of_another_domain(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 2, 2, 64 },
+					 .qp_type = IBV_QPT_RC,
+					 .srq = srq };
+
+	other = ibv_alloc_pd(e->id->verbs);
+	CHECK(other && !rdma_create_qp(e->id, other, &attr) && e->id->qp->pd == other);
+}
+
+static int give_sge(int id, struct ibv_sge sg)
+{
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+static void begin_other_domain(void)
+{
+	srq = make_srq(8);
+	connect_pair(&c2, &s2, with_srq_of_another_domain);
+}
+
+static void end_other_domain(void)
+{
+	end_srq();
+	CHECK(!ibv_dealloc_pd(other));
+}
+
+/* The buffers are of the domain of the SRQ; what the peer names is of that of the QP. */
+static void srq_of_another_domain(void)
+{
+	begin_other_domain();
+	for (int i = 0; i < 8; i++) {
+		fill(&c2, i);
+		CHECK(!give_sge(i, sge(s.own, 0, BYTES)));
+		CHECK(!send_sge(&c2, i, sge(c2.own, 0, BYTES), 0));
+		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
+		CHECK(expect(s2.id->recv_cq, i, IBV_WC_SUCCESS).byte_len == BYTES);
+		CHECK(!memcmp(s.own->addr, c2.own->addr, BYTES));
+		CHECK(!post(&c2, 10 + i, IBV_WR_RDMA_WRITE, sge(c2.own, 0, BYTES),
+			    (uintptr_t)s2.buf, s2.open->rkey, IBV_SEND_SIGNALED));
+		expect(c2.id->send_cq, 10 + i, IBV_WC_SUCCESS);
+		CHECK(!post(&s2, 20 + i, IBV_WR_RDMA_READ, sge(s2.own, 0, BYTES), (uintptr_t)c2.buf,
+			    c2.open->rkey, IBV_SEND_SIGNALED));
+		expect(s2.id->send_cq, 20 + i, IBV_WC_SUCCESS);
+		CHECK(!memcmp(s2.buf, c2.own->addr, BYTES));
+		CHECK(!memcmp(s2.own->addr, c2.buf, BYTES));
+	}
+	end_other_domain();
+}
+
+/* A key of the QP's domain is no key of the SRQ's. */
+static void srq_buffer_of_the_qp(void)
+{
+	begin_other_domain();
+	CHECK(!give_sge(1, sge(s2.own, 0, 8)));
+	CHECK(!send_sge(&c2, 2, sge(c2.own, 0, 8), 0));
+	expect(s2.id->recv_cq, 1, IBV_WC_LOC_PROT_ERR);
+	end_other_domain();
+}
+
+/* Nor can the peer write to what only the SRQ has. */
+static void srq_buffer_of_the_peer(void)
+{
+	begin_other_domain();
+	fill(&s, 5);
+	fill(&c, 5);
+	CHECK(!post(&c2, 1, IBV_WR_RDMA_WRITE, sge(c2.own, 0, 8), (uintptr_t)s.buf, s.open->rkey,
+		    IBV_SEND_SIGNALED));
+	next(c2.id->send_cq);
+	flushes(&c2);
+	CHECK(!memcmp(s.buf, c.buf, BYTES));
+	end_other_domain();
+}
+
 /* --- asynchronous events: once what it took is told, and not of its own destruction ------ */
 
 static void no_event(struct end *e)
@@ -243,10 +323,7 @@ static void last_wqe_reached(void)
 }
 
 const struct test_case srq_cases[] = {
-	CASE(srq_limit_event),
-	CASE(srq_resize),
-	CASE(srq_run_dry),
-	CASE(destroying_is_silent),
-	CASE(last_wqe_reached),
-	{},
+	CASE(srq_limit_event),	     CASE(srq_resize),		 CASE(srq_run_dry),
+	CASE(srq_of_another_domain), CASE(srq_buffer_of_the_qp), CASE(srq_buffer_of_the_peer),
+	CASE(destroying_is_silent),  CASE(last_wqe_reached),	 {},
 };
