@@ -132,6 +132,10 @@ for name in srq_limit_event srq_resize srq_run_dry srq_of_another_domain \
 	cq_overrun cq_resize cq_moderation cq_ex_reads qp_ex_every_opcode qp_ex_mistakes; do
 	t "queues: $name" case_ "$name"
 done
+for name in reset_empties_the_receive_queue reset_empties_the_send_queue reset_makes_room \
+	reset_leaves_the_srq_alone reset_of_a_connected_qp_is_refused; do
+	t "states: $name" case_ "$name"
+done
 for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
 done

@@ -140,6 +140,7 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, enum weft_fault fault,
 		       const struct weft_stream_cm_events *events, void *cm);
+int weft_stream_reset(struct weft_stream *st);
 void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);
 void weft_stream_abort(struct weft_stream *st);

@@ -100,6 +100,7 @@ static inline struct weft_sq_ctl *weft_sendq_ctl(const struct weft_sendq *sq)
 
 /* Engine side. */
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
+int weft_sendq_discard(struct weft_sendq *sq);
 u32 weft_sendq_waiting(const struct weft_sendq *sq);
 
 /* Kernel producers; verbs/post.c. */

@@ -240,6 +240,12 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	return 0;
 }
 
+/* A second life after an error is not to be had. */
+static int to_reset(struct weft_qp *qp, enum weft_qp_state now)
+{
+	return weft_stream_reset(qp->stream);
+}
+
 static int to_init(struct weft_qp *qp, enum weft_qp_state now)
 {
 	return now == WEFT_QP_IDLE ? 0 : -EINVAL;
@@ -272,7 +278,7 @@ static int to_error(struct weft_qp *qp, enum weft_qp_state now)
 
 /* clang-format off */
 static int (*const transitions[])(struct weft_qp *qp, enum weft_qp_state now) = {
-	[IB_QPS_RESET] = to_init,
+	[IB_QPS_RESET] = to_reset,
 	[IB_QPS_INIT] = to_init,
 	[IB_QPS_RTR] = to_receiving,
 	[IB_QPS_RTS] = to_ready,
