@@ -71,6 +71,20 @@ kernel_consumer() {
 	expect 'masked_atomics: 12 operations as expected' "$tmp/consumer.log" 1
 }
 
+# It scribbles over its queues all the time, and then has no device any more.
+device_goes_from_a_scribbler() {
+	start 60 "$tmp/scribbler" "$verbs" "$saddr4" scribbles_until_its_device_goes
+	for _ in $(seq 100); do
+		! grep -q '^ready' "$tmp/scribbler" || break
+		sleep 0.1
+	done
+	expect '^ready' "$tmp/scribbler" 1
+	sleep 0.3
+	limit 10 rdma link delete "$dev"
+	wait "$started" || fail "the program ended with status $?"
+	rdma link add "$dev" type "$driver" netdev wd0
+}
+
 calls() { awk '$NF == "ioctl" || $NF == "write" || $NF == "read" { n += $4 } END { print n + 0 }' "$1"; }
 
 # A perftest server posts a receive, polls and arms nothing for each message:
@@ -142,7 +156,8 @@ done
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
 for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
-	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
+	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
+	posts_without_end_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
 	# with a worker that stays with the queue, as where CPUs are plenty
 	t "streams, polled: $name" with_knobs "$name" busy_poll_us=200
@@ -194,4 +209,5 @@ for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
+t "streams: the device goes from a process that scribbles" device_goes_from_a_scribbler
 finish

@@ -41,13 +41,14 @@ struct weft_swr *weft_term_named(const struct weft_stream *st)
 {
 	const struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
-	u32 i;
+	u32 count, i;
 
 	/* pairs with weft_term_end() */
 	if (!smp_load_acquire(&st->peer_terminated) || !st->peer_term.has_ddp)
 		return NULL;
-	for (i = sq->retired; i != sq->fetched; i++) {
-		swr = weft_sendq_wr(sq, i);
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++) {
+		swr = weft_sendq_wr(sq, sq->retired + i);
 		if (swr == st->tx.swr)
 			break;
 		if (!swr->status && names(&st->peer_term, swr))

@@ -187,12 +187,13 @@ bool weft_retire_returned(struct weft_stream *st, u32 index)
 void weft_retire_abandon(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	u32 i;
+	u32 count, i;
 
 	spin_lock_bh(&st->retire_lock);
 	st->lend.abandoned = true;
-	for (i = sq->retired; i != sq->fetched; i++)
-		weft_sendq_wr(sq, i)->lent = false;
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		weft_sendq_wr(sq, sq->retired + i)->lent = false;
 	spin_unlock_bh(&st->retire_lock);
 }
 
@@ -234,6 +235,22 @@ static void fail_the_named(struct weft_stream *st)
 	mark_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
 }
 
+/* What was fetched keeps the outcome it has, but for what the peer's Terminate names. */
+static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 count, i;
+
+	spin_lock_bh(&st->retire_lock);
+	fail_the_named(st);
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		mark_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+	if (count) /* a queue never used has no requests to look at */
+		retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+}
+
 /**
  * weft_retire_flush_sends - complete all posted sends, whatever became of them
  * @st: stream, tx claim held, nothing will be sent any more
@@ -241,28 +258,26 @@ static void fail_the_named(struct weft_stream *st)
  *
  * Requests that already have an outcome keep it, but for the one that the peer's
  * Terminate names; the rest is flushed, also what still stands in the shared ring.
- * Context: process.
+ * First producers are asked for a kick: what they post without one was posted before, so
+ * it is at most as much as the queue holds. A process that moves its index on and on gets no
+ * more than that done on our time.
  *
- * Return: false if the ring is corrupt, so that looking again is of no use.
+ * Context: process, may sleep.
  */
-bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
+void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
+	u32 left = sq->ring.entries;
 	struct weft_swr *swr;
-	u32 i;
 
-	spin_lock_bh(&st->retire_lock);
-	fail_the_named(st);
-	for (i = sq->retired; i != sq->fetched; i++)
-		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
-	if (sq->retired != sq->fetched) /* a queue never used has no requests to look at */
-		retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
-	while (!IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq)))
+	flush_fetched(st, batch);
+	weft_sendq_set_idle(sq);
+	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
 		flush_one(st, swr, batch);
+		cond_resched();
+	}
 	st->tx.swr = NULL;
 	st->tx.sent = sq->fetched;
-	return !swr;
 }
 
 static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
@@ -291,16 +306,24 @@ static bool taken(int fetched)
  * @batch: completion queues to notify later
  *
  * The receive in hand goes first. A shared queue keeps its other entries: they
- * belong to whoever comes next. Context: process.
+ * belong to whoever comes next. No more than the queue holds is flushed, as in
+ * weft_retire_flush_sends(): what is posted from here on comes with a kick.
+ *
+ * Context: process, may sleep.
  */
 void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
 {
+	struct weft_recvq *rq = st->cfg.rq;
+	u32 left = rq->ring.entries;
+
 	if (st->rx.rwr_held)
 		flush_receive(st, batch);
 	st->rx.rwr_held = false;
 	if (st->cfg.shared_rq)
 		return;
-	weft_recvq_set_flushing(st->cfg.rq, true);
-	while (taken(weft_recvq_fetch(st->cfg.rq, &st->rx.rwr)))
+	weft_recvq_set_flushing(rq, true);
+	while (left-- && taken(weft_recvq_fetch(rq, &st->rx.rwr))) {
 		flush_receive(st, batch);
+		cond_resched();
+	}
 }

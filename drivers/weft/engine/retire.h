@@ -23,7 +23,7 @@ void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 			 struct weft_cq_batch *batch);
 
 /* Holder of the tx claim, once the stream may not send any more. */
-bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch);
+void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch);
 void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch);
 
 /* The stream's worker. */

@@ -154,15 +154,14 @@ static __always_inline bool send_trains(struct weft_stream *st, struct weft_cq_b
  *
  * Not before rx is quiet: it may still be placing what answers one of them, and its owner
  * may free the memory. Posts that come later kick, find the stream in error and are
- * flushed the same way. Context: process.
+ * flushed the same way, each kick at most as much as the queues hold. Context: process.
  */
 void weft_tx_flush(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
 
 	weft_pick_drop(&st->tx);
-	while (weft_retire_flush_sends(st, &batch) && !weft_sendq_set_idle(st->cfg.sq))
-		;
+	weft_retire_flush_sends(st, &batch);
 	weft_retire_flush_receives(st, &batch);
 	weft_cq_batch_fire(&batch);
 }

@@ -6,6 +6,7 @@
 #ifndef WEFT_RING_SENDQ_H
 #define WEFT_RING_SENDQ_H
 
+#include <linux/bug.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -119,6 +120,19 @@ bool weft_sendq_wants_kick(const struct weft_sendq *sq);
 static inline struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index)
 {
 	return sq->wr + (size_t)(index & (sq->ring.entries - 1)) * sq->wr_stride;
+}
+
+/**
+ * weft_sendq_in_flight - how many entries were fetched and have not retired
+ * @sq: the queue
+ *
+ * They begin at @retired. Context: retire lock held. Return: at most the size of the queue.
+ */
+static inline u32 weft_sendq_in_flight(const struct weft_sendq *sq)
+{
+	u32 count = READ_ONCE(sq->fetched) - sq->retired;
+
+	return WARN_ON_ONCE(count > sq->ring.entries) ? 0 : count;
 }
 
 /**
