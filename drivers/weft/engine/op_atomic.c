@@ -154,13 +154,13 @@ static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *r
 
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
-	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	struct weft_readq_sent *sent = weft_read_awaited(st, true);
 	struct weft_atomic_resp resp;
 	enum weft_fault fault;
 	struct weft_swr *swr;
 
 	weft_atomic_resp_parse(seg->head, &resp);
-	if (!sent || !sent->atomic || sent->msn != resp.id)
+	if (!sent || sent->msn != resp.id)
 		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	weft_readq_sent_pop(&st->readq);

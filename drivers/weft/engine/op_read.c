@@ -133,12 +133,31 @@ enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg
 	return fault;
 }
 
-/* A response must answer the oldest request, and that must be a Read. */
+/**
+ * weft_read_awaited - the request that a response has to answer
+ * @st: stream
+ * @atomic: the response is one of an atomic
+ *
+ * That is the oldest one (RFC 5040, 5.2.1; RFC 7306, 5.2), and of that kind. One that the peer
+ * cannot have seen is not answered: TCP must have all of it. (A ready-to-receive Read has no
+ * work request that could retire too early.)
+ *
+ * Context: owner of rx. Return: NULL if there is none.
+ */
+weft_hot struct weft_readq_sent *weft_read_awaited(struct weft_stream *st, bool atomic)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	if (!sent || sent->atomic != atomic)
+		return NULL;
+	if (sent->no_wr || weft_retire_is_sent(st, weft_sendq_wr(st->cfg.sq, sent->wr_index)))
+		return sent;
+	return NULL;
+}
+
 enum weft_fault weft_hot weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
-	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
-
-	if (sent && !sent->atomic)
+	if (weft_read_awaited(st, false))
 		return WEFT_FAULT_NONE;
 	return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 }

@@ -62,11 +62,15 @@ static void blame(struct weft_stream *st, const struct weft_term *term, struct w
 {
 	enum weft_fault fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
 	struct weft_readq_sent *sent = NULL;
+	struct weft_swr *swr;
 
 	if (term->has_ddp && !term->tagged && term->qn == WEFT_QN_REQUEST)
 		sent = weft_readq_sent_find(&st->readq, term->msn);
-	if (sent && !sent->no_wr)
-		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
+	if (!sent || sent->no_wr)
+		return;
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	if (weft_retire_is_sent(st, swr)) /* else the peer does not know it */
+		weft_retire_done(st, swr, fault, seg->batch);
 }
 
 enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)

@@ -121,7 +121,7 @@ static void mark_sent(struct weft_swr *swr)
 	if (swr->state == WEFT_SWR_DONE)
 		return;
 	if (op->flags & WEFT_TXF_RESPONSE)
-		swr->state = WEFT_SWR_SENT;
+		WRITE_ONCE(swr->state, WEFT_SWR_SENT);
 	else
 		mark_done(swr, WEFT_FAULT_NONE);
 }
@@ -143,6 +143,9 @@ void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft
 	if (st->tx.sent == sq->fetched)
 		return;
 	spin_lock_bh(&st->retire_lock);
+	/* A response may come before we do: then the slot is free, or another request's. */
+	if ((s32)(sq->retired - st->tx.sent) > 0)
+		st->tx.sent = sq->retired;
 	while (st->tx.sent != sq->fetched) {
 		swr = weft_sendq_wr(sq, st->tx.sent);
 		if (swr->tx_end > pushed)
@@ -153,6 +156,25 @@ void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
+}
+
+/**
+ * weft_retire_is_sent - does TCP have all of a request?
+ * @st: stream
+ * @swr: planned, and not answered
+ *
+ * Only then may there be a response. A peer that sends one all the same would have a request
+ * retire that is still to be staged or pushed, and its slot used again meanwhile.
+ *
+ * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
+ * locked, and so had the peer's answer.
+ */
+bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
+{
+	/* As a rule; else the push goes on, or its owner has not told us of it yet. */
+	if (READ_ONCE(swr->state) == WEFT_SWR_SENT)
+		return true;
+	return weft_txsock_is_accepted(&st->tx.sock, READ_ONCE(swr->tx_end));
 }
 
 /**

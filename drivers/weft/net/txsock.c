@@ -54,6 +54,7 @@ void weft_txsock_init(struct weft_txsock *tx, struct weft_sock *s, bool crc, boo
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
 	tx->buffers = 1;
+	tx->base = READ_ONCE(tcp_sk(tx->sk)->write_seq);
 	weft_txsock_refresh(tx);
 }
 

@@ -53,7 +53,8 @@ struct weft_txmark {
  * @goal: octets of a full train: @buffers times what TCP sends as one
  * @buffers: of TCP's, that a full train fills: more while such trains follow each other
  * @pos: stream position behind the last staged octet (u64: never wraps here)
- * @pushed: stream position TCP has accepted
+ * @pushed: stream position TCP has accepted; written under the socket lock
+ * @base: TCP's sequence number of stream position 0
  * @seg_fill: octets in the TCP segment that the next FPDU would start in
  * @big: the train has an FPDU that wants to stand in one segment
  * @partial: TCP has accepted a part of the train
@@ -96,6 +97,7 @@ struct weft_txsock {
 	u32 seg_fill;
 	u64 pos;
 	u64 pushed;
+	u32 base;
 	u32 head;
 	u32 count;
 	u64 eor;
@@ -133,6 +135,9 @@ void weft_txsock_cancel(struct weft_txsock *tx);
 void weft_txsock_set_loan(struct weft_txsock *tx, struct weft_loan *loan);
 void weft_txsock_end_loan(struct weft_txsock *tx);
 int weft_txsock_push(struct weft_txsock *tx, bool more);
+
+/* Whoever receives on the socket. */
+bool weft_txsock_is_accepted(const struct weft_txsock *tx, u64 pos); /* push.c */
 
 /**
  * weft_txsock_mulpdu - what the next ULPDU may have
