@@ -163,10 +163,16 @@ enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_
 	if (!sent || sent->msn != resp.id)
 		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-	weft_readq_sent_pop(&st->readq);
 	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
 			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
+	/*
+	 * Once popped it is over for tx on another CPU, which sends what a fence has kept
+	 * back: perhaps the very memory that is written here. If that failed, nothing follows.
+	 */
+	if (fault == WEFT_FAULT_NONE)
+		weft_readq_sent_pop(&st->readq);
 	weft_retire_done(st, swr, fault, seg->batch);
-	weft_tx_response_in(st);
+	if (fault == WEFT_FAULT_NONE)
+		weft_tx_response_in(st);
 	return fault;
 }

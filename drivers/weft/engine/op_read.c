@@ -225,17 +225,23 @@ enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct w
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	struct weft_mem_region *busy = NULL;
-	bool no_wr = sent->no_wr;
-	u32 index = sent->wr_index;
-	enum weft_fault fault;
-	struct weft_swr *swr;
+	enum weft_fault fault = WEFT_FAULT_NONE;
+	struct weft_swr *swr = NULL;
 
-	weft_readq_sent_pop(&st->readq);
-	weft_tx_response_in(st);
-	if (no_wr)
-		return WEFT_FAULT_NONE;
-	swr = weft_sendq_wr(st->cfg.sq, index);
-	fault = invalidate_sink(st, swr, &busy);
+	if (!sent->no_wr) {
+		swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+		fault = invalidate_sink(st, swr, &busy);
+	}
+	/*
+	 * Only now, as with an atomic: a request behind a fence may register the same region
+	 * anew, and would see it invalidated. It waits itself for copies under way.
+	 */
+	if (fault == WEFT_FAULT_NONE) {
+		weft_readq_sent_pop(&st->readq);
+		weft_tx_response_in(st);
+	}
+	if (!swr)
+		return fault;
 	if (busy) {
 		st->rx.held.swr = swr;
 		weft_rx_hold(st, busy);
