@@ -37,16 +37,6 @@ static void describe(struct weft_cqe *cqe, const struct weft_stream *st, const s
 	};
 }
 
-static void mark_done(struct weft_swr *swr, enum weft_fault fault)
-{
-	if (swr->state == WEFT_SWR_DONE)
-		return;
-	swr->state = WEFT_SWR_DONE;
-	swr->vendor_err = fault;
-	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
-						 weft_fault_info(fault)->status;
-}
-
 static void count_outcome(struct weft_stream *st, u8 status)
 {
 	if (status == WEFT_STATUS_SUCCESS)
@@ -67,7 +57,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 	int err = 0;
 
 	lockdep_assert_held(&st->retire_lock);
-	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE && !swr->lent) {
+	while ((swr = weft_sendq_done_head(sq))) {
 		bool wanted = wants_completion(st, swr);
 
 		if (wanted)
@@ -75,9 +65,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		count_outcome(st, swr->status);
 		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
 				     swr->wc_len);
-		swr->state = WEFT_SWR_FREE;
-		WRITE_ONCE(sq->retired, sq->retired + 1);
-		weft_sendq_publish_retired(sq);
+		weft_sendq_retire(sq, swr);
 		if (wanted)
 			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
 	}
@@ -107,23 +95,15 @@ void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enu
 
 	spin_lock_bh(&st->retire_lock);
 	swr->wc_len = swr->length;
-	mark_done(swr, fault);
+	weft_sendq_done(swr, fault);
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
 }
 
-/* All octets of @swr are TCP's; is that all it waited for? */
-static void mark_sent(struct weft_swr *swr)
+static __always_inline bool awaits_response(u8 opcode)
 {
-	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
-
-	if (swr->state == WEFT_SWR_DONE)
-		return;
-	if (op->flags & WEFT_TXF_RESPONSE)
-		WRITE_ONCE(swr->state, WEFT_SWR_SENT);
-	else
-		mark_done(swr, WEFT_FAULT_NONE);
+	return weft_tx_op(opcode)->flags & WEFT_TXF_RESPONSE;
 }
 
 /**
@@ -137,22 +117,12 @@ static void mark_sent(struct weft_swr *swr)
 void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	struct weft_swr *swr;
 	int err;
 
 	if (st->tx.sent == sq->fetched)
 		return;
 	spin_lock_bh(&st->retire_lock);
-	/* A response may come before we do: then the slot is free, or another request's. */
-	if ((s32)(sq->retired - st->tx.sent) > 0)
-		st->tx.sent = sq->retired;
-	while (st->tx.sent != sq->fetched) {
-		swr = weft_sendq_wr(sq, st->tx.sent);
-		if (swr->tx_end > pushed)
-			break;
-		mark_sent(swr);
-		st->tx.sent++;
-	}
+	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed, awaits_response);
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
@@ -237,7 +207,7 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
 {
 	spin_lock_bh(&st->retire_lock);
-	mark_done(swr, WEFT_FAULT_FLUSHED);
+	weft_sendq_done(swr, WEFT_FAULT_FLUSHED);
 	retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 }
@@ -254,7 +224,7 @@ static void fail_the_named(struct weft_stream *st)
 	if (!swr)
 		return;
 	swr->state = WEFT_SWR_FETCHED;
-	mark_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+	weft_sendq_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
 }
 
 /* What was fetched keeps the outcome it has, but for what the peer's Terminate names. */
@@ -267,7 +237,7 @@ static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
 	fail_the_named(st);
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		mark_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+		weft_sendq_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
 	if (count) /* a queue never used has no requests to look at */
 		retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
