@@ -162,9 +162,33 @@ static void weft_recvq_resize_moves_entries(struct kunit *test)
 	weft_recvq_free(rq);
 }
 
+static void weft_recvq_discard_takes_what_is_posted(struct kunit *test)
+{
+	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
+	struct weft_rwr *rwr = empty_rwr(test);
+
+	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
+	rq->user = true;
+	user_rqe(rq, 0, 1);
+	rq->ctl->prod = 1;
+	KUNIT_ASSERT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
+	rq->ctl->prod = 1 + ENTRIES;
+	KUNIT_EXPECT_EQ(test, weft_recvq_discard(rq), 0);
+	KUNIT_EXPECT_EQ(test, rq->ctl->cons, 1 + ENTRIES);
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), -ENOENT);
+	user_rqe(rq, 1 + ENTRIES, 1);
+	rq->ctl->prod = 2 + ENTRIES;
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
+	KUNIT_EXPECT_EQ(test, rwr->wr_id, 0x1000ULL + 1 + ENTRIES);
+	rq->ctl->prod = rq->cons + ENTRIES + 1;
+	KUNIT_EXPECT_EQ(test, weft_recvq_discard(rq), -EIO);
+	weft_recvq_free(rq);
+}
+
 static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(weft_ring_init_refuses),
 	KUNIT_CASE(weft_recvq_fetch_judges),
+	KUNIT_CASE(weft_recvq_discard_takes_what_is_posted),
 	KUNIT_CASE(weft_recvq_limit_is_raised_once),
 	KUNIT_CASE(weft_recvq_resize_moves_entries),
 	{},

@@ -61,6 +61,20 @@ kernel_consumer() {
 	expect 'masked_atomics: 12 operations as expected' "$tmp/consumer.log" 1
 }
 
+# It scribbles over its queues all the time, and then has no device any more.
+device_goes_from_a_scribbler() {
+	start 60 "$tmp/scribbler" "$verbs" "$saddr4" scribbles_until_its_device_goes
+	for _ in $(seq 100); do
+		! grep -q '^ready' "$tmp/scribbler" || break
+		sleep 0.1
+	done
+	expect '^ready' "$tmp/scribbler" 1
+	sleep 0.3
+	limit 10 rdma link delete "$dev"
+	wait "$started" || fail "the program ended with status $?"
+	rdma link add "$dev" type "$driver" netdev wd0
+}
+
 calls() { awk '$NF == "ioctl" || $NF == "write" || $NF == "read" { n += $4 } END { print n + 0 }' "$1"; }
 
 # A perftest server posts a receive, polls and arms nothing for each message:
@@ -108,7 +122,8 @@ for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned
 done
 t "atomics: a peer that knows none" with_knobs atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
-for name in write_with_imm write_with_imm_no_receive send_with_imm_refused; do
+for name in write_with_imm write_with_imm_after_writes empty_write_with_imm \
+	write_with_imm_after_send write_with_imm_no_receive send_with_imm_refused; do
 	t "immediate: $name" case_ "$name"
 done
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
@@ -116,9 +131,14 @@ for name in window1 window2 window_after_local_invalidate window_after_remote_in
 	dereg_while_written; do
 	t "windows: $name" case_ "$name"
 done
-for name in srq_limit_event srq_resize srq_run_dry cq_overrun cq_resize cq_moderation cq_ex_reads \
-	qp_ex_every_opcode qp_ex_mistakes; do
+for name in srq_limit_event srq_resize srq_run_dry srq_of_another_domain \
+	srq_buffer_of_the_qp srq_buffer_of_the_peer destroying_is_silent last_wqe_reached \
+	cq_overrun cq_resize cq_moderation cq_ex_reads qp_ex_every_opcode qp_ex_mistakes; do
 	t "queues: $name" case_ "$name"
+done
+for name in reset_empties_the_receive_queue reset_empties_the_send_queue reset_makes_room \
+	reset_leaves_the_srq_alone reset_of_a_connected_qp_is_refused; do
+	t "states: $name" case_ "$name"
 done
 for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
@@ -126,7 +146,8 @@ done
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
 for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
-	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else; do
+	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
+	posts_without_end_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
 done
 for name in bulk_both_ways bulk_and_the_end; do
@@ -158,10 +179,11 @@ t "lending: not with zerocopy at 0" with_knobs no_messages_are_lent crc=0 zeroco
 t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
 t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
 for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its_turn \
-	bulk_both_ways bulk_and_the_end long_messages_arrive_whole \
-	reads_of_any_length_complete_in_order; do
+	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
+	srq_of_another_domain reads_of_any_length_complete_in_order; do
 	t "in rows: $name" in_rows "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
+t "streams: the device goes from a process that scribbles" device_goes_from_a_scribbler
 finish

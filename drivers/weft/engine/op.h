@@ -168,7 +168,7 @@ static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *se
 enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr);
 void weft_tx_response_in(struct weft_stream *st);
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
-enum weft_fault weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
+enum weft_fault weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);
 
 #endif

@@ -92,6 +92,7 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 		return WEFT_FAULT_RDMAP_OPCODE;
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	st->rx.written = 0;
 	fault = weft_atomic_req_parse(seg->head, &owed->op);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
@@ -153,19 +154,25 @@ static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *r
 
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
-	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	struct weft_readq_sent *sent = weft_read_awaited(st, true);
 	struct weft_atomic_resp resp;
 	enum weft_fault fault;
 	struct weft_swr *swr;
 
 	weft_atomic_resp_parse(seg->head, &resp);
-	if (!sent || !sent->atomic || sent->msn != resp.id)
+	if (!sent || sent->msn != resp.id)
 		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-	weft_readq_sent_pop(&st->readq);
 	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
 			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
+	/*
+	 * Once popped it is over for tx on another CPU, which sends what a fence has kept
+	 * back: perhaps the very memory that is written here. If that failed, nothing follows.
+	 */
+	if (fault == WEFT_FAULT_NONE)
+		weft_readq_sent_pop(&st->readq);
 	weft_retire_done(st, swr, fault, seg->batch);
-	weft_tx_response_in(st);
+	if (fault == WEFT_FAULT_NONE)
+		weft_tx_response_in(st);
 	return fault;
 }

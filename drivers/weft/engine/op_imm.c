@@ -20,7 +20,11 @@ void weft_imm_message(struct weft_stream *st, struct weft_swr *swr, struct weft_
 	memcpy(st->tx.hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
 }
 
-/* Consumes the receive that weft_send_begin() took; nothing is placed. */
+/*
+ * Consumes the receive that weft_send_begin() took; nothing is placed. Its length is that of
+ * the Write right in front of it (RFC 7306, 6). Responses do not come between the two: they
+ * belong to the other direction, and the peer's RNIC sends them when they are ready.
+ */
 enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp));

@@ -71,6 +71,7 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	st->rx.written = 0;
 	owed->atomic = false;
 	weft_read_req_parse(seg->head, &owed->read);
 	owed->fault = check_source(&st->rx.mem, &owed->read);
@@ -128,12 +129,31 @@ enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg
 	return fault;
 }
 
-/* A response must answer the oldest request, and that must be a Read. */
+/**
+ * weft_read_awaited - the request that a response has to answer
+ * @st: stream
+ * @atomic: the response is one of an atomic
+ *
+ * That is the oldest one (RFC 5040, 5.2.1; RFC 7306, 5.2), and of that kind. One that the peer
+ * cannot have seen is not answered: TCP must have all of it. (A ready-to-receive Read has no
+ * work request that could retire too early.)
+ *
+ * Context: owner of rx. Return: NULL if there is none.
+ */
+weft_hot struct weft_readq_sent *weft_read_awaited(struct weft_stream *st, bool atomic)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+
+	if (!sent || sent->atomic != atomic)
+		return NULL;
+	if (sent->no_wr || weft_retire_is_sent(st, weft_sendq_wr(st->cfg.sq, sent->wr_index)))
+		return sent;
+	return NULL;
+}
+
 enum weft_fault weft_hot weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
-	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
-
-	if (sent && !sent->atomic)
+	if (weft_read_awaited(st, false))
 		return WEFT_FAULT_NONE;
 	return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 }
@@ -157,7 +177,7 @@ static __always_inline enum weft_fault place(struct weft_stream *st, struct weft
 	const struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	enum weft_fault fault;
 
-	fault = weft_rx_place(st, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	fault = weft_rx_place(&st->rx.mem, seg, swr->sge, swr->wqe.num_sge, sent->received);
 	if (fault == WEFT_FAULT_NONE)
 		sent->received += seg->payload;
 	return fault;
@@ -193,6 +213,7 @@ static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft
 {
 	if (swr->wqe.opcode != WEFT_WR_READ_INV || !swr->wqe.num_sge)
 		return WEFT_FAULT_NONE;
+	weft_mem_release(&st->rx.rq_mem); /* it may be the same region */
 	return weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, busy);
 }
 
@@ -200,17 +221,23 @@ enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct w
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	struct weft_mem_region *busy = NULL;
-	bool no_wr = sent->no_wr;
-	u32 index = sent->wr_index;
-	enum weft_fault fault;
-	struct weft_swr *swr;
+	enum weft_fault fault = WEFT_FAULT_NONE;
+	struct weft_swr *swr = NULL;
 
-	weft_readq_sent_pop(&st->readq);
-	weft_tx_response_in(st);
-	if (no_wr)
-		return WEFT_FAULT_NONE;
-	swr = weft_sendq_wr(st->cfg.sq, index);
-	fault = invalidate_sink(st, swr, &busy);
+	if (!sent->no_wr) {
+		swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+		fault = invalidate_sink(st, swr, &busy);
+	}
+	/*
+	 * Only now, as with an atomic: a request behind a fence may register the same region
+	 * anew, and would see it invalidated. It waits itself for copies under way.
+	 */
+	if (fault == WEFT_FAULT_NONE) {
+		weft_readq_sent_pop(&st->readq);
+		weft_tx_response_in(st);
+	}
+	if (!swr)
+		return fault;
 	if (busy) {
 		st->rx.held.swr = swr;
 		weft_rx_hold(st, busy);

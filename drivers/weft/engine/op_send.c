@@ -87,7 +87,7 @@ static __always_inline enum weft_fault place(struct weft_stream *st, struct weft
 
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	return weft_rx_place(st, seg, rwr->sge, rwr->num_sge, seg->ddp.mo);
+	return weft_rx_place(&st->rx.rq_mem, seg, rwr->sge, rwr->num_sge, seg->ddp.mo);
 }
 
 enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
@@ -127,11 +127,13 @@ enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_se
 	struct weft_mem_region *busy = NULL;
 	enum weft_fault fault;
 
+	st->rx.written = 0;
 	if (st->rx.rtr_send) {
 		st->rx.rtr_send = false;
 		return WEFT_FAULT_NONE;
 	}
 	if (info->invalidates) {
+		weft_mem_release(&st->rx.rq_mem); /* it may be what the peer invalidates */
 		fault = weft_mem_invalidate(&st->rx.mem, seg->ddp.stag, true, &busy);
 		if (fault != WEFT_FAULT_NONE)
 			return spoil(st, seg, fault);

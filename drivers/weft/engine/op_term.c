@@ -41,13 +41,14 @@ struct weft_swr *weft_term_named(const struct weft_stream *st)
 {
 	const struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
-	u32 i;
+	u32 count, i;
 
 	/* pairs with weft_term_end() */
 	if (!smp_load_acquire(&st->peer_terminated) || !st->peer_term.has_ddp)
 		return NULL;
-	for (i = sq->retired; i != sq->fetched; i++) {
-		swr = weft_sendq_wr(sq, i);
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++) {
+		swr = weft_sendq_wr(sq, sq->retired + i);
 		if (swr == st->tx.swr)
 			break;
 		if (!swr->status && names(&st->peer_term, swr))
@@ -61,11 +62,15 @@ static void blame(struct weft_stream *st, const struct weft_term *term, struct w
 {
 	enum weft_fault fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
 	struct weft_readq_sent *sent = NULL;
+	struct weft_swr *swr;
 
 	if (term->has_ddp && !term->tagged && term->qn == WEFT_QN_REQUEST)
 		sent = weft_readq_sent_find(&st->readq, term->msn);
-	if (sent && !sent->no_wr)
-		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
+	if (!sent || sent->no_wr)
+		return;
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	if (weft_retire_is_sent(st, swr)) /* else the peer does not know it */
+		weft_retire_done(st, swr, fault, seg->batch);
 }
 
 enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)

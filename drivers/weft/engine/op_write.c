@@ -32,6 +32,13 @@ enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr
 	return fault;
 }
 
+/* An empty Write is a Write, too: @written is that of the last one. */
+enum weft_fault weft_hot weft_write_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	st->rx.written = 0;
+	return WEFT_FAULT_NONE;
+}
+
 /* A segment without payload touches nothing and is not checked (RFC 5041, 7.1). */
 enum weft_fault weft_hot weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {

@@ -8,6 +8,7 @@ enum weft_fault weft_write_plan(struct weft_stream *st, struct weft_swr *swr,
 				struct weft_msg *msgs);
 enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr,
 				    struct weft_msg *msgs);
+enum weft_fault weft_write_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg);
 
 #endif

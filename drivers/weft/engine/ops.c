@@ -42,7 +42,7 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 	}
 
 const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
-	[WEFT_OP_WRITE] = { weft_rx_nothing, weft_write_place, weft_write_place, weft_rx_nothing },
+	[WEFT_OP_WRITE] = { weft_write_begin, weft_write_place, weft_write_place, weft_rx_nothing },
 	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 			       weft_read_request_end },
 	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,

@@ -37,16 +37,6 @@ static void describe(struct weft_cqe *cqe, const struct weft_stream *st, const s
 	};
 }
 
-static void mark_done(struct weft_swr *swr, enum weft_fault fault)
-{
-	if (swr->state == WEFT_SWR_DONE)
-		return;
-	swr->state = WEFT_SWR_DONE;
-	swr->vendor_err = fault;
-	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
-						 weft_fault_info(fault)->status;
-}
-
 static void count_outcome(struct weft_stream *st, u8 status)
 {
 	if (status == WEFT_STATUS_SUCCESS)
@@ -67,7 +57,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 	int err = 0;
 
 	lockdep_assert_held(&st->retire_lock);
-	while ((swr = weft_sendq_wr(sq, sq->retired))->state == WEFT_SWR_DONE && !swr->lent) {
+	while ((swr = weft_sendq_done_head(sq))) {
 		bool wanted = wants_completion(st, swr);
 
 		if (wanted)
@@ -75,9 +65,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		count_outcome(st, swr->status);
 		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
 				     swr->wc_len);
-		swr->state = WEFT_SWR_FREE;
-		WRITE_ONCE(sq->retired, sq->retired + 1);
-		weft_sendq_publish_retired(sq);
+		weft_sendq_retire(sq, swr);
 		if (wanted)
 			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
 	}
@@ -107,23 +95,15 @@ void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enu
 
 	spin_lock_bh(&st->retire_lock);
 	swr->wc_len = swr->length;
-	mark_done(swr, fault);
+	weft_sendq_done(swr, fault);
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
 }
 
-/* All octets of @swr are TCP's; is that all it waited for? */
-static void mark_sent(struct weft_swr *swr)
+static __always_inline bool awaits_response(u8 opcode)
 {
-	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
-
-	if (swr->state == WEFT_SWR_DONE)
-		return;
-	if (op->flags & WEFT_TXF_RESPONSE)
-		swr->state = WEFT_SWR_SENT;
-	else
-		mark_done(swr, WEFT_FAULT_NONE);
+	return weft_tx_op(opcode)->flags & WEFT_TXF_RESPONSE;
 }
 
 /**
@@ -137,22 +117,34 @@ static void mark_sent(struct weft_swr *swr)
 void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	struct weft_swr *swr;
 	int err;
 
 	if (st->tx.sent == sq->fetched)
 		return;
 	spin_lock_bh(&st->retire_lock);
-	while (st->tx.sent != sq->fetched) {
-		swr = weft_sendq_wr(sq, st->tx.sent);
-		if (swr->tx_end > pushed)
-			break;
-		mark_sent(swr);
-		st->tx.sent++;
-	}
+	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed, awaits_response);
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
+}
+
+/**
+ * weft_retire_is_sent - does TCP have all of a request?
+ * @st: stream
+ * @swr: planned, and not answered
+ *
+ * Only then may there be a response. A peer that sends one all the same would have a request
+ * retire that is still to be staged or pushed, and its slot used again meanwhile.
+ *
+ * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
+ * locked, and so had the peer's answer.
+ */
+bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
+{
+	/* As a rule; else the push goes on, or its owner has not told us of it yet. */
+	if (READ_ONCE(swr->state) == WEFT_SWR_SENT)
+		return true;
+	return weft_mpa_tx_is_accepted(&st->tx.sock, READ_ONCE(swr->tx_end));
 }
 
 /**
@@ -187,12 +179,13 @@ bool weft_retire_returned(struct weft_stream *st, u32 index)
 void weft_retire_abandon(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	u32 i;
+	u32 count, i;
 
 	spin_lock_bh(&st->retire_lock);
 	st->lend.abandoned = true;
-	for (i = sq->retired; i != sq->fetched; i++)
-		weft_sendq_wr(sq, i)->lent = false;
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		weft_sendq_wr(sq, sq->retired + i)->lent = false;
 	spin_unlock_bh(&st->retire_lock);
 }
 
@@ -214,7 +207,7 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
 {
 	spin_lock_bh(&st->retire_lock);
-	mark_done(swr, WEFT_FAULT_FLUSHED);
+	weft_sendq_done(swr, WEFT_FAULT_FLUSHED);
 	retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 }
@@ -231,7 +224,23 @@ static void fail_the_named(struct weft_stream *st)
 	if (!swr)
 		return;
 	swr->state = WEFT_SWR_FETCHED;
-	mark_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+	weft_sendq_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+}
+
+/* What was fetched keeps the outcome it has, but for what the peer's Terminate names. */
+static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 count, i;
+
+	spin_lock_bh(&st->retire_lock);
+	fail_the_named(st);
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		weft_sendq_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+	if (count) /* a queue never used has no requests to look at */
+		retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
 }
 
 /**
@@ -241,28 +250,26 @@ static void fail_the_named(struct weft_stream *st)
  *
  * Requests that already have an outcome keep it, but for the one that the peer's
  * Terminate names; the rest is flushed, also what still stands in the shared ring.
- * Context: process.
+ * First producers are asked for a kick: what they post without one was posted before, so
+ * it is at most as much as the queue holds. A process that moves its index on and on gets no
+ * more than that done on our time.
  *
- * Return: false if the ring is corrupt, so that looking again is of no use.
+ * Context: process, may sleep.
  */
-bool weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
+void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
+	u32 left = sq->ring.entries;
 	struct weft_swr *swr;
-	u32 i;
 
-	spin_lock_bh(&st->retire_lock);
-	fail_the_named(st);
-	for (i = sq->retired; i != sq->fetched; i++)
-		mark_done(weft_sendq_wr(sq, i), WEFT_FAULT_FLUSHED);
-	if (sq->retired != sq->fetched) /* a queue never used has no requests to look at */
-		retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
-	while (!IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq)))
+	flush_fetched(st, batch);
+	weft_sendq_set_idle(sq);
+	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
 		flush_one(st, swr, batch);
+		cond_resched();
+	}
 	st->tx.swr = NULL;
 	st->tx.sent = sq->fetched;
-	return !swr;
 }
 
 static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
@@ -291,16 +298,24 @@ static bool taken(int fetched)
  * @batch: completion queues to notify later
  *
  * The receive in hand goes first. A shared queue keeps its other entries: they
- * belong to whoever comes next. Context: process.
+ * belong to whoever comes next. No more than the queue holds is flushed, as in
+ * weft_retire_flush_sends(): what is posted from here on comes with a kick.
+ *
+ * Context: process, may sleep.
  */
 void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
 {
+	struct weft_recvq *rq = st->cfg.rq;
+	u32 left = rq->ring.entries;
+
 	if (st->rx.rwr_held)
 		flush_receive(st, batch);
 	st->rx.rwr_held = false;
 	if (st->cfg.shared_rq)
 		return;
-	weft_recvq_set_flushing(st->cfg.rq, true);
-	while (taken(weft_recvq_fetch(st->cfg.rq, &st->rx.rwr)))
+	weft_recvq_set_flushing(rq, true);
+	while (left-- && taken(weft_recvq_fetch(rq, &st->rx.rwr))) {
 		flush_receive(st, batch);
+		cond_resched();
+	}
 }

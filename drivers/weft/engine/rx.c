@@ -70,18 +70,18 @@ static __always_inline enum weft_fault place_piece(void *arg, u32 done,
 
 /**
  * weft_rx_place - scatter a segment's payload into an own buffer
- * @st: stream
+ * @user: on whose behalf: of the send queue, or of the receive queue
  * @seg: the segment
  * @sge: elements of the work request
  * @num_sge: how many
  * @offset: where in the buffer they make the payload goes; it fits
  */
-enum weft_fault weft_hot weft_rx_place(struct weft_stream *st, struct weft_rx_seg *seg,
+enum weft_fault weft_hot weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
 				       const struct weft_sge *sge, u32 num_sge, u32 offset)
 {
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	return weft_mem_walk(&st->rx.mem, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
+	return weft_mem_walk(user, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
 			     place_piece, seg);
 }
 
@@ -297,6 +297,7 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 	rx->batch = batch;
 	err = weft_mpa_rx_run_locked(&rx->sock, st->sock);
 	weft_mem_release(&rx->mem);
+	weft_mem_release(&rx->rq_mem);
 	rx->batch = NULL;
 	return err == -EAGAIN ? err : 0;
 }

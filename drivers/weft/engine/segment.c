@@ -124,7 +124,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	if (++tx->cur < tx->msgs)
 		return;
 	if (msg->swr)
-		msg->swr->tx_end = tx->sock.pos;
+		WRITE_ONCE(msg->swr->tx_end, tx->sock.pos); /* rx looks at it */
 	weft_pick_drop(tx);
 }
 

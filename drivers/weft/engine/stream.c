@@ -216,6 +216,8 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 		goto free;
 	st->tx.mem.qpn = st->qpn;
 	st->rx.mem = st->tx.mem;
+	st->rx.rq_mem = st->tx.mem;
+	st->rx.rq_mem.pd = cfg->rq_pd;
 	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
 free:

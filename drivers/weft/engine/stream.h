@@ -78,6 +78,8 @@ struct weft_stream_cm_events {
 /**
  * struct weft_stream_config - what a stream works on; all of it outlives it
  * @ifindex: of the device's network device, for traces
+ * @pd: protection domain of the QP
+ * @rq_pd: protection domain of the receive queue: that of the QP, or that of the SRQ
  * @rq: its own or a shared receive queue
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
@@ -86,6 +88,7 @@ struct weft_stream_cm_events {
 struct weft_stream_config {
 	int ifindex;
 	u32 pd;
+	u32 rq_pd;
 	bool kernel;
 	bool signal_all;
 	bool shared_rq;
@@ -123,6 +126,7 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, enum weft_fault fault,
 		       const struct weft_stream_cm_events *events, void *cm);
+int weft_stream_reset(struct weft_stream *st);
 void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);
 void weft_stream_abort(struct weft_stream *st);

@@ -80,6 +80,7 @@ struct weft_rx_held {
  * struct weft_rx - the receiving direction; owner: the socket lock
  * @sock: deframer
  * @mem: its view of memory; holds a region while it reads
+ * @rq_mem: likewise for receives, whose buffers are in the domain of the receive queue
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
  * @like: header of the last segment, while others like it are expected (engine/rxrow.c)
@@ -88,7 +89,8 @@ struct weft_rx_held {
  * @first_seen: the peer has sent its first FPDU
  * @atomics: the peer may ask for them
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
- * @written: octets of Writes since the last Immediate Data, its byte_len
+ * @written: bytes of the last Write, unless a Send, a Read Request, an Atomic Request or
+ *	Immediate Data came after it: byte_len of Immediate Data that comes next
  * @placed: octets of the tagged message in progress
  * @kick: tx has something to do once the loop is done
  * @batch: completion queues to notify then
@@ -97,6 +99,7 @@ struct weft_rx_held {
 struct weft_rx {
 	struct weft_mpa_rx sock;
 	struct weft_mem_user mem;
+	struct weft_mem_user rq_mem;
 	struct weft_ddp_rx ddp;
 	struct weft_rdmap_rx msgs;
 	struct weft_ddp_hdr like;

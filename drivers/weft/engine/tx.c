@@ -192,15 +192,14 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
  *
  * Not before rx is quiet: it may still be placing what answers one of them, and its owner
  * may free the memory. Posts that come later ring the doorbell, find the stream in error and
- * are flushed the same way. Context: process.
+ * are flushed the same way, each time at most as much as the queues hold. Context: process.
  */
 void weft_tx_flush(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
 
 	weft_pick_drop(&st->tx);
-	while (weft_retire_flush_sends(st, &batch) && !weft_sendq_set_idle(st->cfg.sq))
-		;
+	weft_retire_flush_sends(st, &batch);
 	weft_retire_flush_receives(st, &batch);
 	weft_cq_batch_fire(&batch);
 }

@@ -20,14 +20,15 @@
  * struct weft_mem_user - on whose behalf memory is touched
  * @table: STags of the device
  * @held: region touched last, pinned until weft_mem_release(), or NULL
- * @pd: protection domain of the QP
+ * @pd: protection domain of the QP, or of the queue whose buffers are touched
  * @qpn: number of the QP
  * @kernel: a kernel consumer: lkey 0 names kernel memory by address
  * @has_windows: type 2 windows may be bound to the QP
  *
- * One for each direction of a QP, owned by whoever runs it. Invalidations wait for what
- * is held: a run of segments ends with weft_mem_release(), and so does each change of
- * rights, before it waits for others.
+ * One for what a QP sends, one for what it receives, and one for the buffers of its receive
+ * queue, owned by whoever runs that direction. Invalidations wait for what is held: a run of
+ * segments ends with weft_mem_release(), and so does each change of rights, before it waits
+ * for others.
  */
 struct weft_mem_user {
 	struct weft_stag_table *table;

@@ -55,7 +55,8 @@ struct weft_mpa_tx_mark {
  * @goal: bytes of a full batch: @buffers times what TCP sends as one
  * @buffers: of TCP's, that a full batch fills: more while such batches follow each other
  * @pos: stream position behind the last staged byte (u64: never wraps here)
- * @pushed: stream position TCP has accepted
+ * @pushed: stream position TCP has accepted; written under the socket lock
+ * @base: TCP's sequence number of stream position 0
  * @seg_fill: bytes in the TCP segment that the next FPDU would start in
  * @big: the batch has an FPDU that wants to stand in one segment
  * @partial: TCP has accepted a part of the batch
@@ -102,6 +103,7 @@ struct weft_mpa_tx {
 	u32 seg_fill;
 	u64 pos;
 	u64 pushed;
+	u32 base;
 	u32 head;
 	u32 count;
 	u64 eor;
@@ -141,6 +143,9 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx);
 void weft_mpa_tx_set_notif(struct weft_mpa_tx *tx, struct weft_zc_notif *notif);
 void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx);
 int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
+
+/* Whoever receives on the socket. */
+bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos);
 
 /**
  * weft_mpa_tx_mulpdu - what the next ULPDU may have

@@ -139,7 +139,7 @@ static void align_batch(struct weft_mpa_tx *tx, struct sock *sk)
 
 static void drop_pushed(struct weft_mpa_tx *tx, struct sock *sk, u32 len)
 {
-	tx->pushed += len;
+	WRITE_ONCE(tx->pushed, tx->pushed + len);
 	while (len) {
 		struct bio_vec *run = &tx->vec[tx->head];
 		u32 n = min(len, run->bv_len);
@@ -317,4 +317,25 @@ int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 	if (ret == -EAGAIN)
 		weft_count(tx->counters, WEFT_CTR_TX_FULL);
 	return ret;
+}
+
+/**
+ * weft_mpa_tx_is_accepted - does TCP have the stream up to a position?
+ * @tx: the writer; another CPU may push
+ * @pos: staged, so no more than a batch beyond @tx->pushed; or U64_MAX: not yet
+ *
+ * While a push is under way TCP may already have more than @tx->pushed says, and may have
+ * sent it: tcp_sendmsg_locked() works off the backlog in between, where the peer's answer is
+ * perhaps. So then TCP's own number counts.
+ *
+ * Context: any, with the socket locked, or on behalf of what was received from it.
+ */
+bool weft_hot weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos)
+{
+	u32 written;
+
+	if (pos <= READ_ONCE(tx->pushed))
+		return true;
+	written = READ_ONCE(tcp_sk(tx->sk)->write_seq) - tx->base;
+	return pos != U64_MAX && (s32)(written - (u32)pos) >= 0;
 }

@@ -166,6 +166,25 @@ int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 }
 
 /**
+ * weft_recvq_discard - forget all that is posted
+ * @rq: the queue of one QP; nobody fetches from it
+ *
+ * Context: any. Return: 0, or -EIO when the producer index is impossible.
+ */
+int weft_recvq_discard(struct weft_recvq *rq)
+{
+	u32 count = available(rq);
+
+	if (count > rq->ring.entries)
+		return -EIO;
+	WRITE_ONCE(rq->cons, rq->cons + count);
+	rq->seen = rq->cons;
+	/* Pairs with weft_ring_observe() of the provider and weft_recvq_reserve(): reuse. */
+	smp_store_release(&rq->ctl->cons, rq->cons);
+	return 0;
+}
+
+/**
  * weft_recvq_set_flushing - whether producers must kick after posting
  * @rq: the queue of one QP
  * @flushing: true once the QP has failed

@@ -60,6 +60,7 @@ struct weft_recvq {
 int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft_ring_space *space);
 void weft_recvq_free(struct weft_recvq *rq);
 int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out);
+int weft_recvq_discard(struct weft_recvq *rq);
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing);
 u32 weft_recvq_depth(const struct weft_recvq *rq);
 int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit);

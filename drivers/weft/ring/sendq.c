@@ -219,6 +219,26 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 }
 
 /**
+ * weft_sendq_discard - forget all that is posted
+ * @sq: the queue; all that was fetched has retired
+ *
+ * Context: holder of the tx claim, retire lock held. Return: 0, or -EIO when the producer
+ * index is impossible.
+ */
+int weft_sendq_discard(struct weft_sendq *sq)
+{
+	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
+	u32 prod = smp_load_acquire(&weft_sendq_ctl(sq)->prod);
+
+	if (WARN_ON_ONCE(sq->fetched != sq->retired) || prod - sq->fetched > sq->ring.entries)
+		return -EIO;
+	WRITE_ONCE(sq->fetched, prod);
+	WRITE_ONCE(sq->retired, prod);
+	weft_sendq_publish_retired(sq);
+	return 0;
+}
+
+/**
  * weft_sendq_waiting - how many entries wait to be fetched
  * @sq: the queue
  *

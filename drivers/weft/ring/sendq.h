@@ -6,9 +6,11 @@
 #ifndef WEFT_RING_SENDQ_H
 #define WEFT_RING_SENDQ_H
 
+#include <linux/bug.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include "proto/fault.h"
 #include "ring/ring.h"
 #include "uapi/weft-abi.h"
 
@@ -100,6 +102,7 @@ static inline struct weft_sq_ctl *weft_sendq_ctl(const struct weft_sendq *sq)
 
 /* Engine side. */
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
+int weft_sendq_discard(struct weft_sendq *sq);
 u32 weft_sendq_waiting(const struct weft_sendq *sq);
 
 /* Kernel producers; verbs/post.c. */
@@ -118,6 +121,19 @@ bool weft_sendq_wants_kick(const struct weft_sendq *sq);
 static inline struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 index)
 {
 	return sq->wr + (size_t)(index & (sq->ring.entries - 1)) * sq->wr_stride;
+}
+
+/**
+ * weft_sendq_in_flight - how many entries were fetched and have not retired
+ * @sq: the queue
+ *
+ * They begin at @retired. Context: retire lock held. Return: at most the size of the queue.
+ */
+static inline u32 weft_sendq_in_flight(const struct weft_sendq *sq)
+{
+	u32 count = READ_ONCE(sq->fetched) - sq->retired;
+
+	return WARN_ON_ONCE(count > sq->ring.entries) ? 0 : count;
 }
 
 /**
@@ -204,6 +220,69 @@ static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
 }
 
 /**
+ * weft_sendq_done - a work request has its outcome
+ * @swr: fetched; the first outcome stays
+ * @fault: WEFT_FAULT_NONE for success
+ *
+ * Context: retire lock held.
+ */
+static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
+{
+	if (swr->state == WEFT_SWR_DONE)
+		return;
+	swr->state = WEFT_SWR_DONE;
+	swr->vendor_err = fault;
+	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
+						 weft_fault_info(fault)->status;
+}
+
+/**
+ * weft_sendq_pushed - TCP has accepted the stream up to a position
+ * @sq: the queue
+ * @sent: index behind the requests that are known to be sent
+ * @pushed: that position
+ * @awaits_response: is a request with that opcode not done yet?
+ *
+ * A response may come before we do. Then the slot of its request is free, or another's.
+ *
+ * Context: holder of the tx claim, retire lock held. Return: the new @sent.
+ */
+static __always_inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed,
+					     bool (*awaits_response)(u8 opcode))
+{
+	struct weft_swr *swr;
+
+	if ((s32)(sq->retired - sent) > 0)
+		sent = sq->retired;
+	for (; sent != sq->fetched; sent++) {
+		swr = weft_sendq_wr(sq, sent);
+		if (swr->tx_end > pushed)
+			break;
+		if (swr->state == WEFT_SWR_DONE)
+			continue;
+		if (awaits_response(swr->wqe.opcode))
+			WRITE_ONCE(swr->state, WEFT_SWR_SENT); /* rx looks at it */
+		else
+			weft_sendq_done(swr, WEFT_FAULT_NONE);
+	}
+	return sent;
+}
+
+/**
+ * weft_sendq_done_head - the request to retire next
+ * @sq: a queue that was used
+ *
+ * Context: retire lock held. Return: the oldest request if it is done and nobody reads its
+ * memory, else NULL.
+ */
+static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
+{
+	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
+
+	return swr->state == WEFT_SWR_DONE && !swr->lent ? swr : NULL;
+}
+
+/**
  * weft_sendq_publish_retired - let producers reuse what has retired
  * @sq: the queue; @sq->retired was advanced
  *
@@ -213,6 +292,20 @@ static inline void weft_sendq_publish_retired(struct weft_sendq *sq)
 {
 	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
 	smp_store_release(&weft_sendq_ctl(sq)->retired, sq->retired);
+}
+
+/**
+ * weft_sendq_retire - let go of the oldest request
+ * @sq: the queue
+ * @swr: from weft_sendq_done_head(); not to be looked at any more
+ *
+ * Context: retire lock held.
+ */
+static inline void weft_sendq_retire(struct weft_sendq *sq, struct weft_swr *swr)
+{
+	swr->state = WEFT_SWR_FREE;
+	WRITE_ONCE(sq->retired, sq->retired + 1);
+	weft_sendq_publish_retired(sq);
 }
 
 #endif

@@ -60,7 +60,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (qp->ib.event_handler)
+	if (!READ_ONCE(qp->destroyed) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -117,9 +117,11 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		       struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
+	struct ib_pd *rq_pd = init->srq ? init->srq->pd : qp->ib.pd;
 	struct weft_stream_config cfg = {
 		.ifindex = dev->netdev->ifindex,
 		.pd = to_weft_pd(qp->ib.pd)->number,
+		.rq_pd = to_weft_pd(rq_pd)->number,
 		.kernel = !udata,
 		.signal_all = qp->signal_all,
 		.shared_rq = init->srq,
@@ -237,6 +239,12 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	return 0;
 }
 
+/* A second life after an error is not to be had. */
+static int to_reset(struct weft_qp *qp, enum weft_qp_state now)
+{
+	return weft_stream_reset(qp->stream);
+}
+
 static int to_init(struct weft_qp *qp, enum weft_qp_state now)
 {
 	return now == WEFT_QP_IDLE ? 0 : -EINVAL;
@@ -269,7 +277,7 @@ static int to_error(struct weft_qp *qp, enum weft_qp_state now)
 
 /* clang-format off */
 static int (*const transitions[])(struct weft_qp *qp, enum weft_qp_state now) = {
-	[IB_QPS_RESET] = to_init,
+	[IB_QPS_RESET] = to_reset,
 	[IB_QPS_INIT] = to_init,
 	[IB_QPS_RTR] = to_receiving,
 	[IB_QPS_RTS] = to_ready,
@@ -345,6 +353,12 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 
+	/*
+	 * What destroying it does to the stream is no news for its owner. A process would
+	 * have to acknowledge the event before this returns, and a kernel consumer's handler
+	 * would run inside of ib_destroy_qp().
+	 */
+	WRITE_ONCE(qp->destroyed, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);

@@ -18,6 +18,7 @@
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
+ * @destroyed: its owner is destroying it and gets no events any more
  * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
@@ -27,6 +28,7 @@ struct weft_qp {
 	int access;
 	refcount_t refs;
 	bool signal_all;
+	bool destroyed;
 	struct weft_recvq rq;
 	struct weft_sendq sq ____cacheline_aligned_in_smp;
 };

@@ -384,6 +384,44 @@ def immediate_data_and_sends_share_the_receives(f):
     assert target.peek(0, 117) == pattern(117, 17)
 
 
+BEFORE = {"two writes": 300, "an empty write": 0, "an unread response": 200, "a send": 0,
+          "a read request": 0, "an atomic request": 0, "immediate data": 0, "many segments": 20000}
+
+
+@test("EXT-041", "VERBS-027", each=tuple(BEFORE))
+def the_length_of_immediate_data_is_that_of_the_write_in_front_of_it(f, what):
+    target = f.mr(32768)
+    sink = f.mr(64)
+    link = f.running(rev=1, recv=4, size=64)
+    link.peer.write(target.rkey, target.iova, pattern(200))
+    if what == "two writes":
+        link.peer.write(target.rkey, target.iova, pattern(300))
+    elif what == "an empty write":
+        link.peer.write(target.rkey, target.iova)
+    elif what == "an unread response":
+        wr = link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x4242)
+        request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+        link.peer.read_response(request, pattern(64))
+        link.wc(wr=wr)
+    elif what == "a send":
+        link.peer.send(pattern(8))
+        link.received(pattern(8))
+    elif what == "a read request":
+        link.peer.read(target.rkey, target.iova, 16)
+        link.peer.expect(rdmap.READ_RESP)
+    elif what == "an atomic request":
+        link.peer.atomic(FETCH_ADD, target.rkey, target.iova, 1)
+        link.peer.expect(rdmap.ATOMIC_RESP)
+    elif what == "immediate data":
+        link.peer.imm(bytes(8))
+        assert link.wc(wr=link.posted[0])["len"] == 200
+    else:
+        link.peer.write(target.rkey, target.iova, pattern(20000))
+    link.peer.imm(bytes(8))
+    found = link.wc(wr=link.posted[0])
+    assert found["len"] == BEFORE[what], found
+
+
 @test("EXT-042", "EXT-041", "VERBS-026")
 def a_write_with_immediate_is_two_messages(f):
     link = f.running(rev=1)

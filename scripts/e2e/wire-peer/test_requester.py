@@ -5,8 +5,8 @@ import random
 import time
 
 from harness import (BAD_RESP, FLUSH, LOC_LEN, LOC_PROT, LOC_QP_OP, QP_ACCESS_ERR, QP_FATAL,
-                     REM_ACCESS, REM_INV, REM_OP, WC_READ, AgentError, pattern, test)
-from wirepeer import mpa, rdmap
+                     REM_ACCESS, REM_INV, REM_OP, WC_READ, AgentError, NotSeen, pattern, test)
+from wirepeer import ddp, mpa, rdmap
 
 
 def asked(link, size=None):
@@ -377,6 +377,73 @@ def a_sink_that_went_away(f):
     link.wc(wr=wrs[0], status=LOC_PROT)
     link.dead(QP_FATAL)
     assert sink.peek() == bytes(64)
+
+
+# --- responses to requests that the peer cannot know -------------------------------------
+
+def accepted(link, wr):
+    """Does TCP still take that Send?"""
+    try:
+        link.wc(wr=wr, timeout=0.5)
+        return True
+    except NotSeen:
+        return False
+
+
+def unsent(f, op, count):
+    """TCP is full, and requests are staged behind what it does not take:
+    (link, the Send that waits, sink region, wr ids)."""
+    link = f.running(rev=1, ird=16, ord=16, wire=f.connect(rcvbuf=4096))
+    out = f.mr(200)
+    sink = f.mr(8 * count, access="l")
+    while True:
+        blocked = link.post("send", sge=out.sge())
+        if accepted(link, blocked):
+            continue
+        link.kick()     # whatever we send says how much we take
+        if not accepted(link, blocked):
+            break
+    wrs = [link.post(op, sge=sink.sge(8 * n, 8), raddr=0x1000, rkey=0x4242)
+           for n in range(count)]
+    link.peer.read(out.rkey, out.iova, 8)   # nobody else has weft look at its queue now
+    time.sleep(0.3)
+    link.no_wc()
+    return link, blocked, sink, wrs
+
+
+@test("RDMAP-047", "RDMAP-048", "VERBS-029", "EXT-031", each=("read", "fadd"))
+def responses_to_requests_that_were_not_sent(f, op):
+    """Sink and number are easily guessed. The first one is refused, and that is all."""
+    link, blocked, sink, wrs = unsent(f, op, 8)
+    for n in range(8):
+        if op == "read":
+            link.peer.tagged(rdmap.READ_RESP, sink.lkey, sink.addr + 8 * n, bytes([9]) * 8)
+        else:
+            link.peer.atomic_response(n + 1, 0x0909090909090909)
+        if not n:
+            first = link.peer.last_ulpdu
+    link.peer.expect_terminate(0, 2, 6, ulpdu=first, timeout=20)
+    link.peer.close()
+    link.wc(wr=blocked)
+    link.wc(wr=wrs[0], status=BAD_RESP)
+    for wr in wrs[1:]:
+        link.wc(wr=wr, status=FLUSH)
+    link.over_by(0, 2, 6)
+    link.no_wc()
+    assert sink.peek() == bytes(8 * 8)
+
+
+@test("VERBS-023", "RDMAP-058")
+def a_terminate_that_names_what_was_not_sent(f):
+    link, blocked, _, wrs = unsent(f, "read", 4)
+    header = rdmap.read_request(0, 0, 8, 0x4242, 0x1000)
+    link.peer.terminate(0, 1, 0, seglen=46, rdmap_header=header,
+                        ddp_header=ddp.untagged(rdmap.READ_REQ, 1, 1)[:ddp.UNTAGGED_LEN])
+    link.wc(wr=blocked, status=FLUSH)
+    for wr in wrs:
+        link.wc(wr=wr, status=FLUSH)
+    link.dead(QP_FATAL)
+    link.no_wc()
 
 
 # --- Terminates that name a request ---------------------------------------------------------

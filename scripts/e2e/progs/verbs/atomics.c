@@ -318,6 +318,70 @@ static void write_with_imm(void)
 	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 0);
 }
 
+/* Ten Writes that nobody at the other end hears of, in the same send queue. */
+static void write_silently(uint32_t length)
+{
+	for (int i = 0; i < 10; i++)
+		CHECK(!post(&c, 100 + i, IBV_WR_RDMA_WRITE, sge(c.own, 0, length), (uintptr_t)s.buf,
+			    s.open->rkey, IBV_SEND_SIGNALED));
+	good(c.id->send_cq, 10);
+}
+
+/* byte_len is that of this Write alone. */
+static void write_and_tell(uint64_t id, uint32_t length)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = id, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_sge sg = sge(c.own, 0, length);
+	struct ibv_wc wc;
+
+	wr.sg_list = &sg;
+	wr.num_sge = length ? 1 : 0;
+	wr.imm_data = htonl(id);
+	wr.wr.rdma.remote_addr = (uintptr_t)s.buf;
+	wr.wr.rdma.rkey = s.open->rkey;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	CHECK(!recv_sge(&s, id, sge(s.own, 0, 8)));
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	expect(c.id->send_cq, id, IBV_WC_SUCCESS);
+	wc = expect(s.id->recv_cq, id, IBV_WC_SUCCESS);
+	printf("byte_len %u, expected %u\n", wc.byte_len, length);
+	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.imm_data == htonl(id));
+	CHECK(wc.byte_len == length);
+}
+
+static void write_with_imm_after_writes(void)
+{
+	write_silently(BYTES);
+	write_and_tell(1, 5000);
+	write_silently(BYTES);
+	write_and_tell(2, BYTES);
+	write_and_tell(3, BYTES);
+}
+
+static void empty_write_with_imm(void)
+{
+	write_and_tell(1, 0);
+	write_silently(BYTES);
+	write_and_tell(2, 0);
+	write_silently(0);
+	write_and_tell(3, 0);
+}
+
+static void write_with_imm_after_send(void)
+{
+	write_silently(1000);
+	CHECK(!recv_sge(&s, 50, sge(s.own, 0, 3000)));
+	CHECK(!send_sge(&c, 50, sge(c.own, 0, 3000), 0));
+	expect(c.id->send_cq, 50, IBV_WC_SUCCESS);
+	CHECK(expect(s.id->recv_cq, 50, IBV_WC_SUCCESS).byte_len == 3000);
+	write_and_tell(1, 0);
+	write_silently(1000);
+	CHECK(!post(&c, 51, IBV_WR_RDMA_READ, sge(c.own, 0, 64), (uintptr_t)s.buf, s.open->rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 51, IBV_WC_SUCCESS);
+	write_and_tell(2, 7);
+}
+
 static void write_with_imm_no_receive(void)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
@@ -372,6 +436,9 @@ const struct test_case atomic_cases[] = {
 	CASE(atomic_hammer),
 	CASE(atomic_unknown_to_peer),
 	CASE(write_with_imm),
+	CASE(write_with_imm_after_writes),
+	CASE(empty_write_with_imm),
+	CASE(write_with_imm_after_send),
 	CASE(write_with_imm_no_receive),
 	CASE(send_with_imm_refused),
 	{},

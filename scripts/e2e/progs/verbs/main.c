@@ -18,6 +18,7 @@ struct end s, c;
 static struct rdma_cm_id *listener;
 const char *address;
 unsigned int read_depth = 4;
+void (*before_connecting)(struct end *e);
 
 double now(void)
 {
@@ -72,6 +73,8 @@ void connect_end(struct end *e)
 
 	CHECK(!rdma_create_ep(&e->id, resolve(0), NULL, &attr));
 	prepare(e);
+	if (before_connecting)
+		before_connecting(e);
 	CHECK(!rdma_connect(e->id, &param));
 }
 
@@ -305,11 +308,11 @@ void works(struct end *client, struct end *server)
 	message(server, client, 7002);
 }
 
-static const struct test_case *const tables[] = { work_cases,	  atomic_cases, window_cases,
-						  object_cases,	  srq_cases,	cq_cases,
-						  extended_cases, limit_cases,	stream_cases,
-						  bulk_cases,	  long_cases,	word_cases,
-						  read_cases,	  shop_cases,	lending_cases };
+static const struct test_case *const tables[] = {
+	work_cases,	atomic_cases, window_cases, object_cases, srq_cases,  cq_cases,
+	extended_cases, limit_cases,  stream_cases, bulk_cases,	  long_cases, word_cases,
+	read_cases,	shop_cases,   lending_cases, state_cases, scribble_cases
+};
 
 static const struct test_case *find(const char *name)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Shared receive queues: their limit, other sizes, and one that runs dry. */
+/* Shared receive queues: limit, other sizes, one that runs dry, domains, events. */
 #define _GNU_SOURCE
 #include "verbs.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 static struct end s2, c2;
 static struct ibv_srq *srq;
@@ -150,9 +151,179 @@ static void srq_run_dry(void)
 	end_srq();
 }
 
+/* --- an SRQ for QPs of other protection domains ------------------------------------------- */
+
+static struct ibv_pd *other;
+
+static void with_srq_of_another_domain(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 2, 2, 64 },
+					 .qp_type = IBV_QPT_RC,
+					 .srq = srq };
+
+	other = ibv_alloc_pd(e->id->verbs);
+	CHECK(other && !rdma_create_qp(e->id, other, &attr) && e->id->qp->pd == other);
+}
+
+static int give_sge(int id, struct ibv_sge sg)
+{
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+static void begin_other_domain(void)
+{
+	srq = make_srq(8);
+	connect_pair(&c2, &s2, with_srq_of_another_domain);
+}
+
+static void end_other_domain(void)
+{
+	end_srq();
+	CHECK(!ibv_dealloc_pd(other));
+}
+
+/* The buffers are of the domain of the SRQ; what the peer names is of that of the QP. */
+static void srq_of_another_domain(void)
+{
+	begin_other_domain();
+	for (int i = 0; i < 8; i++) {
+		fill(&c2, i);
+		CHECK(!give_sge(i, sge(s.own, 0, BYTES)));
+		CHECK(!send_sge(&c2, i, sge(c2.own, 0, BYTES), 0));
+		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
+		CHECK(expect(s2.id->recv_cq, i, IBV_WC_SUCCESS).byte_len == BYTES);
+		CHECK(!memcmp(s.own->addr, c2.own->addr, BYTES));
+		CHECK(!post(&c2, 10 + i, IBV_WR_RDMA_WRITE, sge(c2.own, 0, BYTES),
+			    (uintptr_t)s2.buf, s2.open->rkey, IBV_SEND_SIGNALED));
+		expect(c2.id->send_cq, 10 + i, IBV_WC_SUCCESS);
+		CHECK(!post(&s2, 20 + i, IBV_WR_RDMA_READ, sge(s2.own, 0, BYTES), (uintptr_t)c2.buf,
+			    c2.open->rkey, IBV_SEND_SIGNALED));
+		expect(s2.id->send_cq, 20 + i, IBV_WC_SUCCESS);
+		CHECK(!memcmp(s2.buf, c2.own->addr, BYTES));
+		CHECK(!memcmp(s2.own->addr, c2.buf, BYTES));
+	}
+	end_other_domain();
+}
+
+/* A key of the QP's domain is no key of the SRQ's. */
+static void srq_buffer_of_the_qp(void)
+{
+	begin_other_domain();
+	CHECK(!give_sge(1, sge(s2.own, 0, 8)));
+	CHECK(!send_sge(&c2, 2, sge(c2.own, 0, 8), 0));
+	expect(s2.id->recv_cq, 1, IBV_WC_LOC_PROT_ERR);
+	end_other_domain();
+}
+
+/* Nor can the peer write to what only the SRQ has. */
+static void srq_buffer_of_the_peer(void)
+{
+	begin_other_domain();
+	fill(&s, 5);
+	fill(&c, 5);
+	CHECK(!post(&c2, 1, IBV_WR_RDMA_WRITE, sge(c2.own, 0, 8), (uintptr_t)s.buf, s.open->rkey,
+		    IBV_SEND_SIGNALED));
+	next(c2.id->send_cq);
+	flushes(&c2);
+	CHECK(!memcmp(s.buf, c.buf, BYTES));
+	end_other_domain();
+}
+
+/* --- asynchronous events: once what it took is told, and not of its own destruction ------ */
+
+static void no_event(struct end *e)
+{
+	struct pollfd p = { .fd = e->id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event ev;
+
+	if (poll(&p, 1, 100) == 0)
+		return;
+	CHECK(!ibv_get_async_event(e->id->verbs, &ev));
+	printf("event: %s\n", ibv_event_type_str(ev.event_type));
+	exit(1);
+}
+
+/*
+ * Destroying waits until its events are acknowledged, which nobody does here: so another
+ * thread looks for them meanwhile. The core frees those that nobody has taken.
+ */
+static volatile int destroyed;
+
+static void *watch_events(void *arg)
+{
+	struct pollfd p = { .fd = s.id->verbs->async_fd, .events = POLLIN };
+	struct ibv_async_event ev;
+
+	while (!destroyed) {
+		if (poll(&p, 1, 1) == 0)
+			continue;
+		CHECK(!ibv_get_async_event(s.id->verbs, &ev));
+		printf("event: %s\n", ibv_event_type_str(ev.event_type));
+		exit(1);
+	}
+	return arg;
+}
+
+static struct ibv_qp *bare_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { WRS, WRS, 2, 2, 64 },
+		.qp_type = IBV_QPT_RC,
+		.srq = srq,
+		.send_cq = s.id->send_cq,
+		.recv_cq = s.id->recv_cq,
+	};
+	struct ibv_qp *qp = ibv_create_qp(s.id->pd, &attr);
+
+	CHECK(qp);
+	return qp;
+}
+
+static void destroying_is_silent(void)
+{
+	pthread_t thread;
+
+	srq = make_srq(8);
+	CHECK(!pthread_create(&thread, NULL, watch_events, NULL));
+	for (int i = 0; i < 30; i++)
+		CHECK(!ibv_destroy_qp(bare_qp()));
+	for (int i = 0; i < 10; i++) {
+		connect_pair(&c2, &s2, with_srq);
+		CHECK(!give(i));
+		one_message(i);
+		rdma_destroy_qp(s2.id);
+		release(&c2);
+		release(&s2);
+	}
+	destroyed = 1;
+	pthread_join(thread, NULL);
+	no_event(&s);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* A QP in error says once that it takes no more. */
+static void last_wqe_reached(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_async_event ev;
+	struct ibv_qp *qp;
+
+	srq = make_srq(8);
+	qp = bare_qp();
+	CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	CHECK(!ibv_get_async_event(s.id->verbs, &ev));
+	CHECK(ev.event_type == IBV_EVENT_QP_LAST_WQE_REACHED && ev.element.qp == qp);
+	ibv_ack_async_event(&ev);
+	no_event(&s);
+	CHECK(!ibv_destroy_qp(qp));
+	no_event(&s);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
 const struct test_case srq_cases[] = {
-	CASE(srq_limit_event),
-	CASE(srq_resize),
-	CASE(srq_run_dry),
-	{},
+	CASE(srq_limit_event),	     CASE(srq_resize),		 CASE(srq_run_dry),
+	CASE(srq_of_another_domain), CASE(srq_buffer_of_the_qp), CASE(srq_buffer_of_the_peer),
+	CASE(destroying_is_silent),  CASE(last_wqe_reached),	 {},
 };

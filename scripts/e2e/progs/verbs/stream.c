@@ -5,10 +5,6 @@
  */
 #include "verbs.h"
 
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #define ROUNDS 200
 #define POSTS (ROUNDS * WRS)
 
@@ -107,65 +103,8 @@ static void a_post_before_destroying_goes_out(void)
 	arrives(77);
 }
 
-/* --- somebody who writes where the kernel reads -------------------------------- */
-
-#define REGIONS 64
-#define WORDS 32	/* of a control block; queues begin at multiples of its size */
-#define BLOCKS 32	/* of the first page of a region */
-
-static volatile uint32_t *region[REGIONS];
-static int regions;
-static volatile int stop;
-
-/* Half of it where a queue is sure to begin. */
-static void *scribble(void *arg)
-{
-	unsigned int seed = 1;
-
-	while (!stop) {
-		int block = rand_r(&seed) % 2 ? rand_r(&seed) % BLOCKS : 0;
-		uint32_t value = rand_r(&seed) % 3 ? rand_r(&seed) : rand_r(&seed) % 4;
-
-		region[rand_r(&seed) % regions][block * WORDS + rand_r(&seed) % WORDS] = value;
-	}
-	return arg;
-}
-
-/* Run by the case below, as a process of its own. */
-static void scribbles_over_its_queues(void)
-{
-	struct ibv_wc wc;
-	pthread_t thread;
-	double end;
-
-	regions = find_regions(region, REGIONS);
-	CHECK(regions >= 4);
-	CHECK(!pthread_create(&thread, NULL, scribble, NULL));
-	for (end = now() + 1; now() < end;) {
-		for (int i = 0; i < WRS; i++)
-			post(&c, i, IBV_WR_SEND, sge(c.own, 0, 8), 0, 0, IBV_SEND_SIGNALED);
-		recv_sge(&s, 1, sge(s.own, 0, 8));
-		ibv_poll_cq(c.id->send_cq, 1, &wc);
-		ibv_poll_cq(s.id->recv_cq, 1, &wc);
-	}
-	stop = 1;
-	pthread_join(thread, NULL);
-}
-
-static void scribbled_words_hurt_nobody_else(void)
-{
-	pid_t pid = start_case("scribbles_over_its_queues", 7556);
-	int status;
-
-	while (!waitpid(pid, &status, WNOHANG))
-		works(&c, &s);
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-	works(&c, &s);
-}
-
 const struct test_case stream_cases[] = {
 	CASE(a_stream_of_posts_makes_few_calls), CASE(a_post_that_nobody_polls_for_goes_out),
 	CASE(a_post_before_sleeping_goes_out),	 CASE(arming_announces_what_was_posted),
-	CASE(a_post_before_destroying_goes_out), CASE(scribbles_over_its_queues),
-	CASE(scribbled_words_hurt_nobody_else),	 {},
+	CASE(a_post_before_destroying_goes_out), {},
 };

@@ -48,7 +48,8 @@ struct test_case {
 
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
 	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
-	long_cases[], word_cases[], read_cases[], shop_cases[], lending_cases[];
+	long_cases[], word_cases[], read_cases[], shop_cases[], lending_cases[], state_cases[],
+	scribble_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -70,6 +71,9 @@ double now(void);
 /* Of a connection with somebody else; who accepts may bring a QP of its own making. */
 void connect_end(struct end *e);
 void accept_end(struct end *e, void (*make)(struct end *));
+
+/* What a case does with the client's QP before it connects. */
+extern void (*before_connecting)(struct end *e);
 
 /* The usual QP; the same, with two messages without a payload to be heard of. */
 void make_qp(struct end *e);
