@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from cases import MTUS, PEERS
+from cases import PEERS
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 PARTS = ("min", "p50", "p99", "p99.9")
@@ -104,7 +104,7 @@ def draw(samples, cases, directory, name):
     """Draws what there are figures for; gives the names of the files."""
     files = []
     for kind, (text_of, width, height) in KINDS.items():
-        for mtu in MTUS:
+        for mtu in samples.mtus():
             text = text_of(samples, cases, mtu)
             if not text:
                 continue

@@ -46,6 +46,10 @@ class Samples:
         """The figure, or None when it was not asked for."""
         return self.figures.get((case, mtu, crc, peer, part))
 
+    def mtus(self):
+        """The MTUs, or links, that something was measured with, in that order."""
+        return list(dict.fromkeys(key[1] for key in self.figures))
+
     def parts(self, case, mtu, crc, peer):
         return {key[4]: figure for key, figure in self.figures.items()
                 if key[:4] == (case, mtu, crc, peer)}
