@@ -90,3 +90,4 @@ class Rounds:
             for job in jobs:
                 self.world.change(job.mtu, job.crc)
                 progress.tell(job, self.sample(job))
+        self.writer.close()

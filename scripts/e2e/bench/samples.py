@@ -20,6 +20,10 @@ class Writer:
               " ".join(reason.split()) or "-", sep="\t", file=self.file)
 
 
+    def close(self):
+        self.file.close()
+
+
 class Samples:
     """By case, MTU, CRC, peer and part ("-" is the case's own figure)."""
 

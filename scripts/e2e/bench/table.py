@@ -6,8 +6,9 @@ import itertools
 from cases import CRCS, PEERS
 from demands import ALONE, MISSED, OPEN, REACHED
 
-HEAD = {"bandwidth": "Bandwidth, polling", "events": "Completion events",
+HEAD = {"bandwidth": "Bandwidth, polling", "crc": "CRC on", "events": "Completion events",
         "msgrate": "Messages per second", "latency": "Latency",
+        "tail": "Latency beside a bulk stream",
         "onesided": "One-sided operations, by what the responder's process does",
         "sizes": "Over sizes", "qps": "Queue pairs", "costs": "Costs",
         "storage": "NVMe over Fabrics", "connections": "Connections",
@@ -104,6 +105,23 @@ def percentile_table(cases, samples):
         yield ""
 
 
+def ends_table(cases, samples):
+    """CPU time of either end, where the ends are not one machine."""
+    lines = []
+    for case, mtu, peer in itertools.product(cases, samples.mtus(), PEERS):
+        parts = samples.parts(case.name, mtu, "off", peer)
+        if "responder" in parts:
+            lines.append(_line([case.title, mtu, peer, case.unit, cell(parts["-"]),
+                                cell(parts["responder"])]))
+    if lines:
+        yield "## CPU time of each end"
+        yield ""
+        yield _line(["case", "MTU", "", "unit", "requester", "responder"])
+        yield "|---" * 6 + "|"
+        yield from lines
+        yield ""
+
+
 def failures(samples):
     """Why there is no figure, or fewer than rounds."""
     lines = []
@@ -144,5 +162,6 @@ def page(facts, cases, samples, verdicts, plots):
         yield ""
     for group in HEAD:
         yield from group_table(group, cases.values(), samples)
+    yield from ends_table(cases.values(), samples)
     yield from percentile_table(cases.values(), samples)
     yield from failures(samples)

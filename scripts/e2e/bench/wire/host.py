@@ -12,12 +12,13 @@ import threading
 
 import programs
 from programs import Failure, run
-from wire import onesided
+from wire import onesided, storage
 
 # One card for each MTU, a network for each card, and in it an address for each role.
 CARDS = {1500: "vec0", 9000: "vec1"}
 NETWORKS = {"vec0": "10.91.0.", "vec1": "10.91.1."}
 NUMBERS = {"responder": "1", "requester": "2"}
+DEVICES = ("weft", "siw", "rxe")
 CONTROL = "vec0"	# what the requester wants done goes over this one
 
 # How the cable is used: the MTU, whether TCP's segmentation and GRO are the card's and the
@@ -32,6 +33,8 @@ LINKS = {
     "1500-1ms": Link(1500, True, ("delay", "1ms")),
     "1500-0.1%loss": Link(1500, True, ("loss", "0.1%")),
 }
+SETS = {"all": tuple(LINKS), "offload": ("1500", "9000"),
+        "clean": ("1500", "9000", "1500-no-offload", "9000-no-offload")}
 # Of netem: more than TCP has under way in a millisecond.
 NETEM_LIMIT = "20000"
 
@@ -81,6 +84,8 @@ class Host:
     def set_device(self, peer):
         """The one RDMA device that is there, since all of them would listen on the same
         ports of the same card. None: no device."""
+        if peer not in DEVICES:
+            peer = None
         if peer == self.device:
             return
         if self.device:
@@ -88,7 +93,7 @@ class Host:
             self.device = None
             if done.returncode:
                 raise Failure("the device of before does not go")
-        if peer not in (None, "tcp"):
+        if peer in DEVICES:
             self._make(peer)
             self.device = peer
 
@@ -152,6 +157,16 @@ class Host:
         if on:
             # pylint: disable=consider-using-with
             self.spinner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+
+    @staticmethod
+    def nvme_offer(kind, where):
+        """A disk for the other host, until nvme_withdraw()."""
+        storage.withdraw()
+        storage.offer(kind, where)
+
+    @staticmethod
+    def nvme_withdraw():
+        storage.withdraw()
 
     def busy(self):
         return programs.busy_seconds()

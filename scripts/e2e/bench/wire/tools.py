@@ -3,8 +3,9 @@
 figures by part ("-" for the case's own)."""
 
 import costs
+import machine
 import tcp
-from wire import counted, onesided
+from wire import bulk, counted, onesided, storage
 
 TOOLS = {
     "bw": counted.bandwidth,
@@ -16,4 +17,9 @@ TOOLS = {
     "qperf": tcp.latency,
     "cpu": costs.cpu,
     "cpu-tcp": costs.cpu_tcp,
+    "bulk-lat": bulk.latency,
+    "bulk-qperf": bulk.latency_tcp,
+    "nvme-bw": storage.bandwidth,
+    "nvme-lat": storage.latency,
+    "crc-speed": machine.crc_speed,
 }
