@@ -44,9 +44,15 @@ def _line(words):
     return "| " + " | ".join(words) + " |"
 
 
+def _of_mtus(names):
+    """The heading of a column: the links of a cable have names."""
+    return "MTU" if all(name.isdigit() for name in names) else "link"
+
+
 def demand_table(verdicts, cases):
     """One line per comparison."""
-    yield _line(["demand", "case", "MTU", "CRC", "unit", "weft", "limit", "needed", "is", ""])
+    links = _of_mtus(found.mtu for found in verdicts)
+    yield _line(["demand", "case", links, "CRC", "unit", "weft", "limit", "needed", "is", ""])
     yield "|---" * 10 + "|"
     for found in verdicts:
         name, _, part = found.case.partition("/")
@@ -57,7 +63,8 @@ def demand_table(verdicts, cases):
         if reference != "none":
             needed += " x " + reference
         ratio = "-" if found.ratio is None else f"{found.ratio:.3g}"
-        yield _line([found.demand.title, case.title + (part and ", " + part), found.mtu, found.crc, case.unit,
+        yield _line([found.demand.title, case.title + (part and ", " + part), found.mtu,
+                     found.crc, case.unit,
                      number(found.weft) if found.weft is not None else "failed",
                      number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
 
@@ -82,7 +89,7 @@ def group_table(group, cases, samples):
         columns = ["figure"] if group == "machine" else ["weft", "siw", "rxe", "TCP"]
         yield f"## {HEAD[group]}"
         yield ""
-        yield _line(["case", "MTU", "CRC", "unit"] + columns)
+        yield _line(["case", _of_mtus(samples.mtus()), "CRC", "unit"] + columns)
         yield "|---" * (4 + len(columns)) + "|"
         yield from lines
         yield ""
@@ -95,11 +102,11 @@ def percentile_table(cases, samples):
         parts = samples.parts(case.name, mtu, crc, peer)
         if "p99" in parts:
             lines.append(_line([case.title, mtu, crc, peer] +
-                               [cell(parts[part]) for part in PARTS]))
+                               [cell(parts.get(part)) for part in PARTS]))
     if lines:
         yield "## Percentiles of the latency, us"
         yield ""
-        yield _line(["case", "MTU", "CRC", ""] + list(PARTS))
+        yield _line(["case", _of_mtus(samples.mtus()), "CRC", ""] + list(PARTS))
         yield "|---" * (4 + len(PARTS)) + "|"
         yield from lines
         yield ""
@@ -116,7 +123,7 @@ def ends_table(cases, samples):
     if lines:
         yield "## CPU time of each end"
         yield ""
-        yield _line(["case", "MTU", "", "unit", "requester", "responder"])
+        yield _line(["case", _of_mtus(samples.mtus()), "", "unit", "requester", "responder"])
         yield "|---" * 6 + "|"
         yield from lines
         yield ""

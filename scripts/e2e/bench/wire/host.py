@@ -12,7 +12,7 @@ import threading
 
 import programs
 from programs import Failure, run
-from wire import onesided, storage
+from wire import roundtrip, storage
 
 # One card for each MTU, a network for each card, and in it an address for each role.
 CARDS = {1500: "vec0", 9000: "vec1"}
@@ -31,7 +31,7 @@ LINKS = {
     "9000-no-offload": Link(9000, False, ()),
     "1500-0.1ms": Link(1500, True, ("delay", "0.1ms")),
     "1500-1ms": Link(1500, True, ("delay", "1ms")),
-    "1500-0.1%loss": Link(1500, True, ("loss", "0.1%")),
+    "1500-loss": Link(1500, True, ("loss", "0.1%")),
 }
 SETS = {"all": tuple(LINKS), "offload": ("1500", "9000"),
         "clean": ("1500", "9000", "1500-no-offload", "9000-no-offload")}
@@ -181,7 +181,7 @@ class Host:
     def program(self, name):
         """The path of one of our own programs."""
         if name not in self.programs:
-            self.programs[name] = {"onesided": onesided.build}[name]()
+            self.programs[name] = {"roundtrip": roundtrip.build}[name]()
         return self.programs[name]
 
     def end(self):

@@ -5,14 +5,14 @@ figures by part ("-" for the case's own)."""
 import costs
 import machine
 import tcp
-from wire import bulk, counted, onesided, storage
+from wire import bulk, counted, roundtrip, storage
 
 TOOLS = {
     "bw": counted.bandwidth,
     "rate": counted.rate,
     "lat": counted.latency,
-    "onesided-lat": onesided.latency,
-    "onesided-bw": onesided.bandwidth,
+    "roundtrip-lat": roundtrip.latency,
+    "roundtrip-bw": roundtrip.bandwidth,
     "iperf3": tcp.bandwidth,
     "qperf": tcp.latency,
     "cpu": costs.cpu,

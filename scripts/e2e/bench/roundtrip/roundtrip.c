@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * One-sided operations against a process of which is known what it does meanwhile:
- * perftest's responder polls for the end of the run, so that it can neither be idle
- * nor be stopped.
+ * Round trips to a process of which is known what it does meanwhile: perftest's responder
+ * polls for the end of the run, so that it can neither be idle nor be stopped.
  *
- * onesided serve ADDRESS PORT idle|spin|stop
- *	accepts one connection, then sleeps, never leaves its CPU, or stops itself
- * onesided measure ADDRESS PORT read|write|add|swap SIZE COUNT DEPTH
+ * roundtrip serve ADDRESS PORT idle|spin|stop|echo
+ *	accepts one connection, then sleeps, never leaves its CPU, stops itself, or sends
+ *	back what it receives, for which it sleeps
+ * roundtrip measure ADDRESS PORT read|write|add|swap|send poll|sleep SIZE COUNT DEPTH
  *	prints "bytes per second, min, p50, avg, p99, p99.9, max" of COUNT operations,
- *	DEPTH of them outstanding; times in microseconds
+ *	DEPTH of them outstanding, polling or sleeping until they complete; times in
+ *	microseconds. A send is complete when it has come back; it has a DEPTH of 1.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -45,9 +46,11 @@ struct target {
 struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
+	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct target target;
+	int sleeps;	/* until something completes */
 };
 
 static struct sockaddr_in address_of(const char *address, const char *port)
@@ -85,7 +88,7 @@ static void prepare(struct end *end)
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = MOST_DEPTH,
-			 .max_recv_wr = 1,
+			 .max_recv_wr = 2,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
@@ -95,7 +98,9 @@ static void prepare(struct end *end)
 	CHECK("ibv_alloc_pd", pd);
 	CHECK("aligned_alloc", memory);
 	memset(memory, 1, REGION);
-	end->cq = ibv_create_cq(end->id->verbs, 2 * MOST_DEPTH, NULL, NULL, 0);
+	end->completions = ibv_create_comp_channel(end->id->verbs);
+	CHECK("ibv_create_comp_channel", end->completions);
+	end->cq = ibv_create_cq(end->id->verbs, 2 * MOST_DEPTH, NULL, end->completions, 0);
 	CHECK("ibv_create_cq", end->cq);
 	end->mr = ibv_reg_mr(pd, memory, REGION,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -108,6 +113,74 @@ static void prepare(struct end *end)
 	attr.send_cq = end->cq;
 	attr.recv_cq = end->cq;
 	CHECK("rdma_create_qp", !rdma_create_qp(end->id, pd, &attr));
+}
+
+/* --- what both do --------------------------------------------------------- */
+
+static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t size)
+{
+	struct ibv_sge sge = { (uintptr_t)end->mr->addr, size, end->mr->lkey };
+	struct ibv_send_wr wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1
+	};
+	struct ibv_send_wr *bad;
+
+	if (opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_RDMA_WRITE) {
+		wr.wr.rdma.remote_addr = end->target.addr;
+		wr.wr.rdma.rkey = end->target.key;
+	} else if (opcode != IBV_WR_SEND) {
+		wr.wr.atomic.remote_addr = end->target.addr;
+		wr.wr.atomic.rkey = end->target.key;
+		wr.wr.atomic.compare_add = 1;
+	}
+	CHECK("ibv_post_send", !ibv_post_send(end->id->qp, &wr, &bad));
+}
+
+static void post_receive(struct end *end)
+{
+	struct ibv_sge sge = { (uintptr_t)end->mr->addr, REGION, end->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	CHECK("ibv_post_recv", !ibv_post_recv(end->id->qp, &wr, &bad));
+}
+
+static void sleep_until_event(struct end *end)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	CHECK("ibv_get_cq_event", !ibv_get_cq_event(end->completions, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+}
+
+/* The next completion; 0 when it says that the connection is gone. */
+static int await_one(struct end *end, struct ibv_wc *wc)
+{
+	int found;
+
+	for (;;) {
+		found = ibv_poll_cq(end->cq, 1, wc);
+		if (!found && end->sleeps) {
+			CHECK("ibv_req_notify_cq", !ibv_req_notify_cq(end->cq, 0));
+			found = ibv_poll_cq(end->cq, 1, wc);
+			if (!found)
+				sleep_until_event(end);
+		}
+		CHECK("ibv_poll_cq", found >= 0);
+		if (found)
+			break;
+	}
+	return wc->status != IBV_WC_WR_FLUSH_ERR;
+}
+
+static void await_success(struct end *end, struct ibv_wc *wc)
+{
+	await_one(end, wc);
+	if (wc->status != IBV_WC_SUCCESS) {
+		fprintf(stderr, "completed with: %s\n", ibv_wc_status_str(wc->status));
+		exit(1);
+	}
 }
 
 /* --- the responder -------------------------------------------------------- */
@@ -133,8 +206,23 @@ static void accept_one(struct end *end, struct sockaddr_in *at)
 	param.initiator_depth = target.reads;
 	param.private_data = &target;
 	param.private_data_len = sizeof(target);
+	post_receive(end);
 	CHECK("rdma_accept", !rdma_accept(end->id, &param));
 	rdma_ack_cm_event(expect(end, RDMA_CM_EVENT_ESTABLISHED));
+}
+
+/* What comes goes back, until the connection ends. */
+static void echo(struct end *end)
+{
+	struct ibv_wc wc;
+
+	end->sleeps = 1;
+	while (await_one(end, &wc) && wc.status == IBV_WC_SUCCESS) {
+		if (wc.opcode != IBV_WC_RECV)
+			continue;
+		post_receive(end);
+		post(end, IBV_WR_SEND, wc.byte_len);
+	}
 }
 
 static int serve(char **words)
@@ -149,6 +237,8 @@ static int serve(char **words)
 			;
 	if (!strcmp(words[2], "stop"))
 		raise(SIGSTOP);
+	if (!strcmp(words[2], "echo"))
+		echo(&end);
 	rdma_ack_cm_event(expect(&end, RDMA_CM_EVENT_DISCONNECTED));
 	return 0;
 }
@@ -170,6 +260,7 @@ static void connect_to(struct end *end, struct sockaddr_in *to)
 	param.responder_resources = param.initiator_depth;
 	CHECK("rdma_connect", !rdma_connect(end->id, &param));
 	event = expect(end, RDMA_CM_EVENT_ESTABLISHED);
+	post_receive(end);
 	CHECK("private data", event->param.conn.private_data_len >= sizeof(end->target));
 	memcpy(&end->target, event->param.conn.private_data, sizeof(end->target));
 	rdma_ack_cm_event(event);
@@ -183,6 +274,7 @@ static const struct verb {
 	{ "write", IBV_WR_RDMA_WRITE },
 	{ "add", IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ "swap", IBV_WR_ATOMIC_CMP_AND_SWP },
+	{ "send", IBV_WR_SEND },
 };
 
 static enum ibv_wr_opcode opcode_of(const char *name)
@@ -210,42 +302,6 @@ static double ticks(void)
 	return __builtin_ia32_rdtsc();
 }
 
-static void post(struct end *end, enum ibv_wr_opcode opcode, uint32_t size)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)end->mr->addr,
-			       .length = size,
-			       .lkey = end->mr->lkey };
-	struct ibv_send_wr wr = {
-		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1
-	};
-	struct ibv_send_wr *bad;
-
-	if (opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_RDMA_WRITE) {
-		wr.wr.rdma.remote_addr = end->target.addr;
-		wr.wr.rdma.rkey = end->target.key;
-	} else {
-		wr.wr.atomic.remote_addr = end->target.addr;
-		wr.wr.atomic.rkey = end->target.key;
-		wr.wr.atomic.compare_add = 1;
-	}
-	CHECK("ibv_post_send", !ibv_post_send(end->id->qp, &wr, &bad));
-}
-
-static void await_one(struct end *end)
-{
-	struct ibv_wc wc;
-	int found;
-
-	do {
-		found = ibv_poll_cq(end->cq, 1, &wc);
-	} while (!found);
-	CHECK("ibv_poll_cq", found == 1);
-	if (wc.status != IBV_WC_SUCCESS) {
-		fprintf(stderr, "completed with: %s\n", ibv_wc_status_str(wc.status));
-		exit(1);
-	}
-}
-
 static int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -267,17 +323,30 @@ static void print(double *took, long count, double scale, double bytes_per_secon
 	       took[count - 1]);
 }
 
+/* Its completion; of a send, that of the receive of what came back. */
+static void await_operation(struct end *end, enum ibv_wr_opcode opcode)
+{
+	struct ibv_wc wc;
+
+	do {
+		await_success(end, &wc);
+	} while (opcode == IBV_WR_SEND && wc.opcode != IBV_WC_RECV);
+	if (opcode == IBV_WR_SEND)
+		post_receive(end);
+}
+
 static int measure(char **words)
 {
 	struct sockaddr_in to = address_of(words[0], words[1]);
 	struct end end = { .channel = rdma_create_event_channel() };
 	enum ibv_wr_opcode opcode = opcode_of(words[2]);
-	long size = atol(words[3]), count = atol(words[4]), depth = atol(words[5]), i;
+	long size = atol(words[4]), count = atol(words[5]), depth = atol(words[6]), i;
 	double *began, *took, start, start_ticks, used;
 
 	CHECK("rdma_create_event_channel", end.channel);
 	CHECK("size", size > 0 && size <= REGION && count > 0 && depth > 0);
-	CHECK("depth", depth <= MOST_DEPTH);
+	CHECK("depth", depth <= (opcode == IBV_WR_SEND ? 1 : MOST_DEPTH));
+	end.sleeps = !strcmp(words[3], "sleep");
 	began = calloc(count, sizeof(*began));
 	took = calloc(count, sizeof(*took));
 	CHECK("calloc", began && took);
@@ -288,7 +357,7 @@ static int measure(char **words)
 	for (i = 0; i < count + depth; i++) {
 		/* completions come in the order of the requests */
 		if (i >= depth && i - depth < count) {
-			await_one(&end);
+			await_operation(&end, opcode);
 			took[i - depth] = ticks() - began[i - depth];
 		}
 		if (i < count) {
@@ -306,8 +375,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "serve"))
 		return serve(argv + 2);
-	if (argc == 8 && !strcmp(argv[1], "measure"))
+	if (argc == 9 && !strcmp(argv[1], "measure"))
 		return measure(argv + 2);
-	fprintf(stderr, "usage: onesided serve|measure, see the source\n");
+	fprintf(stderr, "usage: roundtrip serve|measure, see the source\n");
 	return 2;
 }
