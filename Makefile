@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit check test test-debug bench bench-guest demo e2e install \
+.PHONY: all modules provider kunit check test test-debug bench bench-wire bench-guest demo e2e install \
 	install-modules install-provider clean help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -64,6 +64,9 @@ e2e: ## end-to-end suites in the guest
 
 bench: ## side by side with siw, rxe and TCP, newest kernel; page and plots
 	scripts/bench --uml --write
+
+bench-wire: ## two hosts on a cable, one CPU each; page and plots
+	scripts/bench --wire --write
 
 bench-guest: ## the same on Debian's 6.1 in QEMU
 	scripts/bench --write

@@ -22,7 +22,10 @@ kernel_describe() {
 		_kernel_uml uml-consumers "$weft_fragments/uml.config" \
 			"$weft_fragments/uml-consumers.config"
 		;;
-	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug, uml-consumers" ;;
+	uml-wire)
+		_kernel_uml uml-wire "$weft_fragments/uml.config" "$weft_fragments/uml-wire.config"
+		;;
+	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug, uml-consumers, uml-wire" ;;
 	esac
 	kernel_build=$weft_cache/build/$kernel_name-$(hash_of "$kernel_dir" "$weft_top")
 }

@@ -14,14 +14,16 @@ _uml_memory_dir() {
 	fi
 }
 
-# uml_boot RUNDIR MEGABYTES: start the guest in the background; sets vm_pid.
+# uml_boot RUNDIR MEGABYTES CPU [WORD...]: start the guest in the background, on that CPU
+# unless it is empty, with these words for its kernel; sets vm_pid.
 uml_boot() {
-	local run=$1 mem=$2 shm
+	local run=$1 mem=$2 cpu=$3 shm
+	shift 3
 	shm=$(_uml_memory_dir "$mem" "$run")
 	: >"$run/console.log"
-	TMPDIR=$shm setsid "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
+	TMPDIR=$shm setsid ${cpu:+taskset -c "$cpu"} "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
 		umid=guest uml_dir="$run/" \
-		root=/dev/root rootfstype=hostfs rootflags=/ ro \
+		"$@" root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		init="$vm_dir/uml-init" weft.run="$run" \
 		printk.time=1 log_buf_len=8M ignore_loglevel oops=panic panic=-1 \
 		con=null con0=null,fd:3 ssl=null ssl0=null,fd:4 console=tty0 \

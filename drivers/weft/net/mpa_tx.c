@@ -155,7 +155,7 @@ void weft_mpa_tx_init(struct weft_mpa_tx *tx, struct weft_sock *s, bool crc, boo
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
 	tx->buffers = 1;
-	tx->base = READ_ONCE(tcp_sk(tx->sk)->write_seq);
+	tx->base = weft_tcp_write_seq(tx->sk);
 	weft_mpa_tx_refresh(tx);
 }
 

@@ -336,6 +336,6 @@ bool weft_hot weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos)
 
 	if (pos <= READ_ONCE(tx->pushed))
 		return true;
-	written = READ_ONCE(tcp_sk(tx->sk)->write_seq) - tx->base;
+	written = weft_tcp_write_seq(tx->sk) - tx->base;
 	return pos != U64_MAX && (s32)(written - (u32)pos) >= 0;
 }

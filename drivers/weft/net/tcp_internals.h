@@ -170,6 +170,22 @@ static inline void weft_tcp_release(struct sock *sk)
 	weft_tcp_check_window(sk);
 }
 
+/* --- sending --- */
+
+/**
+ * weft_tcp_write_seq - how far TCP has taken what is sent
+ * @sk: the connection
+ *
+ * Why: a peer is believed to answer only what TCP has, and while a push is under way only TCP
+ * knows. Instead: a count of bytes written, as bytes_acked is one of bytes acknowledged.
+ *
+ * Context: any; without the socket lock a moment old. Return: sequence number of the next byte.
+ */
+static inline u32 weft_tcp_write_seq(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->write_seq);
+}
+
 /* --- memory --- */
 
 /**

@@ -23,10 +23,10 @@ def rows(name):
                 yield [cell.strip() for cell in line.rstrip("\n").split("\t") if cell]
 
 
-def load():
+def load(table="cases.tsv"):
     """All cases by name, in the order of the table."""
     cases = {}
-    for row in rows("cases.tsv"):
+    for row in rows(table):
         case = Case(*row)
         lists = {field: tuple(getattr(case, field).split(","))
                  for field in ("groups", "peers", "mtus", "crcs")}

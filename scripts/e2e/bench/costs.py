@@ -2,7 +2,6 @@
 """What a message costs: CPU time and system calls. A program's start and end cost as well;
 so a short run is taken from a long one, and what is left belongs to the messages."""
 
-import os
 import tempfile
 
 import perftest
@@ -16,28 +15,22 @@ SECONDS = 1.5			# that a long run is to take longer
 GB = 1e9
 
 
-def _busy_seconds():
-    """CPU time of the whole machine: whoever works for a message is counted. All that is
-    not idle is busy; ticks, which the other columns are counted in, are too coarse."""
-    with open("/proc/uptime", encoding="ascii") as file:
-        up, idle = map(float, file.read().split())
-    return up * os.cpu_count() - idle
-
-
-def _spent(work, count):
-    """CPU seconds, and the bytes per second that the program printed."""
-    before = _busy_seconds()
+def _spent(world, work, count):
+    """CPU seconds of each machine, and the bytes per second that the program printed."""
+    before = world.busy()
     speed = work(count)
-    return _busy_seconds() - before, speed
+    after = world.busy()
+    return {part: after[part] - before[part] for part in after}, speed
 
 
-def _per_gigabyte(work):
-    short, speed = _spent(work, SHORT)
+def _per_gigabyte(world, work):
+    short, speed = _spent(world, work, SHORT)
     more = int(min(max(speed * SECONDS / MESSAGE, FEWEST), MOST))
-    spent = _spent(work, SHORT + more)[0] - short
-    if spent <= 0:
+    spent, _ = _spent(world, work, SHORT + more)
+    spent = {part: spent[part] - short[part] for part in spent}
+    if min(spent.values()) <= 0:
         raise Failure("the long run took no more CPU time than the short one", again=True)
-    return {"-": spent / (more * MESSAGE / GB)}
+    return {part: seconds / (more * MESSAGE / GB) for part, seconds in spent.items()}
 
 
 def cpu(world, job):
@@ -45,14 +38,14 @@ def cpu(world, job):
     def messages(count):
         words = [*job.case.words, "-n", str(count)]
         return perftest.rates(perftest.pair(world, job.peer, words, seconds=40))["-"] * tcp.MIB
-    return _per_gigabyte(messages)
+    return _per_gigabyte(world, messages)
 
 
 def cpu_tcp(world, job):
     def messages(count):
         told = tcp.iperf(world, port(), "-n", str(count * MESSAGE), *job.case.words)
         return told["sum_received"]["bits_per_second"] / 8
-    return _per_gigabyte(messages)
+    return _per_gigabyte(world, messages)
 
 
 # perftest compares two clocks when it starts, for as many calls as that takes, and

@@ -13,8 +13,9 @@ ALONE = "reached, siw fails"
 GOOD = (REACHED, ALONE)
 
 
-def load():
-    for title, names, mtus, crcs, factor, reference in rows("demands.tsv"):
+def load(table="demands.tsv"):
+    """The demands of a table."""
+    for title, names, mtus, crcs, factor, reference in rows(table):
         yield Demand(title, names.split(","), mtus.split(","), crcs.split(","), float(factor),
                      reference)
 
@@ -39,43 +40,59 @@ class Judge:
         self.samples, self.cases = samples, cases
 
     def _median(self, case, mtu, crc, peer):
-        figure = self.samples.get(case, mtu, crc, peer)
+        """Of a case, or of a part of it: CASE/PART."""
+        figure = self.samples.get(*self._place(case, mtu, crc, peer))
         return figure.median if figure else None
 
-    def _tcp(self, case, mtu):
+    @staticmethod
+    def _place(case, mtu, crc, peer):
+        case, _, part = case.partition("/")
+        return case, mtu, crc, peer, part or "-"
+
+    def _case(self, name):
+        return self.cases[name.partition("/")[0]]
+
+    def _tcp(self, case, mtu, part=""):
         """TCP's own case, or the same case where TCP is one of its peers."""
-        if "tcp" in self.cases[case].peers:
-            return self._median(case, mtu, "off", "tcp")
-        return self._median(self.cases[case].tcp, mtu, "off", "tcp")
+        name = case if "tcp" in self._case(case).peers else self._case(case).tcp
+        return self._median(name + part, mtu, "off", "tcp")
 
     def _crc(self, mtu):
         speed = self._median("crc_speed", mtu, "off", "machine")
         return None if speed is None else speed / 2
 
+    def _base(self, reference, case, mtu, crc):
+        """What the factor is for; None when it, or a part of it, is missing."""
+        peer, _, other = reference.partition(":")
+        if peer == "best":
+            found = [self._median(name, mtu, "off", "tcp") for name in other.split(",")]
+            return None if None in found else max(found)
+        if peer in ("tcp", "tcp|crc") or peer.startswith("tcp+"):
+            found = [self._tcp(case, mtu)] + ([self._crc(mtu)] if "crc" in peer else [])
+            return None if None in found else min(found)
+        if peer.startswith("tcp/"):
+            return self._tcp(case, mtu, peer[3:])
+        return self._median(other or case, mtu, crc, peer)
+
     def _limit(self, demand, case, mtu, crc):
         """The figure to reach, None when a part of it is missing; and its base."""
-        reference, _, other = demand.reference.partition(":")
-        if reference == "none":
+        if demand.reference == "none":
             return demand.factor, 1.0
-        if reference.startswith("tcp+"):
-            base, extra = self._tcp(case, mtu), float(reference[4:])
-            return (None, None) if base is None else (demand.factor * base + extra, base)
-        if reference in ("tcp", "tcp|crc"):
-            found = [self._tcp(case, mtu)] + ([self._crc(mtu)] if "crc" in reference else [])
-            base = None if None in found else min(found)
-        else:
-            base = self._median(other or case, mtu, crc, reference)
-        return (None, None) if base is None else (demand.factor * base, base)
+        base = self._base(demand.reference, case, mtu, crc)
+        if base is None:
+            return None, None
+        extra = demand.reference.partition("+")[2]
+        return demand.factor * base + float(extra or 0), base
 
     def _siw_fails(self, demand, case, mtu, crc):
         """siw was asked in every round, and never gave a figure where weft did."""
         peer, _, other = demand.reference.partition(":")
-        figure = self.samples.get(other or case, mtu, crc, peer)
+        figure = self.samples.get(*self._place(other or case, mtu, crc, peer))
         return peer == "siw" and figure is not None and figure.failures > 0
 
     def verdict(self, demand, case, mtu, crc):
         """None when weft was not measured in that case."""
-        if not self.samples.get(case, mtu, crc, "weft"):
+        if not self.samples.get(case.partition("/")[0], mtu, crc, "weft"):
             return None
         weft = self._median(case, mtu, crc, "weft")
         limit, base = self._limit(demand, case, mtu, crc)
@@ -84,7 +101,7 @@ class Judge:
         if limit is None:
             word = ALONE if self._siw_fails(demand, case, mtu, crc) else OPEN
             return Verdict(demand, case, mtu, crc, weft, None, None, word)
-        good = weft >= limit if self.cases[case].better == "more" else weft <= limit
+        good = weft >= limit if self._case(case).better == "more" else weft <= limit
         return Verdict(demand, case, mtu, crc, weft, limit, weft / base,
                        REACHED if good else MISSED)
 
@@ -93,6 +110,7 @@ class Judge:
             for case in demand.cases:
                 for mtu in demand.mtus:
                     for crc in demand.crcs:
-                        found = case in self.cases and self.verdict(demand, case, mtu, crc)
+                        known = case.partition("/")[0] in self.cases
+                        found = known and self.verdict(demand, case, mtu, crc)
                         if found:
                             yield found

@@ -5,7 +5,7 @@ a busy machine prints 0.00 or inf: such a run is worth another try."""
 import math
 import re
 
-from programs import SLOW, Failure, Server, last_line, on_cpu, port, subprocess
+from programs import SLOW, Failure, last_line, on_cpu, port, subprocess
 
 # What a counted run is made to take, and how many messages find out how many that are.
 SECONDS = 0.8
@@ -15,7 +15,7 @@ REFUSED = re.compile("refused|REJECTED; error: -111")
 _counts = {}
 
 
-def _number(text):
+def number(text):
     value = float(text)
     if not math.isfinite(value) or value <= 0:
         raise Failure("perftest printed %s" % text, again=True)
@@ -38,7 +38,7 @@ def pair(world, peer, words, wrap=(), seconds=12, server_wrap=()):
     """Server and client; gives the client's row of figures."""
     number = port()
     words = [words[0], "-R", "-F", "-d", peer + "0", "-p", str(number), *words[1:]]
-    with Server([*server_wrap, *words], number, tcp=peer != "rxe") as server:
+    with world.server([*server_wrap, *words], number, tcp=peer != "rxe") as server:
         try:
             done = subprocess.run([*wrap, *words, world.address(peer)], capture_output=True,
                                   text=True, timeout=seconds * SLOW, start_new_session=True)
@@ -56,12 +56,12 @@ def pair(world, peer, words, wrap=(), seconds=12, server_wrap=()):
 
 def rates(row):
     """MiB/s, and messages per second."""
-    return {"-": _number(row[3]), "messages": _number(row[4]) * 1e6}
+    return {"-": number(row[3]), "messages": number(row[4]) * 1e6}
 
 
 def _count(job, row, multiple):
     """As many messages as will take SECONDS, by the row of a shorter run."""
-    per_second = _number(row[4]) * 1e6
+    per_second = number(row[4]) * 1e6
     fewest = max(64, multiple)
     count = max(fewest, int(per_second * SECONDS))
     _counts[job] = (count + multiple - 1) // multiple * multiple
@@ -96,7 +96,7 @@ def rate_counted(world, job):
 
 def _latency(world, job, client=(), server=()):
     row = pair(world, job.peer, job.case.words, client, server_wrap=server)
-    parts = {part: _number(row[at]) for part, at in LATENCY_PARTS.items()}
+    parts = {part: number(row[at]) for part, at in LATENCY_PARTS.items()}
     return {"-": parts["p50"], **parts}
 
 

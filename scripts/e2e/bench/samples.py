@@ -20,6 +20,10 @@ class Writer:
               " ".join(reason.split()) or "-", sep="\t", file=self.file)
 
 
+    def close(self):
+        self.file.close()
+
+
 class Samples:
     """By case, MTU, CRC, peer and part ("-" is the case's own figure)."""
 
@@ -45,6 +49,10 @@ class Samples:
     def get(self, case, mtu, crc, peer, part="-"):
         """The figure, or None when it was not asked for."""
         return self.figures.get((case, mtu, crc, peer, part))
+
+    def mtus(self):
+        """The MTUs, or links, that something was measured with, in that order."""
+        return list(dict.fromkeys(key[1] for key in self.figures))
 
     def parts(self, case, mtu, crc, peer):
         return {key[4]: figure for key, figure in self.figures.items()

@@ -3,12 +3,15 @@
 
 import itertools
 
-from cases import CRCS, MTUS, PEERS
+from cases import CRCS, PEERS
 from demands import ALONE, MISSED, OPEN, REACHED
 
-HEAD = {"bandwidth": "Bandwidth, polling", "events": "Completion events",
-        "msgrate": "Messages per second", "latency": "Latency", "sizes": "Over sizes",
-        "qps": "Queue pairs", "costs": "Costs", "connections": "Connections",
+HEAD = {"bandwidth": "Bandwidth, polling", "crc": "CRC on", "events": "Completion events",
+        "msgrate": "Messages per second", "latency": "Latency",
+        "tail": "Latency beside a bulk stream",
+        "onesided": "One-sided operations, by what the responder's process does",
+        "sizes": "Over sizes", "qps": "Queue pairs", "costs": "Costs",
+        "storage": "NVMe over Fabrics", "connections": "Connections",
         "vectors": "Completion vectors of a kernel consumer", "machine": "The machine itself"}
 PARTS = ("min", "p50", "avg", "p99", "p99.9")
 
@@ -41,19 +44,27 @@ def _line(words):
     return "| " + " | ".join(words) + " |"
 
 
+def _of_mtus(names):
+    """The heading of a column: the links of a cable have names."""
+    return "MTU" if all(name.isdigit() for name in names) else "link"
+
+
 def demand_table(verdicts, cases):
     """One line per comparison."""
-    yield _line(["demand", "case", "MTU", "CRC", "unit", "weft", "limit", "needed", "is", ""])
+    links = _of_mtus(found.mtu for found in verdicts)
+    yield _line(["demand", "case", links, "CRC", "unit", "weft", "limit", "needed", "is", ""])
     yield "|---" * 10 + "|"
     for found in verdicts:
-        case = cases[found.case]
+        name, _, part = found.case.partition("/")
+        case = cases[name]
         sign = "at least" if case.better == "more" else "at most"
         reference = found.demand.reference
         needed = f"{sign} {found.demand.factor:g}"
         if reference != "none":
             needed += " x " + reference
         ratio = "-" if found.ratio is None else f"{found.ratio:.3g}"
-        yield _line([found.demand.title, case.title, found.mtu, found.crc, case.unit,
+        yield _line([found.demand.title, case.title + (part and ", " + part), found.mtu,
+                     found.crc, case.unit,
                      number(found.weft) if found.weft is not None else "failed",
                      number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
 
@@ -70,7 +81,7 @@ def _figures(case, mtu, crc, samples):
 def group_table(group, cases, samples):
     """Every case of the group in every world it was measured in."""
     lines = []
-    for case, mtu, crc in itertools.product(cases, MTUS, CRCS):
+    for case, mtu, crc in itertools.product(cases, samples.mtus(), CRCS):
         figures = _figures(case, mtu, crc, samples) if case.groups[0] == group else []
         if figures:
             lines.append(_line([case.title, mtu, crc, case.unit] + list(map(cell, figures))))
@@ -78,7 +89,7 @@ def group_table(group, cases, samples):
         columns = ["figure"] if group == "machine" else ["weft", "siw", "rxe", "TCP"]
         yield f"## {HEAD[group]}"
         yield ""
-        yield _line(["case", "MTU", "CRC", "unit"] + columns)
+        yield _line(["case", _of_mtus(samples.mtus()), "CRC", "unit"] + columns)
         yield "|---" * (4 + len(columns)) + "|"
         yield from lines
         yield ""
@@ -87,16 +98,33 @@ def group_table(group, cases, samples):
 def percentile_table(cases, samples):
     """The parts of each latency."""
     lines = []
-    for case, mtu, crc, peer in itertools.product(cases, MTUS, CRCS, PEERS):
+    for case, mtu, crc, peer in itertools.product(cases, samples.mtus(), CRCS, PEERS):
         parts = samples.parts(case.name, mtu, crc, peer)
         if "p99" in parts:
             lines.append(_line([case.title, mtu, crc, peer] +
-                               [cell(parts[part]) for part in PARTS]))
+                               [cell(parts.get(part)) for part in PARTS]))
     if lines:
         yield "## Percentiles of the latency, us"
         yield ""
-        yield _line(["case", "MTU", "CRC", ""] + list(PARTS))
+        yield _line(["case", _of_mtus(samples.mtus()), "CRC", ""] + list(PARTS))
         yield "|---" * (4 + len(PARTS)) + "|"
+        yield from lines
+        yield ""
+
+
+def ends_table(cases, samples):
+    """CPU time of either end, where the ends are not one machine."""
+    lines = []
+    for case, mtu, peer in itertools.product(cases, samples.mtus(), PEERS):
+        parts = samples.parts(case.name, mtu, "off", peer)
+        if "responder" in parts:
+            lines.append(_line([case.title, mtu, peer, case.unit, cell(parts["-"]),
+                                cell(parts["responder"])]))
+    if lines:
+        yield "## CPU time of each end"
+        yield ""
+        yield _line(["case", _of_mtus(samples.mtus()), "", "unit", "requester", "responder"])
+        yield "|---" * 6 + "|"
         yield from lines
         yield ""
 
@@ -124,7 +152,8 @@ def summary(verdicts):
 
 def page(facts, cases, samples, verdicts, plots):
     """The lines of the page."""
-    yield f"# Side by side on Linux {facts['kernel']}"
+    where = ", two hosts on a cable" if facts.get("hosts") else ""
+    yield f"# Side by side on Linux {facts['kernel']}{where}"
     yield ""
     yield (f"One boot, {facts['cpus']} CPUs ({facts['model']}), {facts['date']}, up to "
            f"{facts['rounds']} rounds in turns; medians, lowest and highest in brackets. How to "
@@ -140,5 +169,6 @@ def page(facts, cases, samples, verdicts, plots):
         yield ""
     for group in HEAD:
         yield from group_table(group, cases.values(), samples)
+    yield from ends_table(cases.values(), samples)
     yield from percentile_table(cases.values(), samples)
     yield from failures(samples)

@@ -3,7 +3,7 @@
 
 import json
 
-from programs import Failure, Server, port, run
+from programs import Failure, port, run
 
 MIB = 1 << 20
 
@@ -11,7 +11,7 @@ MIB = 1 << 20
 def iperf(world, number, *words):
     """One stream; iperf3's own account of it."""
     address = world.address("tcp")
-    with Server(["iperf3", "-s", "-1", "-B", address, "-p", str(number)], number):
+    with world.server(["iperf3", "-s", "-1", "-B", address, "-p", str(number)], number):
         text = run("iperf3", "-c", address, "-p", str(number), "-J", *words)
     try:
         told = json.loads(text)["end"]
@@ -31,8 +31,7 @@ def bandwidth(world, job):
 def latency(world, job):
     """qperf's tcp_lat: half a round trip, in microseconds, like perftest's."""
     number = port()
-    server = Server(["qperf", "-lp", str(number)], number)
-    with server:
+    with world.server(["qperf", "-lp", str(number)], number) as server:
         text = run("qperf", "-lp", str(number), "-t", "1", "-uu", *job.case.words,
                    world.address("tcp"), "tcp_lat")
         server.kill()

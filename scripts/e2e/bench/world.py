@@ -5,7 +5,7 @@ over lo, whose MTU is the one that counts."""
 import os
 import subprocess
 
-from programs import Failure, run
+from programs import Failure, Server, busy_seconds, run
 
 NUMBER = {"weft": 1, "siw": 2, "rxe": 3, "tcp": 1}
 RXE_MTU = 4200	# the largest with which it still works
@@ -31,6 +31,16 @@ class World:
     @staticmethod
     def address(peer):
         return "10.90.%d.1" % NUMBER[peer]
+
+    @staticmethod
+    def server(words, number, tcp=True):
+        """The other end of a program is on the same machine."""
+        return Server(words, number, tcp)
+
+    @staticmethod
+    def busy():
+        """CPU seconds of the machines that take part, by part of the figure."""
+        return {"-": busy_seconds()}
 
     def need(self, peer):
         if peer in self.absent:
