@@ -33,6 +33,8 @@ def messages_are_counted_by_kind_exactly(w):
     at_least(moved.get("rx_wakeups", 0), 1, "rx_wakeups")
     kicks = sum(moved.get("kicks_" + how, 0) for how in ("inline", "queued", "merged"))
     at_least(kicks, 1, "kicks")
+    # The answers to the Reads and atomics of the mix wait for no process and no worker.
+    at_least(moved.get("tx_softirq_runs", 0), 1, "tx_softirq_runs")
     # Nothing went wrong, so nothing of that kind may have moved.
     for name in moved:
         if name.startswith("term") or "error" in name or "fault" in name or "flush" in name:

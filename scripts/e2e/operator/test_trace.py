@@ -89,6 +89,7 @@ def traces_agree_with_the_counters(w):
         same(msns, sorted(set(msns)), "MSNs grow")
     kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged")}
     same(kicks, {how: moved.get("kicks_" + how, 0) for how in kicks}, "kicks")
+    same(len(trace.all("weft_kick", kind="softirq")), moved["tx_softirq_runs"], "runs in softirq")
     same(sum(MIX_KINDS.values()), MIX_MESSAGES, "messages")
     sends = trace.all("weft_send_done", qpn=pair.qpn[pair.a])
     same(len(sends), 8, "sends done")

@@ -173,8 +173,8 @@ static void scribbles_over_its_queues(void)
 
 /*
  * Likewise. A queue that never seems to be empty must not be flushed for ever, but a few
- * times what it holds: when the QP fails, when it is destroyed, and after a call. How long it
- * would take otherwise depends on who gets a CPU, so what was flushed is counted.
+ * times what it holds, so what was flushed is counted. Where CPUs are few or shared the
+ * process does not keep pace with the kernel, and then this shows no more than that all ends.
  */
 static void posts_while_its_queue_pairs_go(void)
 {
@@ -182,9 +182,9 @@ static void posts_while_its_queue_pairs_go(void)
 	unsigned long before, flushed;
 	pthread_t threads[2];
 
+	before = counted("wr_flushes");
 	start_posting(threads);
 	usleep(100000);
-	before = counted("wr_flushes");
 	CHECK(!ibv_modify_qp(c.id->qp, &err, IBV_QP_STATE));
 	CHECK(!ibv_modify_qp(s.id->qp, &err, IBV_QP_STATE));
 	usleep(500000);
