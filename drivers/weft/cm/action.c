@@ -17,7 +17,7 @@
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
 #include "cm/listen.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "net/tcp_socket.h"
 
 /* How long an eager responder still waits: its reply shall be read by itself. */

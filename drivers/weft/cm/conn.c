@@ -19,7 +19,7 @@
 #include "cm/action.h"
 #include "cm/cm.h"
 #include "cm/handshake.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 
 /* When iw_cm has no room for another request. */
 #define TRY_AGAIN	(HZ / 50)

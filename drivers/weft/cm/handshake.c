@@ -13,7 +13,7 @@
 #include "cm/cm.h"
 #include "cm/conn.h"
 #include "cm/farewell.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 

@@ -18,7 +18,7 @@
 #include "cm/conn.h"
 #include "cm/handshake.h"
 #include "cm/listen.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 
 void weft_iwcm_get_id(struct iw_cm_id *id)
 {

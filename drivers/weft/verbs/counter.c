@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #include "base/counters.h"
-#include "engine/inspect.h"
+#include "engine/life/introspect.h"
 #include "verbs/device.h"
 #include "verbs/qp.h"
 #include "verbs/stats.h"

@@ -8,7 +8,7 @@
 #include <linux/minmax.h>
 
 #include "base/limits.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/device.h"
 #include "verbs/qp.h"

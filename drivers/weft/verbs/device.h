@@ -17,7 +17,7 @@
 #include "base/counters.h"
 #include "base/limits.h"
 #include "cm/cm.h"
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "mem/stag.h"
 
 /**

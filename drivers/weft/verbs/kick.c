@@ -4,8 +4,8 @@
 
 #include <linux/build_bug.h>
 
-#include "engine/doorbell.h"
-#include "engine/stream.h"
+#include "engine/run/doorbell.h"
+#include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/qp.h"
 

@@ -7,7 +7,7 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/link.h"
 #include "verbs/netdev.h"

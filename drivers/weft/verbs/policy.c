@@ -12,7 +12,7 @@
 #include <linux/sysfs.h>
 
 #include "base/limits.h"
-#include "engine/lend.h"
+#include "engine/path/zc_tx.h"
 #include "verbs/device.h"
 
 #define TEN_MINUTES	600000U

@@ -7,8 +7,8 @@
 
 #include <linux/nospec.h>
 
-#include "engine/doorbell.h"
-#include "engine/stream.h"
+#include "engine/run/doorbell.h"
+#include "engine/life/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
 #include "uapi/weft-abi.h"

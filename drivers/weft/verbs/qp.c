@@ -11,8 +11,8 @@
 
 #include "base/compat.h"
 #include "cm/cm.h"
-#include "engine/inspect.h"
-#include "engine/stream.h"
+#include "engine/life/introspect.h"
+#include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
 #include "verbs/cq.h"
 #include "verbs/device.h"

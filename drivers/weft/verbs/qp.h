@@ -9,7 +9,7 @@
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
-#include "engine/stream.h"
+#include "engine/life/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
 

@@ -11,8 +11,8 @@
 #include <rdma/restrack.h>
 
 #include "cm/inspect.h"
-#include "engine/inspect.h"
-#include "engine/stream.h"
+#include "engine/life/introspect.h"
+#include "engine/life/stream.h"
 #include "mem/stag.h"
 #include "verbs/cq.h"
 #include "verbs/device.h"

@@ -5,7 +5,7 @@
 #include "verbs/stats.h"
 
 #include "base/counters.h"
-#include "engine/inspect.h"
+#include "engine/life/introspect.h"
 #include "verbs/device.h"
 
 /* The names again, in the core's shape; written once, before any device. */

@@ -7,7 +7,7 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "engine/bell.h"
+#include "engine/run/bell.h"
 #include "ring/mmap.h"
 
 /**

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Looking into a stream from outside. What belongs to an owner is read without
+ * asking it: each value is true of some moment, not all of the same one. The
+ * socket is safe to look at while @lifecycle is held, and whoever does not get
+ * that at once does without, so that no operator waits for a stream that hangs.
+ */
+#include "engine/life/introspect.h"
+
+#include <linux/jiffies.h>
+
+#include "base/counters.h"
+#include "engine/life/stream.h"
+#include "engine/life/teardown.h"
+#include "engine/state/stream.h"
+#include "net/tcp_socket.h"
+#include "ring/sendq.h"
+
+static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
+
+/* Context: any. The values may change while they are read. */
+void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
+{
+	*out = (struct weft_stream_info){
+		.state = READ_ONCE(st->state),
+		.ird = st->ird,
+		.ord = st->ord,
+		.mulpdu = st->tx.sock.mulpdu,
+		.sq_drained = !weft_sendq_pending(st->cfg.sq),
+	};
+}
+
+/**
+ * weft_stream_why - why it failed
+ * @st: stream
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out)
+{
+	*out = (struct weft_stream_end){
+		.fault = READ_ONCE(st->fault.fault),
+		.peer_terminated = READ_ONCE(st->peer_terminated),
+		.peer_fault = READ_ONCE(st->peer_fault),
+	};
+}
+
+static void look_at_socket(struct weft_stream *st, struct weft_stream_details *out)
+{
+	lockdep_assert_held(&st->lifecycle);
+	if (!st->sock)
+		return;
+	weft_tcp_get_info(st->sock, &out->tcp);
+	out->connected = !weft_sock_local(st->sock, &out->local) &&
+			 !weft_sock_peer(st->sock, &out->peer);
+}
+
+/**
+ * weft_stream_inspect - everything an operator may want to know
+ * @st: stream
+ * @out: written completely
+ *
+ * Context: process.
+ */
+void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out)
+{
+	const struct weft_readq *q = &st->readq;
+	u32 i;
+
+	memset(out, 0, sizeof(*out));
+	weft_stream_why(st, &out->end);
+	out->started = READ_ONCE(st->cm_events);
+	if (!out->started)
+		return;
+	out->initiator = st->initiator;
+	out->gate_open = READ_ONCE(st->gate_open);
+	out->mpa = st->mpa;
+	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
+		out->tx_msn[i] = READ_ONCE(st->tx.ddp.msn[i]);
+		out->rx_msn[i] = READ_ONCE(st->rx.ddp.msn[i]);
+	}
+	out->reads_out = READ_ONCE(q->sent_tail) - READ_ONCE(q->sent_head);
+	out->reads_in = READ_ONCE(q->owed_tail) - READ_ONCE(q->owed_head);
+	out->staged = READ_ONCE(st->tx.sock.pos);
+	out->pushed = READ_ONCE(st->tx.sock.pushed);
+	if (mutex_trylock(&st->lifecycle)) {
+		look_at_socket(st, out);
+		mutex_unlock(&st->lifecycle);
+	}
+}
+
+/* --- counters ------------------------------------------------------------ */
+
+/* TCP's own counts begin at zero with each connection, and wrap. */
+static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now,
+		       const struct weft_tcp_stats *then)
+{
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
+	weft_count_add(c, WEFT_CTR_TCP_DSACKS, now->dsacks - then->dsacks);
+	weft_count_add(c, WEFT_CTR_TCP_REORDERED, now->reordered - then->reordered);
+	weft_count_add(c, WEFT_CTR_TCP_OUT_OF_ORDER, now->out_of_order - then->out_of_order);
+	weft_count_add(c, WEFT_CTR_TCP_ECN_MARKS, now->ecn_marks - then->ecn_marks);
+}
+
+/**
+ * weft_stream_harvest - count what TCP has counted since the last time
+ * @st: stream, @lifecycle held
+ *
+ * Context: process, without the socket lock.
+ */
+void weft_stream_harvest(struct weft_stream *st)
+{
+	struct weft_tcp_info now;
+
+	lockdep_assert_held(&st->lifecycle);
+	if (!st->sock)
+		return;
+	weft_tcp_get_info(st->sock, &now);
+	count_news(st->cfg.counters, &now.counts, &weft_stream_life(st)->harvested);
+	weft_stream_life(st)->harvested = now.counts;
+}
+
+static void harvest_one(struct weft_stream *st)
+{
+	if (!mutex_trylock(&st->lifecycle))
+		return;	/* it starts or ends: then it harvests by itself */
+	weft_stream_harvest(st);
+	mutex_unlock(&st->lifecycle);
+}
+
+/**
+ * weft_stream_harvest_all - harvest all streams of a device
+ * @index: of the device
+ * @max_age: jiffies since the last time that make it worth while
+ *
+ * Context: process.
+ */
+void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age)
+{
+	struct weft_stream *st;
+	unsigned long qpn;
+
+	if (time_before(jiffies, READ_ONCE(index->harvested) + max_age))
+		return;
+	WRITE_ONCE(index->harvested, jiffies);
+	xa_for_each(&index->xa, qpn, st) {
+		st = weft_stream_find(index, qpn);
+		if (!st)
+			continue;
+		harvest_one(st);
+		weft_stream_put(st);
+	}
+}
+
+/**
+ * weft_stream_count_in - count what the stream does from now on in another block
+ * @st: stream
+ * @to: counters whose block outlives the stream's use of it by a grace period
+ *
+ * Context: process.
+ */
+void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to)
+{
+	mutex_lock(&st->lifecycle);
+	weft_stream_harvest(st);
+	weft_counters_redirect(&st->counters, to);
+	mutex_unlock(&st->lifecycle);
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Streams: birth, index, states, death. The state machine is stepped under the
+ * stream's lock from any context; what may sleep is left to one worker per
+ * stream (engine/life/teardown.c).
+ */
+#include "engine/life/stream.h"
+
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "base/counters.h"
+#include "base/limits.h"
+#include "base/trace.h"
+#include "engine/life/teardown.h"
+#include "engine/path/rx.h"
+#include "engine/path/tx.h"
+#include "engine/run/defer.h"
+#include "engine/run/doorbell.h"
+#include "engine/run/rx_entry.h"
+#include "engine/state/fsm.h"
+#include "engine/state/stream.h"
+#include "mem/rights.h"
+#include "net/mpa_tx.h"
+#include "net/tcp_mem_reserve.h"
+#include "net/tcp_socket.h"
+#include "proto/mpa_start.h"
+#include "ring/cq.h"
+#include "ring/recvq.h"
+#include "ring/sendq.h"
+
+#define QPN_FIRST	2
+#define QPN_LAST	0xffffff
+
+/*
+ * Storage consumers write through these workers, so they must make progress when memory is
+ * short: no work of a process, which may wait for memory, stands in front of theirs.
+ */
+static struct workqueue_struct *user_wq;
+static struct workqueue_struct *kernel_wq;
+
+/* Its size lies badly between those of kmalloc(), and there are thousands. */
+static struct kmem_cache *streams;
+
+static void destroy_queues(void)
+{
+	if (user_wq)
+		destroy_workqueue(user_wq);
+	if (kernel_wq)
+		destroy_workqueue(kernel_wq);
+}
+
+int weft_stream_module_init(void)
+{
+	streams = KMEM_CACHE(weft_stream_life, SLAB_ACCOUNT);
+	if (!streams)
+		return -ENOMEM;
+	user_wq = alloc_workqueue("weft_user", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	kernel_wq = alloc_workqueue("weft_kernel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (user_wq && kernel_wq)
+		return 0;
+	destroy_queues();
+	kmem_cache_destroy(streams);
+	return -ENOMEM;
+}
+
+void weft_stream_module_exit(void)
+{
+	destroy_queues();
+	rcu_barrier();	/* for streams that were let go */
+	kmem_cache_destroy(streams);
+	weft_mpa_tx_module_exit();
+	weft_mem_reserve_module_exit();
+}
+
+void weft_stream_index_init(struct weft_stream_index *index)
+{
+	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
+	index->next = 0;
+	index->goodbye = 5 * MSEC_PER_SEC;
+	index->watch = 250;
+	index->atomics = true;
+	index->zerocopy = WEFT_LEND_WHERE_IT_PAYS;
+	index->harvested = jiffies;
+}
+
+void weft_stream_index_destroy(struct weft_stream_index *index)
+{
+	WARN_ON_ONCE(!xa_empty(&index->xa));
+	xa_destroy(&index->xa);
+}
+
+/* --- birth and death ---------------------------------------------------- */
+
+static void free_late(struct rcu_head *rcu)
+{
+	kmem_cache_free(streams, container_of(rcu, struct weft_stream_life, st.rcu));
+}
+
+static void free_stream(struct kref *ref)
+{
+	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
+
+	kvfree(st->readq_mem);
+	kfree(st->watch);
+	kfree(st->rx.rwr.sge);
+	call_rcu(&st->rcu, free_late);
+}
+
+static const struct weft_stream_hooks hooks = {
+	.release = free_stream,
+	.teardown = weft_down_wake,
+	.want_tx = weft_tx_schedule,
+	.defer = weft_watch_begin,
+};
+
+static void init_works(struct weft_stream *st)
+{
+	weft_doorbell_init(st);
+	weft_rx_entry_init(st);
+	weft_down_init(st);
+}
+
+static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
+			const struct weft_stream_config *cfg)
+{
+	kref_init(&st->ref);
+	spin_lock_init(&st->lock);
+	spin_lock_init(&st->retire_lock);
+	mutex_init(&st->lifecycle);
+	st->index = index;
+	st->hooks = &hooks;
+	st->cfg = *cfg;
+	st->wq = cfg->kernel ? kernel_wq : user_wq;
+	st->counters = *cfg->counters;
+	st->cfg.counters = &st->counters;
+	st->tx.mem.table = cfg->stags;
+	st->tx.mem.pd = cfg->pd;
+	st->tx.mem.kernel = cfg->kernel;
+	init_works(st);
+}
+
+/**
+ * weft_stream_create - a stream without a connection yet
+ * @index: of the device; gives the QP number
+ * @cfg: copied; what it points to outlives the stream
+ *
+ * Context: may sleep. Return: the stream, owned by the caller until
+ * weft_stream_destroy(), or an ERR_PTR.
+ */
+struct weft_stream *weft_stream_create(struct weft_stream_index *index,
+				       const struct weft_stream_config *cfg)
+{
+	struct weft_stream_life *life = kmem_cache_zalloc(streams, GFP_KERNEL);
+	struct weft_stream *st = &life->st;
+	int err = -ENOMEM;
+
+	if (!life)
+		return ERR_PTR(err);
+	st->rx.rwr.sge = kcalloc(cfg->rq->max_sge, sizeof(*st->rx.rwr.sge), GFP_KERNEL_ACCOUNT);
+	if (!st->rx.rwr.sge)
+		goto free;
+	init_stream(st, index, cfg);
+	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
+			      &index->next, GFP_KERNEL);
+	if (err < 0)
+		goto free;
+	st->tx.mem.qpn = st->qpn;
+	st->rx.mem = st->tx.mem;
+	st->rx.rq_mem = st->tx.mem;
+	st->rx.rq_mem.pd = cfg->rq_pd;
+	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
+	return st;
+free:
+	kfree(st->rx.rwr.sge);
+	kmem_cache_free(streams, life);
+	return ERR_PTR(err);
+}
+
+/**
+ * weft_stream_destroy - end a stream and let go of it
+ * @st: from weft_stream_create()
+ *
+ * When it returns all work is flushed, the socket is gone, cm has heard of it,
+ * and nothing given in the configuration is used any more. Context: may sleep;
+ * never from a callback of the stream.
+ */
+void weft_stream_destroy(struct weft_stream *st)
+{
+	weft_tx_settle(st);
+	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_down_wait(st);
+	xa_erase(&st->index->xa, st->qpn);
+	weft_down_end(st);
+	weft_rx_entry_end(st);
+	weft_doorbell_end(st);
+	weft_watch_cancel(st); /* tx begins none any more */
+	weft_mem_close_windows(&st->tx.mem);
+	weft_stream_put(st);
+}
+
+/**
+ * weft_stream_find - look a stream up by QP number
+ * @index: of the device
+ * @qpn: QP number
+ *
+ * Context: any. Return: the stream with a reference for weft_stream_put(), or
+ * NULL. The reference keeps the memory, not the work: a destroyed stream
+ * refuses to start and ignores the rest.
+ */
+struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn)
+{
+	struct weft_stream *st;
+
+	rcu_read_lock();
+	st = xa_load(&index->xa, qpn);
+	if (st && !kref_get_unless_zero(&st->ref))
+		st = NULL;
+	rcu_read_unlock();
+	return st;
+}
+
+u32 weft_stream_qpn(const struct weft_stream *st)
+{
+	return st->qpn;
+}
+
+void *weft_stream_owner(const struct weft_stream *st)
+{
+	return st->cfg.owner;
+}
+
+/* Its consumer may be a disk that memory is waiting for. */
+bool weft_stream_serves_kernel(const struct weft_stream *st)
+{
+	return st->cfg.kernel;
+}
+
+/* A ready-to-receive Read needs a place even if no depth was agreed. */
+static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
+{
+	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
+	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), extra);
+	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), extra);
+
+	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
+	if (!st->readq_mem)
+		return -ENOMEM;
+	weft_readq_init(&st->readq, st->readq_mem, ord, ird);
+	st->ord = ord;
+	st->ird = ird;
+	return 0;
+}
+
+static void init_directions(struct weft_stream *st, struct weft_sock *sock,
+			    const struct weft_mpa_result *mpa, bool initiator)
+{
+	/* What the host itself writes to; a server's peers shall not live on its reserves. */
+	if (weft_stream_serves_kernel(st) && initiator)
+		weft_sock_set_memalloc(sock);
+	st->sock = sock;
+	st->mpa = *mpa;
+	st->initiator = initiator;
+	weft_mpa_tx_init(&st->tx.sock, sock, mpa->crc, mpa->markers_tx, st->cfg.counters);
+	weft_mpa_rx_init(&st->rx.sock, mpa->crc, mpa->markers_rx, &weft_rx_mpa_events, st,
+			 st->cfg.counters);
+	weft_ddp_tx_init(&st->tx.ddp);
+	weft_ddp_rx_init(&st->rx.ddp);
+	st->gate_open = initiator;
+	st->rx.first_seen = initiator;
+	st->rx.atomics = READ_ONCE(st->index->atomics);
+	st->tx.rtr = initiator ? mpa->rtr : 0;
+	st->rx.rtr_kinds = initiator ? 0 : mpa->rtr;
+}
+
+static int take_socket(struct weft_stream *st, struct weft_sock *sock,
+		       const struct weft_mpa_result *mpa, bool initiator,
+		       const struct weft_stream_cm_events *events, void *cm)
+{
+	int err;
+
+	lockdep_assert_held(&st->lifecycle);
+	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock)
+		return -EINVAL;
+	err = init_readq(st, mpa);
+	if (err)
+		return err;
+	init_directions(st, sock, mpa, initiator);
+	st->cm = cm;
+	WRITE_ONCE(st->cm_events, events);
+	return 0;
+}
+
+static void go(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_STARTED);
+	weft_sock_attach(st->sock, &weft_rx_sock_events, st);
+	weft_rx_schedule(st);
+}
+
+/**
+ * weft_stream_start - give a stream its connection
+ * @st: stream in state IDLE
+ * @sock: connected, start frames exchanged, nobody attached; the stream owns it
+ *	on success
+ * @mpa: what the peers agreed on
+ * @initiator: we sent the MPA request
+ * @events: what cm wants to hear; @closed is called exactly once
+ * @cm: handed to @events
+ *
+ * Context: process. Return: 0, -ENOMEM, or -EINVAL if the stream was started or
+ * stopped before.
+ */
+int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
+		      const struct weft_mpa_result *mpa, bool initiator,
+		      const struct weft_stream_cm_events *events, void *cm)
+{
+	int err;
+
+	mutex_lock(&st->lifecycle);
+	err = take_socket(st, sock, mpa, initiator, events, cm);
+	if (!err)
+		go(st);
+	mutex_unlock(&st->lifecycle);
+	return err;
+}
+
+/**
+ * weft_stream_refuse - give an initiator's stream a connection only to end it
+ * @st: stream in state IDLE
+ * @sock: as for weft_stream_start()
+ * @mpa: framing the peer expects
+ * @fault: what is wrong with the peer's reply (RFC 6581, 9.3)
+ * @events: as for weft_stream_start()
+ * @cm: as for weft_stream_start()
+ *
+ * A Terminate is all that is sent; then the stream goes down as after any
+ * fault. Context: process. Return: as weft_stream_start().
+ */
+int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
+		       const struct weft_mpa_result *mpa, enum weft_fault fault,
+		       const struct weft_stream_cm_events *events, void *cm)
+{
+	int err;
+
+	mutex_lock(&st->lifecycle);
+	err = take_socket(st, sock, mpa, true, events, cm);
+	if (!err) {
+		st->gate_open = false;	/* no request gets ahead of the Terminate */
+		go(st);
+		weft_stream_fault(st, fault, NULL, 0, 0);
+	}
+	mutex_unlock(&st->lifecycle);
+	return err;
+}
+
+/* A responder waits no longer for the initiator's first FPDU. Any context. */
+void weft_stream_speak(struct weft_stream *st)
+{
+	WRITE_ONCE(st->gate_open, true);
+	weft_tx_schedule(st);
+}
+
+/* Orderly: what is posted goes out, then FIN. Any context. */
+void weft_stream_close(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
+}
+
+/* At once: everything is flushed. Any context. */
+void weft_stream_abort(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+}

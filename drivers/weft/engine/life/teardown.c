@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The way down. The state machine says what has to be done, in any context; one
+ * worker per stream does it, so no data path ever tears itself down or waits for
+ * itself.
+ */
+#include "engine/life/teardown.h"
+
+#include <linux/jiffies.h>
+#include <linux/timer.h>
+#include <linux/wait_bit.h>
+
+#include "base/compat.h"
+#include "engine/life/introspect.h"
+#include "engine/path/tx.h"
+#include "engine/path/zc_tx.h"
+#include "engine/run/doorbell.h"
+#include "engine/run/rx_entry.h"
+#include "engine/state/claim.h"
+#include "engine/state/fsm.h"
+#include "net/tcp_socket.h"
+
+/* Deadlines in a row for the Terminate of a stream to be acknowledged. */
+#define RENEWALS_MOST	12
+
+/* Tells verbs whose fault it was. */
+static void report(struct weft_stream *st)
+{
+	enum weft_stream_event event = WEFT_STREAM_FATAL;
+	enum weft_fault fault = st->fault.fault;
+
+	if (fault >= WEFT_FAULT_TAGGED_STAG && fault <= WEFT_FAULT_TAGGED_WRAP)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_RDMAP_STAG && fault <= WEFT_FAULT_RDMAP_PROTECTION)
+		event = WEFT_STREAM_ACCESS_ERR;
+	else if (fault >= WEFT_FAULT_TAGGED_VERSION && fault <= WEFT_FAULT_RDMAP_OPERATION)
+		event = WEFT_STREAM_REQ_ERR;
+	st->cfg.events->async(st->cfg.owner, event);
+}
+
+static void tell_closing(struct weft_stream *st)
+{
+	if (!st->cm_events || weft_stream_life(st)->down.told_closing)
+		return;
+	weft_stream_life(st)->down.told_closing = true;
+	st->cm_events->closing(st->cm, st->close_error);
+}
+
+/*
+ * A train that TCP took only in part leaves a torn FPDU, and an application gets its memory
+ * back: no orderly close then.
+ */
+static void close_socket(struct weft_stream *st)
+{
+	struct weft_sock *sock = st->sock;
+	bool torn;
+
+	if (!sock)
+		return;
+	weft_sock_detach(sock);
+	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
+	weft_stream_harvest(st);
+	torn = !weft_mpa_tx_empty(&st->tx.sock);
+	weft_mpa_tx_free(&st->tx.sock);
+	if (torn || !weft_lend_settle(st))
+		weft_sock_reset(sock);
+	weft_mpa_rx_free(&st->rx.sock);
+	weft_sock_release(sock);
+	st->sock = NULL;
+}
+
+/* The one way down: callbacks, tx, flush, socket, cm, in this order. */
+static void release(struct weft_stream *st)
+{
+	mutex_lock(&st->lifecycle);
+	weft_rx_stop(st);
+	timer_delete(&weft_stream_life(st)->down.deadline);
+	weft_tx_claim_wait(st);
+	close_socket(st);
+	weft_lend_end(st);
+	weft_tx_flush(st);
+	weft_tx_unclaim(&st->tx.claim);
+	mutex_unlock(&st->lifecycle);
+	weft_tx_process(st); /* marks that came while we held the claim */
+	if (st->cfg.shared_rq)
+		st->cfg.events->async(st->cfg.owner, WEFT_STREAM_LAST_WQE);
+	tell_closing(st);
+	if (st->cm_events)
+		st->cm_events->closed(st->cm);
+	smp_store_release(&weft_stream_life(st)->down.over, true); /* pairs with weft_down_wait() */
+	smp_mb(); /* pairs with the one of prepare_to_wait_event() */
+	wake_up_var(&weft_stream_life(st)->down.over);
+}
+
+static u32 take_todo(struct weft_stream *st)
+{
+	u32 todo;
+
+	spin_lock_bh(&st->lock);
+	todo = st->todo;
+	st->todo = 0;
+	spin_unlock_bh(&st->lock);
+	return todo;
+}
+
+static unsigned long goodbye(const struct weft_stream *st)
+{
+	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
+}
+
+/*
+ * A long queue, or a Terminate behind full buffers, may take its time as long as the
+ * peer takes bytes; a Read that is waited for, as long as it sends some. Nothing is added any
+ * more, so this has an end.
+ */
+static bool progresses(struct weft_stream *st)
+{
+	struct weft_down *down = &weft_stream_life(st)->down;
+	bool moved = false;
+	u64 acked, received;
+
+	mutex_lock(&st->lifecycle);
+	if (st->sock) {
+		acked = weft_tcp_bytes_acked(st->sock);
+		received = weft_tcp_bytes_received(st->sock);
+		moved = acked != down->acked && !weft_tcp_all_acked(st->sock);
+		if (READ_ONCE(st->state) == WEFT_QP_CLOSING && !weft_readq_idle(&st->readq))
+			moved |= received != down->received;
+		down->acked = acked;
+		down->received = received;
+	}
+	mutex_unlock(&st->lifecycle);
+	return moved;
+}
+
+/* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
+static bool may_renew(struct weft_stream *st)
+{
+	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || weft_stream_life(st)->down.renewals++ < RENEWALS_MOST;
+}
+
+static void set_deadline(struct weft_stream *st)
+{
+	progresses(st);	/* from now on */
+	mod_timer(&weft_stream_life(st)->down.deadline, jiffies + goodbye(st));
+}
+
+/* Whether the peer makes progress is for the worker to see: that takes a mutex. */
+static void time_up(struct timer_list *timer)
+{
+	struct weft_stream_life *life = timer_container_of(life, timer, down.deadline);
+
+	WRITE_ONCE(life->down.late, true);
+	weft_down_wake(&life->st);
+}
+
+static void check_deadline(struct weft_stream *st)
+{
+	if (!READ_ONCE(weft_stream_life(st)->down.late))
+		return;
+	WRITE_ONCE(weft_stream_life(st)->down.late, false);
+	if (progresses(st) && may_renew(st))
+		mod_timer(&weft_stream_life(st)->down.deadline, jiffies + goodbye(st));
+	else
+		weft_stream_step(st, WEFT_QP_TIMED_OUT);
+}
+
+static void down_work(struct work_struct *work)
+{
+	struct weft_stream *st = &container_of(work, struct weft_stream_life, down.work)->st;
+	u32 todo;
+
+	check_deadline(st);
+	todo = take_todo(st);
+	if (todo & WEFT_QPA_STOP_RX)
+		weft_rx_stop(st);
+	if (todo & WEFT_QPA_TELL_CM)
+		tell_closing(st);
+	if (todo & WEFT_QPA_REPORT)
+		report(st);
+	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
+		weft_sock_half_close(st->sock);
+	if (todo & WEFT_QPA_DEADLINE)
+		set_deadline(st);
+	if (todo & WEFT_QPA_RELEASE)
+		release(st);
+}
+
+/* For a stream that is being made. */
+void weft_down_init(struct weft_stream *st)
+{
+	INIT_WORK(&weft_stream_life(st)->down.work, down_work);
+	timer_setup(&weft_stream_life(st)->down.deadline, time_up, 0);
+}
+
+/**
+ * weft_down_wake - there is something in @todo
+ * @st: stream
+ *
+ * Context: any.
+ */
+void weft_down_wake(struct weft_stream *st)
+{
+	queue_work(st->wq, &weft_stream_life(st)->down.work);
+}
+
+/**
+ * weft_down_wait - until the socket is gone and everybody has been told
+ * @st: stream that goes down
+ *
+ * Context: may sleep; not the stream's worker.
+ */
+void weft_down_wait(struct weft_stream *st)
+{
+	wait_var_event(&weft_stream_life(st)->down.over, smp_load_acquire(&weft_stream_life(st)->down.over)); /* pairs with release() */
+}
+
+/**
+ * weft_down_end - no worker and no deadline any more
+ * @st: stream that is down
+ *
+ * Context: may sleep; not the stream's worker.
+ */
+void weft_down_end(struct weft_stream *st)
+{
+	timer_delete_sync(&weft_stream_life(st)->down.deadline);
+	cancel_work_sync(&weft_stream_life(st)->down.work);
+}

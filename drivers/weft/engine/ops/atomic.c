@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Atomic operations, both roles: FetchAdd and CmpSwap, plain and masked. They
+ * share the request queues with RDMA Read. RFC 7306, 5.
+ */
+#include "engine/ops/atomic.h"
+
+#include "engine/ops/complete.h"
+#include "engine/ops/credit.h"
+#include "engine/ops/read.h"
+#include "engine/state/stream.h"
+#include "mem/backing.h"
+#include "mem/stag.h"
+#include "proto/atomic.h"
+#include "ring/sendq.h"
+
+#define OPERAND	8U
+
+static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg,
+			       struct weft_atomic_req *req)
+{
+	struct weft_readq_sent *slot = weft_readq_sent_slot(&st->readq);
+	enum weft_fault fault;
+
+	if (swr->length != OPERAND)
+		return WEFT_FAULT_LOCAL_LENGTH;
+	fault = weft_tx_check_sink(st, swr);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_REQ);
+	req->id = msg->msn;
+	req->stag = swr->wqe.rkey;
+	req->to = swr->wqe.remote_addr;
+	msg->hdr_len = WEFT_ATOMIC_REQ_LEN;
+	weft_atomic_req_build(req, st->tx.hdr);
+	*slot = (struct weft_readq_sent){
+		.wr_index = swr->index,
+		.atomic = true,
+		.msn = msg->msn,
+		.length = OPERAND,
+	};
+	weft_readq_sent_push(&st->readq);
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_atomic_fadd_plan(struct weft_stream *st, struct weft_swr *swr,
+				      struct weft_msg *msgs)
+{
+	struct weft_atomic_req req = {
+		.code = WEFT_ATOMIC_FADD,
+		.data = swr->wqe.atomic.compare_add,
+		.mask = swr->wqe.atomic.swap_mask,
+		.compare_mask = ~0ULL,
+	};
+
+	return request(st, swr, msgs, &req);
+}
+
+enum weft_fault weft_atomic_cswap_plan(struct weft_stream *st, struct weft_swr *swr,
+				       struct weft_msg *msgs)
+{
+	struct weft_atomic_req req = {
+		.code = WEFT_ATOMIC_CSWAP,
+		.data = swr->wqe.atomic.swap,
+		.mask = swr->wqe.atomic.swap_mask,
+		.compare = swr->wqe.atomic.compare_add,
+		.compare_mask = swr->wqe.atomic.compare_mask,
+	};
+
+	return request(st, swr, msgs, &req);
+}
+
+/* Its operand. */
+static enum weft_fault get_target(struct weft_mem_user *user, const struct weft_atomic_req *req,
+				  struct weft_mem_ref *ref)
+{
+	enum weft_fault fault;
+
+	fault = weft_mem_get(user, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, ref);
+	if (fault != WEFT_FAULT_NONE || weft_backing_aligned8(ref->mr->grant.backing, ref->offset))
+		return fault;
+	return WEFT_FAULT_RDMAP_CATASTROPHIC;
+}
+
+/* As with a Read, one that cannot be done is told in its turn, and ends reception. */
+enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	if (!st->rx.atomics)
+		return WEFT_FAULT_RDMAP_OPCODE;
+	if (!owed)
+		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	st->rx.written = 0;
+	fault = weft_atomic_req_parse(seg->head, &owed->op);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	owed->atomic = true;
+	owed->fault = get_target(&st->rx.mem, &owed->op, &ref);
+	owed->segment_len = seg->u->len;
+	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
+	memcpy(owed->headers, seg->u->head, owed->head_len);
+	weft_readq_owed_push(&st->readq);
+	st->rx.kick = true;
+	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
+}
+
+/* Executed in request order, at the moment its response is planned. */
+static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_req *req,
+			       u64 *original)
+{
+	const struct weft_atomic_op op = {
+		.code = req->code,
+		.data = req->data,
+		.mask = req->mask,
+		.compare = req->compare,
+		.compare_mask = req->compare_mask,
+	};
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	fault = get_target(&st->tx.mem, req, &ref);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				   struct weft_msg *msg)
+{
+	struct weft_atomic_resp resp = { .id = owed->op.id };
+	enum weft_fault fault = execute(st, &owed->op, &resp.original);
+
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_RESP);
+	msg->hdr_len = WEFT_ATOMIC_RESP_LEN;
+	weft_atomic_resp_build(&resp, st->tx.hdr);
+	return WEFT_FAULT_NONE;
+}
+
+/* The value lands in host order, as an application reads it. */
+static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *ref)
+{
+	struct iov_iter to;
+
+	weft_mem_iter(ref, ITER_DEST, &to);
+	return copy_to_iter((u8 *)arg + done, ref->len, &to) == ref->len ?
+		       WEFT_FAULT_NONE :
+		       WEFT_FAULT_LOCAL_CATASTROPHIC;
+}
+
+enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_read_awaited(st, true);
+	struct weft_atomic_resp resp;
+	enum weft_fault fault;
+	struct weft_swr *swr;
+
+	weft_atomic_resp_parse(seg->head, &resp);
+	if (!sent || sent->msn != resp.id)
+		return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
+			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
+	/*
+	 * Once popped it is over for tx on another CPU, which sends what a fence has kept
+	 * back: perhaps the very memory that is written here. If that failed, nothing follows.
+	 */
+	if (fault == WEFT_FAULT_NONE)
+		weft_readq_sent_pop(&st->readq);
+	weft_retire_done(st, swr, fault, seg->batch);
+	if (fault == WEFT_FAULT_NONE)
+		weft_tx_response_in(st);
+	return fault;
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Work requests leave the send queue in the order they came, each when it is
+ * done; a failed stream flushes what is left. Requests become done out of order
+ * (a Send behind a Read), so "done" is a mark and retiring a walk from the head.
+ */
+#include "engine/ops/complete.h"
+
+#include <linux/err.h>
+
+#include "base/counters.h"
+#include "base/trace.h"
+#include "engine/ops/table.h"
+#include "engine/ops/terminate.h"
+#include "engine/state/fsm.h"
+#include "engine/state/stream.h"
+#include "proto/hot.h"
+#include "ring/cq.h"
+#include "ring/sendq.h"
+
+static bool wants_completion(const struct weft_stream *st, const struct weft_swr *swr)
+{
+	return swr->status || st->cfg.signal_all || swr->wqe.flags & WEFT_WRF_SIGNALED;
+}
+
+static void describe(struct weft_cqe *cqe, const struct weft_stream *st, const struct weft_swr *swr)
+{
+	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
+
+	*cqe = (struct weft_cqe){
+		.wr_id = swr->wqe.wr_id,
+		.qp_num = st->qpn,
+		.opcode = op ? op->wc : WEFT_WC_SEND,
+		.byte_len = swr->wc_len,
+		.status = swr->status,
+		.vendor_err = swr->vendor_err,
+		.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
+	};
+}
+
+static void count_outcome(struct weft_stream *st, u8 status)
+{
+	if (status == WEFT_STATUS_SUCCESS)
+		return;
+	weft_count(&st->counters,
+		   status == WEFT_STATUS_FLUSH ? WEFT_CTR_WR_FLUSHES : WEFT_CTR_WR_ERRORS);
+}
+
+/*
+ * Completes and frees every request at the head that is done, and whose memory nobody
+ * reads. The entry is given back before its completion shows: who polls it may post again at once.
+ */
+static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_cqe cqe __uninitialized;
+	struct weft_swr *swr;
+	int err = 0;
+
+	lockdep_assert_held(&st->retire_lock);
+	while ((swr = weft_sendq_done_head(sq))) {
+		bool wanted = wants_completion(st, swr);
+
+		if (wanted)
+			describe(&cqe, st, swr);
+		count_outcome(st, swr->status);
+		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
+				     swr->wc_len);
+		weft_sendq_retire(sq, swr);
+		if (wanted)
+			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
+	}
+	return err;
+}
+
+/* A lost completion cannot be made good: the stream ends. No lock held. */
+static void after_retire(struct weft_stream *st, int err)
+{
+	if (err)
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
+}
+
+/**
+ * weft_retire_done - a work request has its outcome
+ * @st: stream
+ * @swr: its request, fetched and not yet done
+ * @fault: WEFT_FAULT_NONE for success
+ * @batch: completion queues to notify later, or NULL
+ *
+ * Context: any up to softirq.
+ */
+void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault,
+			       struct weft_cq_batch *batch)
+{
+	int err;
+
+	spin_lock_bh(&st->retire_lock);
+	swr->wc_len = swr->length;
+	weft_sendq_done(swr, fault);
+	err = retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+}
+
+static __always_inline bool awaits_response(u8 opcode)
+{
+	return weft_tx_op(opcode)->flags & WEFT_TXF_RESPONSE;
+}
+
+/**
+ * weft_retire_pushed - TCP has accepted the stream up to a position
+ * @st: stream, tx claim held
+ * @pushed: that position
+ * @batch: completion queues to notify later, or NULL
+ *
+ * Sends and Writes are done when TCP has all their octets (RFC 5040, 5.5).
+ */
+void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	int err;
+
+	if (st->tx.sent == sq->fetched)
+		return;
+	spin_lock_bh(&st->retire_lock);
+	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed, awaits_response);
+	err = retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+}
+
+/**
+ * weft_retire_is_sent - does TCP have all of a request?
+ * @st: stream
+ * @swr: planned, and not answered
+ *
+ * Only then may there be a response. A peer that sends one all the same would have a request
+ * retire that is still to be staged or pushed, and its slot used again meanwhile.
+ *
+ * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
+ * locked, and so had the peer's answer.
+ */
+bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
+{
+	/* As a rule; else the push goes on, or its owner has not told us of it yet. */
+	if (READ_ONCE(swr->state) == WEFT_SWR_SENT)
+		return true;
+	return weft_mpa_tx_is_accepted(&st->tx.sock, READ_ONCE(swr->tx_end));
+}
+
+/**
+ * weft_retire_returned - nobody reads the memory of a request any more
+ * @st: stream
+ * @index: of a request that was lent
+ *
+ * Context: any up to softirq. Return: false if the stream has gone down without waiting.
+ */
+bool weft_retire_returned(struct weft_stream *st, u32 index)
+{
+	bool known;
+	int err = 0;
+
+	spin_lock_bh(&st->retire_lock);
+	known = !st->lend.abandoned;
+	if (known) {
+		weft_sendq_wr(st->cfg.sq, index)->lent = false;
+		err = retire(st, NULL);
+	}
+	spin_unlock_bh(&st->retire_lock);
+	after_retire(st, err);
+	return known;
+}
+
+/**
+ * weft_retire_abandon - requests wait no longer for their memory
+ * @st: stream whose socket is gone
+ *
+ * Context: process.
+ */
+void weft_retire_abandon(struct weft_stream *st)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 count, i;
+
+	spin_lock_bh(&st->retire_lock);
+	st->lend.abandoned = true;
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		weft_sendq_wr(sq, sq->retired + i)->lent = false;
+	spin_unlock_bh(&st->retire_lock);
+}
+
+static __always_inline int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+					struct weft_cq_batch *batch)
+{
+	count_outcome(st, cqe->status);
+	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe->wr_id, cqe->status, cqe->byte_len);
+	return weft_cq_post(st->cfg.recv_cq, cqe, batch);
+}
+
+/* Posts a receive completion; any context up to softirq. */
+void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+				  struct weft_cq_batch *batch)
+{
+	after_retire(st, post_receive(st, cqe, batch));
+}
+
+static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
+{
+	spin_lock_bh(&st->retire_lock);
+	weft_sendq_done(swr, WEFT_FAULT_FLUSHED);
+	retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+}
+
+/*
+ * The peer has said which request it refuses. TCP may have it all: as long as it
+ * has not retired, nobody was told that it succeeded.
+ */
+static void fail_the_named(struct weft_stream *st)
+{
+	const struct weft_term *term = &st->peer_term;
+	struct weft_swr *swr = weft_term_named(st);
+
+	if (!swr)
+		return;
+	swr->state = WEFT_SWR_FETCHED;
+	weft_sendq_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+}
+
+/* What was fetched keeps the outcome it has, but for what the peer's Terminate names. */
+static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 count, i;
+
+	spin_lock_bh(&st->retire_lock);
+	fail_the_named(st);
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++)
+		weft_sendq_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+	if (count) /* a queue never used has no requests to look at */
+		retire(st, batch);
+	spin_unlock_bh(&st->retire_lock);
+}
+
+/**
+ * weft_retire_flush_sends - complete all posted sends, whatever became of them
+ * @st: stream, tx claim held, nothing will be sent any more
+ * @batch: completion queues to notify later
+ *
+ * Requests that already have an outcome keep it, but for the one that the peer's
+ * Terminate names; the rest is flushed, also what still stands in the shared ring.
+ * First producers are asked for a kick: what they post without one was posted before, so
+ * it is at most as much as the queue holds. A process that moves its index on and on gets no
+ * more than that done on our time.
+ *
+ * Context: process, may sleep.
+ */
+void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	u32 left = sq->ring.entries;
+	struct weft_swr *swr;
+
+	flush_fetched(st, batch);
+	weft_sendq_set_idle(sq);
+	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
+		flush_one(st, swr, batch);
+		cond_resched();
+	}
+	st->tx.swr = NULL;
+	st->tx.sent = sq->fetched;
+}
+
+static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	const struct weft_cqe cqe = {
+		.wr_id = st->rx.rwr.wr_id,
+		.qp_num = st->qpn,
+		.opcode = WEFT_WC_RECV,
+		.status = WEFT_STATUS_FLUSH,
+		.vendor_err = WEFT_FAULT_FLUSHED,
+		.flags = WEFT_WCF_SOLICITED,
+	};
+
+	post_receive(st, &cqe, batch);
+}
+
+/* A malformed receive is owed its flush like any other. */
+static bool taken(int fetched)
+{
+	return !fetched || fetched == -EINVAL;
+}
+
+/**
+ * weft_retire_flush_receives - complete all posted receives with a flush
+ * @st: stream, tx claim held, rx quiet
+ * @batch: completion queues to notify later
+ *
+ * The receive in hand goes first. A shared queue keeps its other entries: they
+ * belong to whoever comes next. No more than the queue holds is flushed, as in
+ * weft_retire_flush_sends(): what is posted from here on comes with a kick.
+ *
+ * Context: process, may sleep.
+ */
+void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	struct weft_recvq *rq = st->cfg.rq;
+	u32 left = rq->ring.entries;
+
+	if (st->rx.rwr_held)
+		flush_receive(st, batch);
+	st->rx.rwr_held = false;
+	if (st->cfg.shared_rq)
+		return;
+	weft_recvq_set_flushing(rq, true);
+	while (left-- && taken(weft_recvq_fetch(rq, &st->rx.rwr))) {
+		flush_receive(st, batch);
+		cond_resched();
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Send, Send with Invalidate and their solicited forms, both roles.
+ * RFC 5040, 5.1 and 5.2; RFC 5041, 5 and 7.1.
+ */
+#include "engine/ops/send.h"
+
+#include "engine/ops/complete.h"
+#include "engine/state/stream.h"
+#include "mem/rights.h"
+#include "proto/hot.h"
+#include "ring/cq.h"
+#include "ring/sendq.h"
+
+static void plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg, u8 opcode)
+{
+	weft_msg_untagged(&st->tx.ddp, msg, opcode);
+	swr->msn = msg->msn;
+	msg->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
+	msg->length = swr->length;
+}
+
+enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr *swr,
+					struct weft_msg *msgs)
+{
+	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
+
+	plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE : WEFT_OP_SEND);
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_send_inv_plan(struct weft_stream *st, struct weft_swr *swr,
+				   struct weft_msg *msgs)
+{
+	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
+
+	plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV);
+	msgs->stag = swr->wqe.imm_or_inv;
+	return WEFT_FAULT_NONE;
+}
+
+static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, struct weft_cqe *cqe)
+{
+	cqe->wr_id = st->rx.rwr.wr_id;
+	cqe->qp_num = st->qpn;
+	st->rx.rwr_held = false;
+	weft_retire_receive(st, cqe, seg->batch);
+}
+
+/*
+ * The receive in hand fails by name where its buffer or the invalidation is to blame.
+ * One whose message breaks off at a wrong offset or opcode is flushed like the others.
+ */
+static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, enum weft_fault fault)
+{
+	struct weft_cqe cqe = {
+		.opcode = WEFT_WC_RECV,
+		.status = weft_fault_info(fault)->status,
+		.vendor_err = fault,
+	};
+
+	complete_receive(st, seg, &cqe);
+	return fault;
+}
+
+/* Takes the next receive; the RTR Send is the connection's, it takes none. */
+enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_rx *rx = &st->rx;
+	int err;
+
+	if (rx->rtr_send)
+		return WEFT_FAULT_NONE;
+	err = weft_recvq_fetch(st->cfg.rq, &rx->rwr);
+	if (err == -ENOENT)
+		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+	if (err == -EIO)
+		return WEFT_FAULT_LOCAL_QP_OP;
+	rx->rwr_held = true;
+	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
+}
+
+static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_rwr *rwr = &st->rx.rwr;
+	enum weft_fault fault = weft_ddp_rx_check_offset(&st->rx.ddp, &seg->ddp, rwr->length);
+
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	return weft_rx_place(&st->rx.rq_mem, seg, rwr->sge, rwr->num_sge, seg->ddp.mo);
+}
+
+enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	enum weft_fault fault;
+
+	if (st->rx.rtr_send)
+		return WEFT_FAULT_NONE;
+	fault = place(st, seg);
+	return fault == WEFT_FAULT_NONE ? fault : spoil(st, seg, fault);
+}
+
+/* The RTR Send has one segment, so there is a receive. */
+enum weft_fault weft_hot weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	return place(st, seg);
+}
+
+/* RFC 5040, 5.3: first invalid, then delivered; a copy under way is waited for. */
+static void hold_receive(struct weft_stream *st, struct weft_cqe *cqe, struct weft_mem_region *busy)
+{
+	cqe->wr_id = st->rx.rwr.wr_id;
+	cqe->qp_num = st->qpn;
+	st->rx.rwr_held = false;
+	st->rx.held.cqe = *cqe;
+	weft_rx_hold(st, busy);
+}
+
+enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp));
+	struct weft_cqe cqe = {
+		.opcode = WEFT_WC_RECV,
+		.byte_len = seg->ddp.mo + seg->payload,
+		.flags = info->solicited ? WEFT_WCF_SOLICITED : 0,
+	};
+	struct weft_mem_region *busy = NULL;
+	enum weft_fault fault;
+
+	st->rx.written = 0;
+	if (st->rx.rtr_send) {
+		st->rx.rtr_send = false;
+		return WEFT_FAULT_NONE;
+	}
+	if (info->invalidates) {
+		weft_mem_release(&st->rx.rq_mem); /* it may be what the peer invalidates */
+		fault = weft_mem_invalidate(&st->rx.mem, seg->ddp.stag, true, &busy);
+		if (fault != WEFT_FAULT_NONE)
+			return spoil(st, seg, fault);
+		cqe.flags |= WEFT_WCF_INV;
+		cqe.imm_or_inv = seg->ddp.stag;
+	}
+	if (busy)
+		hold_receive(st, &cqe, busy);
+	else
+		complete_receive(st, seg, &cqe);
+	return WEFT_FAULT_NONE;
+}

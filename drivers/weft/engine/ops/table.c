@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The two tables of the engine. A new opcode is one row in each and a file.
+ */
+#include "engine/ops/table.h"
+
+#include <linux/kernel.h>
+#include <linux/errno.h>
+#include <linux/printk.h>
+
+#include "engine/ops/atomic.h"
+#include "engine/ops/imm.h"
+#include "engine/ops/local.h"
+#include "engine/ops/read.h"
+#include "engine/ops/send.h"
+#include "engine/ops/terminate.h"
+#include "engine/ops/write.h"
+
+#define REQUEST	(WEFT_TXF_CREDIT | WEFT_TXF_RESPONSE)
+
+const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
+	[WEFT_WR_SEND] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_plan },
+	[WEFT_WR_SEND_INV] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_inv_plan },
+	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 1, weft_write_plan },
+	[WEFT_WR_WRITE_IMM] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 2, weft_write_imm_plan },
+	[WEFT_WR_READ] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
+	[WEFT_WR_READ_INV] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
+	[WEFT_WR_ATOMIC_FADD] = { REQUEST, WEFT_WC_FADD, 1, weft_atomic_fadd_plan },
+	[WEFT_WR_ATOMIC_CSWAP] = { REQUEST, WEFT_WC_CSWAP, 1, weft_atomic_cswap_plan },
+	[WEFT_WR_LOCAL_INV] = { WEFT_TXF_LOCAL, WEFT_WC_LOCAL_INV, 0, weft_local_inv },
+	[WEFT_WR_BIND_MW] = { WEFT_TXF_LOCAL, WEFT_WC_BIND_MW, 0, weft_local_bind },
+	[WEFT_WR_REG_MR] = { WEFT_TXF_LOCAL, WEFT_WC_REG_MR, 0, weft_local_register },
+};
+
+#define SEND                                                    \
+	{                                                       \
+		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
+	}
+#define IMMEDIATE                                              \
+	{                                                      \
+		weft_send_begin, weft_rx_nothing, weft_rx_singly, weft_imm_end \
+	}
+
+const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
+	[WEFT_OP_WRITE] = { weft_write_begin, weft_write_place, weft_write_place, weft_rx_nothing },
+	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+			       weft_read_request_end },
+	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,
+				weft_read_response_place_row, weft_read_response_end },
+	[WEFT_OP_SEND] = SEND,
+	[WEFT_OP_SEND_INV] = SEND,
+	[WEFT_OP_SEND_SE] = SEND,
+	[WEFT_OP_SEND_SE_INV] = SEND,
+	[WEFT_OP_TERMINATE] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly, weft_term_end },
+	[WEFT_OP_IMM] = IMMEDIATE,
+	[WEFT_OP_IMM_SE] = IMMEDIATE,
+	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+				 weft_atomic_request_end },
+	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+				  weft_atomic_response_end },
+};
+
+/* The step an opcode has no need of. */
+enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	return WEFT_FAULT_NONE;
+}
+
+/* Messages of this opcode are a single segment. */
+enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	return WEFT_FAULT_RDMAP_OPERATION;
+}
+
+/**
+ * weft_ops_check - refuse to load with a hole in a table
+ *
+ * Return: 0, or -EINVAL after naming the hole.
+ */
+int weft_ops_check(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(weft_tx_ops); i++) {
+		if (!weft_tx_ops[i].plan) {
+			pr_err("weft: no plan for work request opcode %u\n", i);
+			return -EINVAL;
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(weft_rx_ops); i++) {
+		if (!weft_rdmap_info(i)->known)
+			continue;
+		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].place_row ||
+		    !weft_rx_ops[i].end) {
+			pr_err("weft: a step is missing for RDMAP opcode %u\n", i);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The tx loop. The same code runs in a doorbell call, in a worker, and in the callbacks of
+ * the socket; struct weft_tx_run tells them apart.
+ */
+#include "engine/path/tx.h"
+
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+
+#include "base/trace.h"
+#include "engine/ops/complete.h"
+#include "engine/path/tx_sched.h"
+#include "engine/path/tx_segment.h"
+#include "engine/state/claim.h"
+#include "engine/state/fsm.h"
+#include "engine/state/stream.h"
+#include "mem/access.h"
+#include "proto/hot.h"
+#include "ring/cq.h"
+#include "ring/sendq.h"
+
+/* How long a doorbell call or a turn of the worker may send. */
+#define PROCESS_TIME	(HZ / 20)
+
+/* What one callback of the socket may stage: about what one acknowledgement makes room for. */
+#define ATOMIC_BYTES	SZ_64K
+
+/* What staging a batch came to. */
+enum staged {
+	STAGED_ALL,	/* nothing more to stage, not even at a second look */
+	STAGED_FULL,	/* there may be more */
+	STAGED_LATER,	/* the next segment takes another context, or memory */
+};
+
+void weft_tx_run_process(struct weft_tx_run *run)
+{
+	*run = (struct weft_tx_run){ .end = jiffies + PROCESS_TIME };
+}
+
+void weft_tx_run_atomic(struct weft_tx_run *run)
+{
+	*run = (struct weft_tx_run){ .atomic = true, .bytes = ATOMIC_BYTES };
+}
+
+/* Is the budget spent? A process that is being killed has none. */
+bool weft_tx_spent(const struct weft_tx_run *run)
+{
+	if (run->atomic)
+		return run->bytes <= 0;
+	return time_after(jiffies, run->end) || fatal_signal_pending(current);
+}
+
+/* Is another look worth it? The peer waits for the push meanwhile. */
+static bool has_next(const struct weft_stream *st)
+{
+	const struct weft_tx *tx = &st->tx;
+
+	return tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) || weft_readq_owes(&st->readq);
+}
+
+static enum staged stage_segments(struct weft_stream *st)
+{
+	struct weft_mpa_tx *sock = &st->tx.sock;
+
+	do {
+		if (weft_mpa_tx_full(sock))
+			return STAGED_FULL;
+		switch (weft_segment_next(st)) {
+		case WEFT_SEGMENT_STAGED:
+			break;
+		case WEFT_SEGMENT_NONE:
+			return weft_mpa_tx_empty(sock) ? STAGED_ALL : STAGED_FULL;
+		case WEFT_SEGMENT_LATER:
+			return STAGED_LATER;
+		}
+	} while (has_next(st));
+	return STAGED_ALL;
+}
+
+/* Memory is held for one batch: invalidations wait for it. */
+static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
+{
+	struct weft_mpa_tx *sock = &st->tx.sock;
+	u64 before = sock->pos;
+	enum staged staged;
+
+	weft_mpa_tx_refresh(sock);
+	staged = stage_segments(st);
+	weft_mem_release(&st->tx.mem);
+	run->bytes -= sock->pos - before;
+	return staged;
+}
+
+/*
+ * Pushes what is staged: 0 all gone, -EAGAIN the socket is full and will say when it has
+ * room, -ENOBUFS it will not, else the connection is lost. A full batch has a next one behind
+ * it, unless it is the @last, so its last segment may wait.
+ */
+static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
+{
+	struct weft_mpa_tx *sock = &st->tx.sock;
+	u64 before = sock->pushed;
+	int err = weft_mpa_tx_push(sock, !last && weft_mpa_tx_full(sock));
+
+	if (sock->pushed != before || err)
+		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
+	weft_retire_pushed(st, sock->pushed, batch);
+	if (err && err != -EAGAIN && err != -ENOBUFS)
+		weft_stream_step(st, WEFT_QP_CONN_LOST);
+	return err;
+}
+
+/* Everything that may be sent was: tell the state machine what it waits for. */
+static void report_progress(struct weft_stream *st)
+{
+	struct weft_tx *tx = &st->tx;
+	struct weft_sendq *sq = st->cfg.sq;
+
+	if (tx->drained)
+		return;
+	if (st->state == WEFT_QP_TERMINATE && tx->term_staged) {
+		tx->drained = true;
+		weft_stream_step(st, WEFT_QP_TERMINATE_SENT);
+	} else if (st->state == WEFT_QP_CLOSING && !tx->swr && !weft_sendq_pending(sq) &&
+		   READ_ONCE(sq->retired) == sq->fetched) {
+		tx->drained = true;
+		weft_stream_step(st, WEFT_QP_SQ_DRAINED);
+	}
+}
+
+static bool may_send(const struct weft_stream *st)
+{
+	/* Pairs with the release in weft_stream_step(): a Terminate says what was recorded. */
+	enum weft_qp_state state = smp_load_acquire(&st->state);
+
+	if (state == WEFT_QP_TERMINATE)
+		return true;
+	return (state == WEFT_QP_RTS || state == WEFT_QP_CLOSING) && READ_ONCE(st->gate_open);
+}
+
+/*
+ * May the queue be left? Requests that wait are gone on with by rx, those of a stopped
+ * stream by the flush. False if there is something to send after all.
+ */
+static __always_inline bool leave_queue(struct weft_stream *st)
+{
+	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+		return true;
+	if (weft_sendq_lazy(st->cfg.sq) && st->hooks->defer(st))
+		return weft_sendq_set_watched(st->cfg.sq);
+	return weft_sendq_set_idle(st->cfg.sq);
+}
+
+static __always_inline enum weft_tx_result
+send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_batch *batch)
+{
+	enum staged staged;
+	int err;
+
+	weft_sendq_set_busy(st->cfg.sq);
+	while (may_send(st)) {
+		staged = stage_batch(st, run);
+		err = push(st, staged != STAGED_FULL, batch);
+		if (err == -ENOBUFS)
+			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;
+		if (err)
+			return WEFT_TX_DONE;
+		if (staged == STAGED_LATER)
+			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;
+		if (staged == STAGED_ALL) {
+			if (READ_ONCE(st->state) != WEFT_QP_RTS)
+				report_progress(st);
+			if (leave_queue(st))
+				return WEFT_TX_DONE;
+		}
+		if (weft_tx_spent(run))
+			return WEFT_TX_MORE;
+		if (!run->atomic)
+			cond_resched();
+	}
+	return WEFT_TX_DONE;
+}
+
+/**
+ * weft_tx_flush - complete everything posted, as a failed stream must
+ * @st: stream in error, tx claim held
+ *
+ * Not before rx is quiet: it may still be placing what answers one of them, and its owner
+ * may free the memory. Posts that come later ring the doorbell, find the stream in error and
+ * are flushed the same way, each time at most as much as the queues hold. Context: process.
+ */
+void weft_tx_flush(struct weft_stream *st)
+{
+	struct weft_cq_batch batch = {};
+
+	weft_pick_drop(&st->tx);
+	weft_retire_flush_sends(st, &batch);
+	weft_retire_flush_receives(st, &batch);
+	weft_cq_batch_fire(&batch);
+}
+
+static enum weft_tx_result send(struct weft_stream *st, struct weft_tx_run *run)
+{
+	struct weft_cq_batch batch = {};
+	enum weft_tx_result result;
+	unsigned int noio = 0;
+
+	st->tx.sock.atomic = run->atomic;
+	if (!run->atomic)
+		noio = memalloc_noio_save();
+	result = send_batches(st, run, &batch);
+	if (!run->atomic)
+		memalloc_noio_restore(noio);
+	weft_cq_batch_fire(&batch);
+	return result;
+}
+
+/**
+ * weft_tx_turn - run tx once
+ * @st: stream, tx claim held
+ * @run: the context, and what is left of its budget
+ *
+ * Context: as @run says.
+ */
+enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run)
+{
+	weft_tx_look(&st->tx.claim);
+	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
+		/* Pairs with weft_rx_stop(): what rx did last is seen by the flush. */
+		if (!smp_load_acquire(&st->quiet))
+			return WEFT_TX_DONE;
+		if (run->atomic)
+			return WEFT_TX_NEEDS_PROCESS;
+		weft_tx_flush(st);
+		return WEFT_TX_DONE;
+	}
+	return may_send(st) ? send(st, run) : WEFT_TX_DONE;
+}
+
+/* Takes the claim, waiting for its owner to leave; an owner never blocks on TCP. */
+void weft_tx_claim_wait(struct weft_stream *st)
+{
+	while (!weft_tx_try_claim(&st->tx.claim))
+		usleep_range(20, 100);
+}
+
+/**
+ * weft_tx_settle - send what is posted by now, as far as TCP takes it
+ * @st: stream about to be aborted
+ *
+ * A doorbell may have been left to a worker, which may come too late. Context: process, may
+ * sleep.
+ */
+void weft_tx_settle(struct weft_stream *st)
+{
+	struct weft_tx_run run;
+
+	if (!weft_sendq_waiting(st->cfg.sq))
+		return;
+	weft_tx_run_process(&run);
+	weft_tx_claim_wait(st);
+	weft_tx_turn(st, &run);
+	weft_tx_unclaim(&st->tx.claim);
+}

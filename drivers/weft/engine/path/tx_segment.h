@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * From the message in hand to segments in the train.
+ */
+#ifndef WEFT_ENGINE_PATH_TX_SEGMENT_H
+#define WEFT_ENGINE_PATH_TX_SEGMENT_H
+
+#include <linux/types.h>
+
+struct weft_stream;
+
+enum weft_segment_result {
+	WEFT_SEGMENT_NONE,	/* nothing may be sent now */
+	WEFT_SEGMENT_STAGED,
+	WEFT_SEGMENT_LATER,	/* it takes process context, or memory that is not to be had */
+};
+
+enum weft_segment_result weft_segment_next(struct weft_stream *st);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who runs tx. There is one loop, and it runs where the work turns up:
+ *
+ *	a doorbell call		in the process that posted
+ *	a callback of the socket	an answer is owed, a credit is free, or TCP has room again:
+ *				bottom halves are off and the socket is locked
+ *	a worker		for kernel consumers, which post in any context, and for what
+ *				the other two leave
+ *
+ * The callback is what makes one-sided operations go on while the process that owns the memory
+ * computes, sleeps or is stopped, and what sends the rest of a long message, acknowledgement
+ * by acknowledgement.
+ */
+#include "engine/run/doorbell.h"
+
+#include <linux/bottom_half.h>
+#include <linux/jiffies.h>
+#include <linux/workqueue.h>
+
+#include "base/counters.h"
+#include "base/trace.h"
+#include "engine/path/tx.h"
+#include "engine/run/bell.h"
+#include "engine/state/claim.h"
+#include "engine/state/stream.h"
+#include "net/tcp_socket.h"
+#include "proto/hot.h"
+
+/* Before memory that was not to be had is asked for again. */
+#define MEMORY_DELAY	max(HZ / 100, 1)
+
+enum doorbell_mode {
+	DOORBELL_INLINE,
+	DOORBELL_QUEUED,
+	DOORBELL_MERGED,
+	DOORBELL_SOFTIRQ,
+};
+
+static __always_inline void count(struct weft_stream *st, enum weft_counter which,
+				  enum doorbell_mode mode)
+{
+	weft_count(st->cfg.counters, which);
+	trace_weft_kick(st->cfg.ifindex, st->qpn, mode);
+}
+
+static void queue_worker(struct weft_stream *st, unsigned long delay)
+{
+	count(st, WEFT_CTR_KICKS_QUEUED, DOORBELL_QUEUED);
+	queue_delayed_work(st->wq, &st->tx_work, delay);
+}
+
+/*
+ * One turn, with the claim. If the budget is spent while the peer has yet to acknowledge
+ * something, its acknowledgement goes on in a callback.
+ */
+static __always_inline enum weft_tx_result turn(struct weft_stream *st, struct weft_tx_run *run,
+						bool *resumes)
+{
+	enum weft_tx_result result = weft_tx_turn(st, run);
+
+	*resumes = result == WEFT_TX_MORE && st->sock && weft_sock_await_space(st->sock);
+	return result;
+}
+
+/*
+ * A mark that others left while we had the claim is served before we go, so no doorbell is
+ * lost; when the budget is spent, by whoever goes on.
+ */
+static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *run)
+{
+	enum weft_tx_result result;
+	bool resumes, again;
+
+	do {
+		if (!weft_tx_claim_or_mark(&st->tx.claim))
+			return;
+		result = turn(st, run, &resumes);
+		again = weft_tx_unclaim(&st->tx.claim);
+		if (resumes)
+			return;
+		if (result == WEFT_TX_DONE && again && weft_tx_spent(run))
+			result = WEFT_TX_MORE;
+	} while (result == WEFT_TX_DONE && again);
+	if (result != WEFT_TX_DONE)
+		queue_worker(st, result == WEFT_TX_NO_MEMORY ? MEMORY_DELAY : 0);
+}
+
+/**
+ * weft_tx_process - run tx here and now unless it is running
+ * @st: stream
+ *
+ * For a time that is bounded. Context: process, may sleep.
+ */
+void weft_hot weft_tx_process(struct weft_stream *st)
+{
+	struct weft_tx_run run;
+
+	weft_tx_run_process(&run);
+	weft_bell_enter(st->cfg.bell);
+	run_tx(st, &run);
+	weft_bell_leave(st->cfg.bell);
+}
+
+static void tx_work(struct work_struct *work)
+{
+	weft_tx_process(container_of(work, struct weft_stream, tx_work.work));
+}
+
+/* For a stream that is being made. */
+void weft_doorbell_init(struct weft_stream *st)
+{
+	INIT_DELAYED_WORK(&st->tx_work, tx_work);
+}
+
+/**
+ * weft_doorbell_end - tx never runs again
+ * @st: stream that is down
+ *
+ * The claim is taken for good: whoever still marks something finds an owner. Context: may sleep.
+ */
+void weft_doorbell_end(struct weft_stream *st)
+{
+	weft_tx_claim_wait(st);
+	cancel_delayed_work_sync(&st->tx_work);
+}
+
+/**
+ * weft_doorbell - a process has posted
+ * @st: stream
+ *
+ * tx runs in its context, but not for long, and not when it is being killed. Context: process,
+ * may sleep.
+ */
+void weft_hot weft_doorbell(struct weft_stream *st)
+{
+	count(st, WEFT_CTR_KICKS_INLINE, DOORBELL_INLINE);
+	weft_tx_process(st);
+}
+
+/**
+ * weft_tx_schedule - let a worker run tx
+ * @st: stream
+ *
+ * Context: any up to softirq, also with the socket lock held.
+ */
+void weft_tx_schedule(struct weft_stream *st)
+{
+	if (weft_tx_mark(&st->tx.claim))
+		queue_worker(st, 0);
+	else
+		count(st, WEFT_CTR_KICKS_MERGED, DOORBELL_MERGED);
+}
+
+/**
+ * weft_tx_softirq - run tx in a callback of the socket
+ * @st: stream
+ *
+ * Context: socket lock held, by a softirq or by a process that is releasing it.
+ */
+void weft_hot weft_tx_softirq(struct weft_stream *st)
+{
+	struct weft_tx_run run;
+
+	count(st, WEFT_CTR_TX_SOFTIRQ, DOORBELL_SOFTIRQ);
+	weft_tx_run_atomic(&run);
+	local_bh_disable(); /* the page fragment of this CPU is written to */
+	run_tx(st, &run);
+	local_bh_enable();
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Where rx is entered. What it brings for tx to do is done right there: the socket is locked
+ * already, and the peer waits.
+ */
+#include "engine/run/rx_entry.h"
+
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "base/counters.h"
+#include "engine/path/rx.h"
+#include "engine/run/doorbell.h"
+#include "engine/state/stream.h"
+#include "mem/rights.h"
+#include "net/mpa_rx.h"
+#include "net/tcp_socket.h"
+#include "proto/hot.h"
+#include "ring/cq.h"
+
+/**
+ * weft_rx_schedule - let a worker read
+ * @st: stream with a socket
+ *
+ * For bytes and a FIN that came before the callbacks; after a shortage of memory; after a
+ * completion was held back. Context: any.
+ */
+void weft_rx_schedule(struct weft_stream *st)
+{
+	queue_work(st->wq, &st->rx_work);
+}
+
+/* Socket lock held. Return: tx has something to do. */
+static __always_inline bool read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
+{
+	if (weft_rx_read(st, batch) == -EAGAIN) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
+		weft_rx_schedule(st);
+	}
+	return st->rx.kick;
+}
+
+static void weft_hot readable(void *owner)
+{
+	struct weft_stream *st = owner;
+	struct weft_cq_batch batch;
+	bool wants_tx;
+
+	batch.count = 0;
+	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
+	wants_tx = read_locked(st, &batch);
+	weft_cq_batch_fire(&batch);
+	if (wants_tx)
+		weft_tx_softirq(st);
+}
+
+static void weft_hot writable(void *owner)
+{
+	struct weft_stream *st = owner;
+
+	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
+	weft_tx_softirq(st);
+}
+
+static void changed(void *owner)
+{
+	readable(owner);
+	weft_rx_judge(owner);
+}
+
+const struct weft_sock_events weft_rx_sock_events = {
+	.readable = readable,
+	.writable = writable,
+	.changed = changed,
+};
+
+/* With the socket lock. Return: a region to wait for before going on, or NULL. */
+static struct weft_mem_region *poll_locked(struct weft_stream *st, struct weft_mpa_rx_pages **stock,
+					   struct weft_cq_batch *batch)
+{
+	struct weft_mem_region *busy = weft_rx_settle(st, batch);
+
+	if (busy)
+		return busy;
+	weft_mpa_rx_adopt(&st->rx.sock, stock);
+	read_locked(st, batch);
+	weft_rx_judge(st);
+	return NULL;
+}
+
+/* Reads what no callback will announce. */
+static void rx_work(struct work_struct *work)
+{
+	struct weft_stream *st = container_of(work, struct weft_stream, rx_work);
+	struct weft_cq_batch batch = {};
+	struct weft_mpa_rx_pages *stock = NULL;
+	struct weft_mem_region *busy;
+
+	if (weft_mpa_rx_is_paused(&st->rx.sock))
+		weft_mpa_rx_pages_fill(&stock, weft_sock_allocation(st->sock));
+	weft_sock_lock(st->sock);
+	busy = poll_locked(st, &stock, &batch);
+	weft_sock_unlock(st->sock);
+	weft_mpa_rx_pages_drop(stock);
+	kfree(stock);
+	weft_cq_batch_fire(&batch);
+	if (busy) {
+		weft_mem_quiesce(busy);
+		weft_rx_schedule(st);
+		return;
+	}
+	weft_tx_process(st); /* also for a close that waited for what was held back */
+}
+
+/* For a stream that is being made. */
+void weft_rx_entry_init(struct weft_stream *st)
+{
+	INIT_WORK(&st->rx_work, rx_work);
+}
+
+/* The worker reads no more. Context: may sleep; no callback is attached. */
+void weft_rx_entry_end(struct weft_stream *st)
+{
+	cancel_work_sync(&st->rx_work);
+}
+
+/* What was held back is told, however long that takes. */
+static void settle_for_good(struct weft_stream *st)
+{
+	struct weft_cq_batch batch = {};
+	struct weft_mem_region *busy;
+
+	do {
+		weft_sock_lock(st->sock);
+		busy = weft_rx_settle(st, &batch);
+		weft_sock_unlock(st->sock);
+		weft_mem_quiesce(busy);
+	} while (busy);
+	weft_cq_batch_fire(&batch);
+}
+
+/**
+ * weft_rx_stop - take no more segments
+ * @st: stream
+ *
+ * When it returns no callback touches the receive queue or a work request; the socket is still
+ * drained, so that the peer's FIN is seen. Context: process.
+ */
+void weft_rx_stop(struct weft_stream *st)
+{
+	if (st->sock) {
+		weft_sock_lock(st->sock);
+		weft_mpa_rx_stop(&st->rx.sock);
+		weft_sock_unlock(st->sock);
+		cancel_work_sync(&st->rx_work);
+		settle_for_good(st);
+	}
+	smp_store_release(&st->quiet, true); /* pairs with weft_tx_turn() */
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The state of a stream. The state machine (proto/qp_fsm.h) is stepped under the stream's lock
+ * from any context; what its actions need is done by upper layers.
+ */
+#include "engine/state/fsm.h"
+
+#include <linux/bug.h>
+#include <linux/spinlock.h>
+
+#include "base/counters.h"
+#include "base/trace.h"
+#include "engine/state/stream.h"
+#include "net/tcp_socket.h"
+
+/* What cm tells its consumer: 0 for a close that both sides agreed on. */
+static int down_reason(const struct weft_stream *st, enum weft_qp_event event)
+{
+	int err = st->sock ? weft_sock_error(st->sock) : 0;
+
+	switch (event) {
+	case WEFT_QP_FAULTED:
+	case WEFT_QP_PEER_TERMINATED:
+		return -EPROTO;
+	case WEFT_QP_TIMED_OUT:
+		return -ETIMEDOUT;
+	case WEFT_QP_CONN_LOST:
+		/* Both FINs are through: TCP is done, and so are we. */
+		return err || st->state == WEFT_QP_CLOSING ? err : -ECONNRESET;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * weft_stream_step - something happened to a stream
+ * @st: stream
+ * @event: what
+ *
+ * Context: any up to softirq, also with the socket lock held.
+ */
+void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
+{
+	struct weft_qp_step step;
+
+	spin_lock_bh(&st->lock);
+	step = weft_qp_fsm(st->state, event);
+	trace_weft_qp_step(st->cfg.ifindex, st->qpn, event, st->state, step.next);
+	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
+		  weft_qp_event_name(event), weft_qp_state_name(st->state));
+	if (step.actions & WEFT_QPA_TELL_CM)
+		st->close_error = down_reason(st, event);
+	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
+		weft_count(&st->counters, WEFT_CTR_CONN_LOST);
+	/* Pairs with may_send(): a Terminate tells the fault that was recorded before. */
+	smp_store_release(&st->state, step.next);
+	st->todo |= step.actions & WEFT_TEARDOWN_ACTIONS;
+	spin_unlock_bh(&st->lock);
+	if (step.actions & WEFT_TEARDOWN_ACTIONS)
+		st->hooks->teardown(st);
+	if (step.actions & WEFT_QPA_TX)
+		st->hooks->want_tx(st);
+}
+
+/**
+ * weft_stream_fault - a rule was broken, by the peer or by us
+ * @st: stream
+ * @fault: which; only the first one counts (RFC 5040, 7.1)
+ * @head: start of the offending ULPDU, NULL if there is none
+ * @head_len: octets of it that can be read
+ * @ulpdu_len: its length
+ *
+ * Context: any up to softirq.
+ */
+void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
+		       u32 ulpdu_len)
+{
+	const struct weft_fault_info *info = weft_fault_info(fault);
+
+	trace_weft_fault(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype, info->ecode);
+	spin_lock_bh(&st->lock);
+	if (st->fault.fault == WEFT_FAULT_NONE)
+		weft_fault_rec_fill(&st->fault, fault, head, head_len, ulpdu_len);
+	spin_unlock_bh(&st->lock);
+	weft_stream_step(st, WEFT_QP_FAULTED);
+}
+
+/**
+ * weft_stream_put - drop a reference to a stream's memory
+ * @st: stream; may be gone afterwards
+ *
+ * Context: any.
+ */
+void weft_stream_put(struct weft_stream *st)
+{
+	kref_put(&st->ref, st->hooks->release);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Inside of a stream, for the engine's own files. Grouped by owner: what tx
+ * touches, what rx touches, and what both reach under a lock. On a host that talks
+ * to itself the two directions run on different CPUs.
+ */
+#ifndef WEFT_ENGINE_STATE_STREAM_H
+#define WEFT_ENGINE_STATE_STREAM_H
+
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "base/counters.h"
+#include "engine/state/config.h"
+#include "engine/state/rx.h"
+#include "engine/state/tx.h"
+#include "proto/fault.h"
+#include "proto/mpa_start.h"
+#include "proto/qp_fsm.h"
+#include "proto/readq.h"
+#include "proto/term.h"
+
+struct weft_watch;
+struct weft_sock;
+struct weft_stream_hooks;
+
+/**
+ * struct weft_lend - loans of a stream; all zero to begin with
+ * @out: messages whose memory TCP still reads
+ * @copied: of them in a row the kernel had to copy; a hint
+ * @abandoned: requests of this stream are done, whatever is out; under the retire lock
+ */
+struct weft_lend {
+	atomic_t out;
+	u8 copied;
+	bool abandoned;
+};
+
+/**
+ * struct weft_stream - see engine/life/stream.h
+ * @sock: stands among what nobody writes: both directions look at it each time
+ * @lock: @state, @todo, @fault, @close_error
+ * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
+ * @lifecycle: start against release: who attaches and detaches the socket
+ * @counters: where this stream counts; @cfg.counters points here
+ * @mpa, @initiator: as started; written once, before @cm_events
+ * @retire_lock: states of work requests, retirement of the send queue
+ * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
+ * @quiet: rx will not touch the receive queue again
+ * @hooks: what lower layers have upper ones do
+ * @wq: where its work is done
+ */
+struct weft_stream {
+	struct kref ref;
+	u32 qpn;
+	struct rcu_head rcu;
+	struct weft_stream_index *index;
+	struct weft_sock *sock;
+	struct weft_stream_config cfg;
+	struct weft_counters counters;
+
+	spinlock_t lock; /* state, todo, fault, close_error */
+	enum weft_qp_state state;
+	u32 todo;
+	int close_error;
+	struct weft_fault_rec fault;
+	enum weft_fault peer_fault;
+	struct weft_term peer_term;
+	bool peer_terminated;
+	bool initiator;
+	bool gate_open;
+	bool quiet;
+
+	spinlock_t retire_lock; /* states of work requests, retired index */
+
+	struct mutex lifecycle; /* attaching and detaching the socket */
+	struct weft_mpa_result mpa;
+	const struct weft_stream_hooks *hooks;
+	const struct weft_stream_cm_events *cm_events;
+	void *cm;
+	struct weft_readq readq;
+	void *readq_mem;
+	u32 ird;
+	u32 ord;
+
+	struct weft_tx tx;
+	struct weft_lend lend;
+	struct weft_watch *watch;
+	struct workqueue_struct *wq;
+	struct delayed_work tx_work;
+	struct weft_rx rx ____cacheline_aligned_in_smp;
+	struct work_struct rx_work;
+};
+
+/* Are segments still taken? Context: owner of rx. */
+static inline bool weft_rx_goes_on(const struct weft_stream *st)
+{
+	enum weft_qp_state state = READ_ONCE(st->state);
+
+	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
+}
+
+#endif
