@@ -38,14 +38,6 @@ static void call_handler(void *owner)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
-/* A process is only woken, and that can be done anywhere. */
-static void wake_process(void *owner)
-{
-	struct weft_ibcq *cq = owner;
-
-	call_handler(cq);
-}
-
 static void call_handler_on_vector(void *owner)
 {
 	struct weft_ibcq *cq = owner;
@@ -62,7 +54,7 @@ static void on_overflow(void *owner)
 }
 
 static const struct weft_cq_events user_events = {
-	.completion = wake_process,
+	.completion = call_handler, /* a process is only woken, which can be done anywhere */
 	.overflow = on_overflow,
 };
 

@@ -37,11 +37,19 @@ static void arrive(void *data)
 	atomic_inc(&v->done);
 }
 
+/* On the CPU that completed, in a softirq of its own. */
+static void notify_here(struct tasklet_struct *t)
+{
+	struct weft_vector *v = from_tasklet(v, t, here);
+
+	v->notify(v->arg);
+}
+
 /**
  * weft_vector_init - choose the CPU
  * @v: what to fill in
  * @vector: number of a completion vector
- * @notify: to be called there, in interrupt context, with @arg
+ * @notify: to be called there, in interrupt context, with @arg, and no lock held
  * @arg: handed to @notify
  *
  * Context: any.
@@ -53,6 +61,7 @@ void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *ar
 	atomic_set(&v->sent, 0);
 	atomic_set(&v->done, 0);
 	INIT_CSD(&v->csd, arrive, v);
+	tasklet_setup(&v->here, notify_here);
 	v->notify = notify;
 	v->arg = arg;
 }
@@ -74,8 +83,9 @@ static bool send(struct weft_vector *v)
  * weft_vector_fire - notify on the vector's CPU, here if that is this one
  * @v: from weft_vector_init()
  *
- * Notifications that meet one on its way are merged with it. A softirq that the
- * consumer raises runs when this returns and does not wait for ksoftirqd.
+ * Notifications that meet one on its way are merged with it. The caller may hold the socket
+ * lock or that of the send queue, under which no consumer's code may run: here a tasklet runs it,
+ * before this returns where bottom halves are on.
  *
  * Context: any up to softirq.
  */
@@ -83,12 +93,12 @@ void weft_vector_fire(struct weft_vector *v)
 {
 	local_bh_disable();
 	if (raw_smp_processor_id() == v->cpu || !send(v))
-		v->notify(v->arg);
+		tasklet_schedule(&v->here);
 	local_bh_enable();
 }
 
 /**
- * weft_vector_sync - wait for the calls that were sent before
+ * weft_vector_sync - wait for the notifications that were sent before
  * @v: from weft_vector_init()
  *
  * Context: may sleep.
@@ -100,4 +110,7 @@ void weft_vector_sync(struct weft_vector *v)
 	while (atomic_read(&v->done) - sent < 0)
 		usleep_range(10, 50);
 	smp_rmb();	/* pairs with arrive() */
+	while (test_bit(TASKLET_STATE_SCHED, &v->here.state))
+		usleep_range(10, 50);
+	tasklet_unlock_wait(&v->here);
 }

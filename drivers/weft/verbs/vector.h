@@ -6,6 +6,7 @@
 #define WEFT_VERBS_VECTOR_H
 
 #include <linux/atomic.h>
+#include <linux/interrupt.h>
 #include <linux/smp.h>
 
 /**
@@ -15,6 +16,7 @@
  * @sent: calls sent to @cpu
  * @done: of these, the ones that have returned
  * @csd: the call
+ * @here: the notification on this CPU, behind the locks of whoever completes
  * @notify: what is called
  * @arg: with what
  */
@@ -24,6 +26,7 @@ struct weft_vector {
 	atomic_t sent;
 	atomic_t done;
 	call_single_data_t csd;
+	struct tasklet_struct here;
 	void (*notify)(void *arg);
 	void *arg;
 };
