@@ -131,7 +131,7 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
-		.bell = weft_udata_bell(udata),
+		.db_stat = weft_udata_db_stat(udata),
 		.events = &stream_events,
 		.owner = qp,
 	};

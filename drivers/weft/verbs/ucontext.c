@@ -29,12 +29,12 @@ struct weft_ring_space *weft_udata_space(struct ib_udata *udata)
 	return uctx ? &uctx->space : NULL;
 }
 
-/* Who makes this call kicks by this bell; NULL: a kernel consumer. Context: process. */
-struct weft_bell *weft_udata_bell(struct ib_udata *udata)
+/* How the process that makes this call rings doorbells; NULL: a kernel consumer. Context: process. */
+struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata)
 {
 	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 
-	return uctx ? &uctx->bell : NULL;
+	return uctx ? &uctx->db_stat : NULL;
 }
 
 /* Older libraries say nothing. */

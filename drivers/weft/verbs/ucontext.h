@@ -7,23 +7,23 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "engine/run/bell.h"
+#include "engine/run/defer.h"
 #include "ring/mmap.h"
 
 /**
  * struct weft_ucontext - a process
  * @ib: of the core
  * @space: where its queues are
- * @bell: which it kicks them by
+ * @db_stat: how it rings the doorbells of its queues
  */
 struct weft_ucontext {
 	struct ib_ucontext ib;
 	struct weft_ring_space space;
-	struct weft_bell bell;
+	struct weft_db_stat db_stat;
 };
 
 struct weft_ring_space *weft_udata_space(struct ib_udata *udata);
-struct weft_bell *weft_udata_bell(struct ib_udata *udata);
+struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata);
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
 int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs);

@@ -104,7 +104,7 @@ static void free_stream(struct kref *ref)
 	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
 
 	kvfree(st->readq_mem);
-	kfree(st->watch);
+	kfree(st->defer);
 	kfree(st->rx.rwr.sge);
 	call_rcu(&st->rcu, free_late);
 }
@@ -113,7 +113,7 @@ static const struct weft_stream_hooks hooks = {
 	.release = free_stream,
 	.teardown = weft_down_wake,
 	.want_tx = weft_tx_schedule,
-	.defer = weft_watch_begin,
+	.defer = weft_defer_begin,
 };
 
 static void init_works(struct weft_stream *st)
@@ -196,7 +196,7 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_down_end(st);
 	weft_rx_entry_end(st);
 	weft_doorbell_end(st);
-	weft_watch_cancel(st); /* tx begins none any more */
+	weft_defer_cancel(st); /* tx begins none any more */
 	weft_mem_close_windows(&st->tx.mem);
 	weft_stream_put(st);
 }

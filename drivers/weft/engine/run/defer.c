@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * An application that streams says so in its control block. Its queue is then
- * left WATCHED instead of NEED_KICK: it posts without a call and kicks once when
- * it has nothing left to poll. The timer is for those who never come to that. A
- * post that has lain there since the last look gets the worker. Once in a while
- * that happens to anybody who loses the CPU; one it happens to again and again
- * does not gain from this, and is left alone for a growing while.
+ * An application that streams says so in its control block. Its queue is then left WATCHED
+ * instead of NEED_KICK: it posts without a call and rings the doorbell once, when it has nothing
+ * left to poll. The timer is for a process that never comes to that: a post that was there at
+ * the last look already gets the worker. Once in a while that happens to any process that loses
+ * the CPU; one to which it happens again and again gains nothing from this, and is left
+ * alone for a growing while.
+ *
+ * The state word of the queue, which producers read after they have published an entry (the
+ * holder of the tx claim writes it, and looks at the queue again afterwards):
+ *
+ *	               doorbell, callback, worker
+ *	NEED_KICK -------------------------------------> BUSY <---------------+
+ *	    ^                                             |                   |
+ *	    |   queue empty; not lazy, or deferral is off |  queue empty      | doorbell, or the
+ *	    +---------------------------------------------+  and lazy         | timer: a late post
+ *	    ^                                             v                   |
+ *	    +------------------------------------------ WATCHED --------------+
+ *	        timer: nothing new for IDLE_LOOKS looks,
+ *	        or too many late posts (off for @backoff)
  */
 #include "engine/run/defer.h"
 
@@ -16,7 +29,6 @@
 
 #include "base/compat.h"
 #include "base/counters.h"
-#include "engine/run/bell.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/stream.h"
 #include "ring/sendq.h"
@@ -41,10 +53,10 @@ struct pace {
  * the longer it was seen kicking. A look that need not be soon may wait for another
  * one's, so that one interrupt does for all queues of a process.
  */
-static struct pace pace(const struct weft_watch *w)
+static struct pace pace(const struct weft_defer *w)
 {
 	u64 least = max(READ_ONCE(w->st->index->watch), 10U) * (u64)NSEC_PER_USEC;
-	u32 times = min(weft_bell_watched(w->st->cfg.bell) * w->stretch, STRETCH_MAX);
+	u32 times = min(weft_db_stat_watched(w->st->cfg.db_stat) * w->stretch, STRETCH_MAX);
 
 	return (struct pace){ .period = times * least, .slack = (times - 1) * least };
 }
@@ -53,7 +65,7 @@ static struct pace pace(const struct weft_watch *w)
  * A post nobody announced, seen twice and still not fetched by anybody. A process that
  * is kicking other queues gets to it, unless it seems that it never will.
  */
-static bool lies_about(struct weft_watch *w, u32 fetched, bool waiting, bool rang)
+static bool lies_about(struct weft_defer *w, u32 fetched, bool waiting, bool rang)
 {
 	if (!waiting || !w->waiting || fetched != w->seen) {
 		w->since = jiffies;
@@ -62,19 +74,19 @@ static bool lies_about(struct weft_watch *w, u32 fetched, bool waiting, bool ran
 	return !rang || time_after(jiffies, w->since + PATIENCE);
 }
 
-static void back_off(struct weft_watch *w)
+static void back_off(struct weft_defer *w)
 {
 	WRITE_ONCE(w->not_before, jiffies + w->backoff);
 	w->backoff = min_t(unsigned long, 2 * w->backoff, BACKOFF_MAX);
 }
 
 /* Looks once. Return: there is work for tx. */
-static bool look(struct weft_watch *w)
+static bool look(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool rang = weft_bell_rang(st->cfg.bell, &w->rings);
+	bool rang = weft_db_stat_rang(st->cfg.db_stat, &w->rings);
 	bool late = lies_about(w, fetched, waiting, rang);
 
 	if (late)
@@ -91,7 +103,7 @@ static bool look(struct weft_watch *w)
 	return late;
 }
 
-static bool goes_on(struct weft_watch *w)
+static bool goes_on(struct weft_defer *w)
 {
 	if (w->late >= LATE_MAX) {
 		back_off(w);
@@ -103,7 +115,7 @@ static bool goes_on(struct weft_watch *w)
 	return false;
 }
 
-static void plan_next(struct weft_watch *w)
+static void plan_next(struct weft_defer *w)
 {
 	struct pace next = pace(w);
 	ktime_t at = ktime_add_ns(hrtimer_cb_get_time(&w->timer), next.period);
@@ -114,7 +126,7 @@ static void plan_next(struct weft_watch *w)
 /* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
-	struct weft_watch *w = container_of(timer, struct weft_watch, timer);
+	struct weft_defer *w = container_of(timer, struct weft_defer, timer);
 	struct weft_stream *st = w->st;
 	bool late = look(w);
 	bool on = goes_on(w);
@@ -126,16 +138,16 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (late || !on)
 		weft_tx_schedule(st);
 	if (!on)
-		weft_bell_unwatch(st->cfg.bell);
+		weft_db_stat_unwatch(st->cfg.db_stat);
 	if (on)
 		plan_next(w);
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
 /* Without memory the queue asks for kicks, and the next time it is tried again. */
-static struct weft_watch *new_watch(struct weft_stream *st)
+static struct weft_defer *new_watch(struct weft_stream *st)
 {
-	struct weft_watch *w = kzalloc(sizeof(*w), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	struct weft_defer *w = kzalloc(sizeof(*w), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 
 	if (!w)
 		return NULL;
@@ -143,34 +155,34 @@ static struct weft_watch *new_watch(struct weft_stream *st)
 	w->st = st;
 	w->backoff = BACKOFF_MIN;
 	w->not_before = jiffies;
-	st->watch = w;
+	st->defer = w;
 	return w;
 }
 
 /**
- * weft_watch_cancel - no look any more
+ * weft_defer_cancel - no look any more
  * @st: stream whose queue nobody watches again
  *
  * Context: may sleep.
  */
-void weft_watch_cancel(struct weft_stream *st)
+void weft_defer_cancel(struct weft_stream *st)
 {
-	struct weft_watch *w = st->watch;
+	struct weft_defer *w = st->defer;
 
 	if (!w)
 		return;
 	hrtimer_cancel(&w->timer);
 	if (w->on)
-		weft_bell_unwatch(st->cfg.bell);
+		weft_db_stat_unwatch(st->cfg.db_stat);
 	w->on = false;
 }
 
-static void start(struct weft_watch *w)
+static void start(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
 	struct pace first;
 
-	weft_bell_watch(st->cfg.bell);
+	weft_db_stat_watch(st->cfg.db_stat);
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
@@ -183,20 +195,20 @@ static void start(struct weft_watch *w)
 }
 
 /**
- * weft_watch_begin - leave an empty queue WATCHED if that makes sense
+ * weft_defer_begin - leave an empty queue WATCHED if that makes sense
  * @st: stream that may send, of an application that is lazy
  *
  * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
  * must ask for kicks: there are no watches, or nothing was posted since the last one ended.
  */
-bool weft_watch_begin(struct weft_stream *st)
+bool weft_defer_begin(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
-	struct weft_watch *w;
+	struct weft_defer *w;
 
 	if (!READ_ONCE(st->index->watch))
 		return false;
-	w = st->watch ?: new_watch(st);
+	w = st->defer ?: new_watch(st);
 	if (!w)
 		return false;
 	if (!READ_ONCE(w->on)) {

@@ -21,7 +21,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/path/tx.h"
-#include "engine/run/bell.h"
+#include "engine/run/defer.h"
 #include "engine/state/claim.h"
 #include "engine/state/stream.h"
 #include "net/tcp_socket.h"
@@ -97,9 +97,9 @@ void weft_hot weft_tx_process(struct weft_stream *st)
 	struct weft_tx_run run;
 
 	weft_tx_run_process(&run);
-	weft_bell_enter(st->cfg.bell);
+	weft_db_stat_enter(st->cfg.db_stat);
 	run_tx(st, &run);
-	weft_bell_leave(st->cfg.bell);
+	weft_db_stat_leave(st->cfg.db_stat);
 }
 
 static void tx_work(struct work_struct *work)

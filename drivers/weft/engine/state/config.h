@@ -8,7 +8,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
-struct weft_bell;
+struct weft_db_stat;
 struct weft_counters;
 struct weft_cq;
 struct weft_recvq;
@@ -83,7 +83,7 @@ struct weft_stream_cm_events {
  * @rq: its own or a shared receive queue
  * @shared_rq: @rq belongs to an SRQ: it is not flushed
  * @signal_all: every send completes
- * @bell: of the process that posts, NULL for a kernel consumer
+ * @db_stat: of the process that posts, NULL for a kernel consumer
  */
 struct weft_stream_config {
 	int ifindex;
@@ -98,7 +98,7 @@ struct weft_stream_config {
 	struct weft_cq *recv_cq;
 	struct weft_stag_table *stags;
 	struct weft_counters *counters;
-	struct weft_bell *bell;
+	struct weft_db_stat *db_stat;
 	const struct weft_stream_qp_events *events;
 	void *owner;
 };

@@ -25,7 +25,7 @@
 #include "proto/readq.h"
 #include "proto/term.h"
 
-struct weft_watch;
+struct weft_defer;
 struct weft_sock;
 struct weft_stream_hooks;
 
@@ -90,7 +90,7 @@ struct weft_stream {
 
 	struct weft_tx tx;
 	struct weft_lend lend;
-	struct weft_watch *watch;
+	struct weft_defer *defer;
 	struct workqueue_struct *wq;
 	struct delayed_work tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
