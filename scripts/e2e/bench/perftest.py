@@ -11,7 +11,7 @@ from programs import SLOW, Failure, last_line, on_cpu, port, subprocess
 SECONDS = 0.8
 PROBE = 512
 LATENCY_PARTS = {"min": 2, "p50": 4, "avg": 5, "p99": 7, "p99.9": 8}
-REFUSED = re.compile("refused|REJECTED; error: -111")
+REFUSED = re.compile(r"refused|REJECTED; error: (-111|8)\b")
 _counts = {}
 
 
