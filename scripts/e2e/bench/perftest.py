@@ -11,7 +11,9 @@ from programs import SLOW, Failure, last_line, on_cpu, port, subprocess
 SECONDS = 0.8
 PROBE = 512
 LATENCY_PARTS = {"min": 2, "p50": 4, "avg": 5, "p99": 7, "p99.9": 8}
-REFUSED = re.compile("refused|REJECTED; error: -111")
+REFUSED = re.compile(r"refused|REJECTED; error: (-111|8)\b")
+# What went wrong, above whatever else it prints.
+EVENT = re.compile(r"Event: (.*)")
 _counts = {}
 
 
@@ -48,8 +50,10 @@ def pair(world, peer, words, wrap=(), seconds=12, server_wrap=()):
         if done.returncode or row is None:
             # A listener of all devices is there before it has reached each of them, and
             # perftest's does not listen between its two connections.
+            event = EVENT.search(done.stdout + done.stderr)
             raise Failure("status %d: %s; server: %s" %
-                          (done.returncode, last_line(done), server.said()),
+                          (done.returncode, event[1] if event else last_line(done),
+                           server.said()),
                           again=bool(REFUSED.search(done.stdout + done.stderr)))
     return row
 

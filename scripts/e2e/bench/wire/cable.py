@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What is measured on: both hosts, as the tools of scripts/e2e/bench want a world."""
 
+import time
+
 from programs import Failure
 from wire.host import Host, address
 from wire.remote import Responder
+
+
+# Seconds from a listener's being shown until RoCE's connection manager knows of it.
+ROCE_LISTENS = 0.5
 
 
 class RemoteServer:
@@ -14,6 +20,8 @@ class RemoteServer:
 
     def __enter__(self):
         self.handle = self.host.start_server(*self.what)
+        if not self.what[2]:
+            time.sleep(ROCE_LISTENS)
         return self
 
     def said(self):

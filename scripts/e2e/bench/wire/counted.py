@@ -5,7 +5,10 @@ shorter runs before, since what it prints of a duration may be 0.00."""
 import perftest
 
 SECONDS = 0.8		# that a run is to take
-PROBES = (64, 2048)	# messages of the runs that find out; the second, if the first is short
+# Messages of the runs that find out; the second, if the first is short. Large ones are
+# fewer, and so at the least are those that are measured.
+PROBES, LARGE_PROBES = (64, 2048), (16, 64)
+LARGE = 1 << 18		# bytes
 LONG_ENOUGH = 0.1	# seconds
 FEWEST_LATENCIES, MOST_LATENCIES = 1000, 20000
 PROBED_LATENCIES = 100
@@ -19,8 +22,14 @@ def _queue_pairs(words):
     return int(words[words.index("-q") + 1]) if "-q" in words else 1
 
 
+def probes(words):
+    """By the size of the messages."""
+    size = int(words[words.index("-s") + 1]) if "-s" in words else 0
+    return LARGE_PROBES if size >= LARGE else PROBES
+
+
 def _rounded(count):
-    return max(-(-int(count) // MULTIPLE) * MULTIPLE, PROBES[0])
+    return -(-int(count) // MULTIPLE) * MULTIPLE
 
 
 def _deadline(words):
@@ -37,11 +46,11 @@ def messages(world, job):
     """How many to send on each queue pair; found out once for a job."""
     if job not in _counts:
         pairs = _queue_pairs(job.case.words)
-        for probe in PROBES:
+        for probe in probes(job.case.words):
             per_second = perftest.rates(row_of(world, job, probe))["messages"]
             if pairs > 1 or probe * pairs / per_second > LONG_ENOUGH:
                 break
-        _counts[job] = _rounded(per_second * SECONDS / pairs)
+        _counts[job] = max(_rounded(per_second * SECONDS / pairs), probes(job.case.words)[0])
     return _counts[job]
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import programs
 from programs import Failure, run
@@ -18,6 +19,7 @@ from wire import roundtrip, storage
 CARDS = {1500: "vec0", 9000: "vec1"}
 NETWORKS = {"vec0": "10.91.0.", "vec1": "10.91.1."}
 NUMBERS = {"responder": "1", "requester": "2"}
+GID_WAIT, GIDS = 3, 16	# seconds, and how many of a table of a thousand are looked at
 DEVICES = ("weft", "siw", "rxe")
 CONTROL = "vec0"	# what the requester wants done goes over this one
 
@@ -110,10 +112,27 @@ class Host:
         done = self._rdma("link", "add", peer + "0", "type", peer, "netdev", self.card)
         if done.returncode:
             raise Failure("no device: " + programs.last_line(done))
+        if peer == "rxe":
+            self._await_gid(peer)
         if peer == "weft":
             for knob in glob.glob("/sys/class/infiniband/weft0/*/crc"):
                 with open(knob, "w", encoding="ascii") as file:
                     file.write("1" if self.crc == "on" else "0")
+
+    def _await_gid(self, peer):
+        """RoCE takes the address of the card for its own a moment later, and perftest dies
+        of it if it comes before."""
+        number = tuple(map(int, address(self.role, self.card).split(".")))
+        wanted = "ffff:%02x%02x:%02x%02x" % number
+        end = time.monotonic() + GID_WAIT
+        while time.monotonic() < end:
+            for at in range(GIDS):
+                path = "/sys/class/infiniband/%s0/ports/1/gids/%d" % (peer, at)
+                with open(path, encoding="ascii") as file:
+                    if file.read().strip().endswith(wanted):
+                        return
+            time.sleep(0.02)
+        raise Failure("the device has no address")
 
     def _load_siw(self, kind):
         """siw's CRC is a constant: one module requires it, the other never asks."""
