@@ -11,7 +11,6 @@
 #include "ring/cq.h"
 #include "verbs/vector.h"
 
-
 /**
  * struct weft_ibcq - a completion queue
  * @ib: of the core

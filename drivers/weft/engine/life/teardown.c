@@ -136,7 +136,9 @@ static bool progresses(struct weft_stream *st)
 /* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
 static bool may_renew(struct weft_stream *st)
 {
-	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || weft_stream_life(st)->down.renewals++ < RENEWALS_MOST;
+	struct weft_down *down = &weft_stream_life(st)->down;
+
+	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || down->renewals++ < RENEWALS_MOST;
 }
 
 static void set_deadline(struct weft_stream *st)
@@ -156,11 +158,13 @@ static void time_up(struct timer_list *timer)
 
 static void check_deadline(struct weft_stream *st)
 {
-	if (!READ_ONCE(weft_stream_life(st)->down.late))
+	struct weft_down *down = &weft_stream_life(st)->down;
+
+	if (!READ_ONCE(down->late))
 		return;
-	WRITE_ONCE(weft_stream_life(st)->down.late, false);
+	WRITE_ONCE(down->late, false);
 	if (progresses(st) && may_renew(st))
-		mod_timer(&weft_stream_life(st)->down.deadline, jiffies + goodbye(st));
+		mod_timer(&down->deadline, jiffies + goodbye(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
@@ -212,7 +216,10 @@ void weft_down_wake(struct weft_stream *st)
  */
 void weft_down_wait(struct weft_stream *st)
 {
-	wait_var_event(&weft_stream_life(st)->down.over, smp_load_acquire(&weft_stream_life(st)->down.over)); /* pairs with release() */
+	struct weft_down *down = &weft_stream_life(st)->down;
+
+	/* Pairs with release(). */
+	wait_var_event(&down->over, smp_load_acquire(&down->over));
 }
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the opcode families (op_*.c) share: a message on its way out, a segment
- * on its way in, and the rows of the two tables that ops.c puts together.
+ * What the families of operations share: a message on its way out, a segment on its way
+ * in, and the rows of the two tables that engine/ops/table.c puts together.
  */
 #ifndef WEFT_ENGINE_OPS_OP_H
 #define WEFT_ENGINE_OPS_OP_H

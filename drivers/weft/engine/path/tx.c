@@ -27,7 +27,7 @@
 /* How long a doorbell call or a turn of the worker may send. */
 #define PROCESS_TIME	(HZ / 20)
 
-/* What one callback of the socket may stage: about what one acknowledgement makes room for. */
+/* What one callback of the socket may stage: about what one acknowledgment makes room for. */
 #define ATOMIC_BYTES	SZ_64K
 
 /* What staging a batch came to. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The tx loop: choose the next message (pick.h), stage its segments (segment.h), push.
- * One owner at a time, by the tx claim (claim.h), in one of the contexts below.
+ * The tx loop: choose the next message (engine/path/tx_sched.h), stage its segments
+ * (engine/path/tx_segment.h), push. One owner at a time, by the tx claim
+ * (engine/state/claim.h), in one of the contexts below.
  */
 #ifndef WEFT_ENGINE_PATH_TX_H
 #define WEFT_ENGINE_PATH_TX_H

@@ -9,8 +9,8 @@
  *				the other two leave
  *
  * The callback is what makes one-sided operations go on while the process that owns the memory
- * computes, sleeps or is stopped, and what sends the rest of a long message, acknowledgement
- * by acknowledgement.
+ * computes, sleeps or is stopped, and what sends the rest of a long message, acknowledgment
+ * by acknowledgment.
  */
 #include "engine/run/doorbell.h"
 
@@ -52,7 +52,7 @@ static void queue_worker(struct weft_stream *st, unsigned long delay)
 
 /*
  * One turn, with the claim. If the budget is spent while the peer has yet to acknowledge
- * something, its acknowledgement goes on in a callback.
+ * something, its acknowledgment goes on in a callback.
  */
 static __always_inline enum weft_tx_result turn(struct weft_stream *st, struct weft_tx_run *run,
 						bool *resumes)
