@@ -243,7 +243,8 @@ void weft_rx_judge(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 
-	if (st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock))
+	if (!weft_mpa_rx_is_stopped(&st->rx.sock) &&
+	    (st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock)))
 		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
 		weft_stream_step(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :

@@ -77,7 +77,8 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 			return;
 		result = turn(st, run, &resumes);
 		again = weft_tx_unclaim(&st->tx.claim);
-		if (resumes)
+		/* A callback that came before the claim was free has left a mark instead. */
+		if (resumes && (run->atomic || !again))
 			return;
 		if (result == WEFT_TX_DONE && again && weft_tx_spent(run))
 			result = WEFT_TX_MORE;
