@@ -7,6 +7,7 @@
 
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -27,8 +28,9 @@
 /* How long a doorbell call or a turn of the worker may send. */
 #define PROCESS_TIME	(HZ / 20)
 
-/* What one callback of the socket may stage: about what one acknowledgment makes room for. */
-#define ATOMIC_BYTES	SZ_64K
+/* What one callback of the socket may stage. */
+#define ATOMIC_BYTES_LEAST	SZ_64K
+#define ATOMIC_BYTES_MOST	SZ_512K
 
 /* What staging a batch came to. */
 enum staged {
@@ -42,9 +44,20 @@ void weft_tx_run_process(struct weft_tx_run *run)
 	*run = (struct weft_tx_run){ .end = jiffies + PROCESS_TIME };
 }
 
-void weft_tx_run_atomic(struct weft_tx_run *run)
+/**
+ * weft_tx_run_atomic - tx in a callback of the socket
+ * @run: filled in
+ * @acked: bytes that the peer has acknowledged since the last one
+ *
+ * As much may follow as has left, so that what is under way does not dwindle where the peer
+ * acknowledges much at a time; within bounds, since a softirq is kept from other work.
+ */
+void weft_tx_run_atomic(struct weft_tx_run *run, u64 acked)
 {
-	*run = (struct weft_tx_run){ .atomic = true, .bytes = ATOMIC_BYTES };
+	*run = (struct weft_tx_run){
+		.atomic = true,
+		.bytes = clamp_t(u64, acked, ATOMIC_BYTES_LEAST, ATOMIC_BYTES_MOST),
+	};
 }
 
 /* Is the budget spent? A process that is being killed has none. */

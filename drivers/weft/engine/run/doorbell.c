@@ -24,6 +24,7 @@
 #include "engine/run/defer.h"
 #include "engine/state/claim.h"
 #include "engine/state/stream.h"
+#include "net/tcp_info.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 
@@ -161,10 +162,12 @@ void weft_tx_schedule(struct weft_stream *st)
  */
 void weft_hot weft_tx_softirq(struct weft_stream *st)
 {
+	u64 acked = weft_tcp_bytes_acked(st->sock);
 	struct weft_tx_run run;
 
 	count(st, WEFT_CTR_TX_SOFTIRQ, DOORBELL_SOFTIRQ);
-	weft_tx_run_atomic(&run);
+	weft_tx_run_atomic(&run, acked - st->acked);
+	st->acked = acked;
 	local_bh_disable(); /* the page fragment of this CPU is written to */
 	run_tx(st, &run);
 	local_bh_enable();

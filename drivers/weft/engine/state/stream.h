@@ -54,6 +54,7 @@ struct weft_lend {
  * @quiet: rx will not touch the receive queue again
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
+ * @acked: what the peer had acknowledged when tx ran last in a callback; socket lock
  */
 struct weft_stream {
 	struct kref ref;
@@ -92,6 +93,7 @@ struct weft_stream {
 	struct weft_lend lend;
 	struct weft_defer *defer;
 	struct workqueue_struct *wq;
+	u64 acked;
 	struct delayed_work tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct work_struct rx_work;
