@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "stream_world.h"
+
+#include "net/mpa_tx.h"
+
+static struct stream_world *world_of(struct weft_stream *st)
+{
+	return container_of(st, struct stream_world, st);
+}
+
+/* Played: net/. */
+int weft_sock_error(const struct weft_sock *s)
+{
+	return container_of(s, struct stream_world, sock)->net.error;
+}
+
+bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos)
+{
+	return pos <= tx->pushed;
+}
+
+void weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
+{
+}
+
+int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
+{
+	struct stream_world *w = container_of(tx, struct stream_world, st.tx.sock);
+
+	w->net.pushes++;
+	if (w->net.push_error)
+		return w->net.push_error;
+	tx->pushed = tx->pos;
+	tx->count = 0;
+	return 0;
+}
+
+/* Played: the engine's path. */
+enum weft_segment_result weft_segment_next(struct weft_stream *st)
+{
+	struct stream_world *w = world_of(st);
+
+	if (w->net.no_context)
+		return WEFT_SEGMENT_LATER;
+	if (!w->net.segments)
+		return WEFT_SEGMENT_NONE;
+	st->tx.msgs = --w->net.segments > 0; /* in hand */
+	st->tx.sock.pos += w->net.segment_bytes;
+	st->tx.sock.count = 1;
+	return WEFT_SEGMENT_STAGED;
+}
+
+static void saw(struct stream_world *w, u32 *calls)
+{
+	++*calls;
+	w->seen.state = READ_ONCE(w->st.state);
+	w->seen.todo = READ_ONCE(w->st.todo);
+}
+
+static void saw_release(struct kref *ref)
+{
+	struct stream_world *w = container_of(ref, struct stream_world, st.ref);
+
+	saw(w, &w->seen.releases);
+}
+
+static void saw_teardown(struct weft_stream *st)
+{
+	saw(world_of(st), &world_of(st)->seen.teardowns);
+}
+
+static void saw_want_tx(struct weft_stream *st)
+{
+	saw(world_of(st), &world_of(st)->seen.want_tx);
+}
+
+static bool saw_defer(struct weft_stream *st)
+{
+	saw(world_of(st), &world_of(st)->seen.defers);
+	return world_of(st)->defer;
+}
+
+static const struct weft_stream_hooks counting_hooks = {
+	.release = saw_release,
+	.teardown = saw_teardown,
+	.want_tx = saw_want_tx,
+	.defer = saw_defer,
+};
+
+/* A process that asks for an event each time, and posts whenever it gets one. */
+static void completion(void *owner)
+{
+	struct stream_world *w = owner;
+
+	if (!w->reposts)
+		return;
+	w->reposts--;
+	w->send_cq.ctl->arm = WEFT_ARM_NEXT;
+	w->recv_cq.ctl->arm = WEFT_ARM_NEXT;
+	post_send(w, WEFT_WR_SEND, 0);
+	post_receive(w);
+}
+
+static void overflow(void *owner)
+{
+	((struct stream_world *)owner)->overflows++;
+}
+
+static const struct weft_cq_events cq_events = { completion, overflow };
+
+static void make_cq(struct kunit *test, struct stream_world *w, struct weft_cq *cq)
+{
+	int err = weft_cq_init(cq, STREAM_CQES, NULL, &cq_events, w, &w->counters);
+
+	KUNIT_ASSERT_EQ(test, err, 0);
+}
+
+static void make_queues(struct kunit *test, struct stream_world *w)
+{
+	KUNIT_ASSERT_EQ(test, weft_sendq_init(&w->sq, STREAM_SQES, 1, 0, NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_recvq_init(&w->rq, STREAM_RQES, 1, NULL), 0);
+	w->sq.user = true;
+	w->rq.user = true;
+	w->st.rx.rwr.sge = w->receive_sge;
+	make_cq(test, w, &w->send_cq);
+	make_cq(test, w, &w->recv_cq);
+}
+
+struct stream_world *make_stream(struct kunit *test)
+{
+	struct stream_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct weft_stream *st = &w->st;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_EQ(test, weft_counters_init(&w->counters), 0);
+	make_queues(test, w);
+	kref_init(&st->ref);
+	spin_lock_init(&st->lock);
+	spin_lock_init(&st->retire_lock);
+	st->qpn = STREAM_QPN;
+	st->state = WEFT_QP_RTS;
+	st->gate_open = true;
+	st->hooks = &counting_hooks;
+	weft_counters_redirect(&st->counters, &w->counters);
+	st->cfg = (struct weft_stream_config){
+		.sq = &w->sq,
+		.rq = &w->rq,
+		.send_cq = &w->send_cq,
+		.recv_cq = &w->recv_cq,
+		.counters = &st->counters,
+		.signal_all = true,
+	};
+	st->readq_mem = kunit_kzalloc(test, weft_readq_bytes(STREAM_ORD, 1), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, st->readq_mem);
+	weft_readq_init(&st->readq, st->readq_mem, STREAM_ORD, 1);
+	return w;
+}
+
+void free_stream(struct stream_world *w)
+{
+	weft_cq_free(&w->send_cq);
+	weft_cq_free(&w->recv_cq);
+	weft_sendq_free(&w->sq);
+	weft_recvq_free(&w->rq);
+	weft_counters_free(&w->counters);
+}
+
+void post_send(struct stream_world *w, u8 opcode, u8 flags)
+{
+	struct weft_sqe *sqe = weft_ring_entry(&w->sq.ring, w->posted);
+
+	memset(sqe, 0, w->sq.ring.stride);
+	sqe->wr_id = w->posted;
+	sqe->opcode = opcode;
+	sqe->flags = flags;
+	WRITE_ONCE(weft_sendq_ctl(&w->sq)->prod, ++w->posted);
+}
+
+void post_receive(struct stream_world *w)
+{
+	struct weft_rqe *rqe = weft_ring_entry(&w->rq.ring, w->received);
+
+	memset(rqe, 0, w->rq.ring.stride);
+	rqe->wr_id = w->received;
+	WRITE_ONCE(w->rq.ctl->prod, ++w->received);
+}
+
+struct weft_swr *stage_send(struct kunit *test, struct stream_world *w, u64 end)
+{
+	struct weft_swr *swr = weft_sendq_fetch(&w->sq);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(swr));
+	swr->tx_end = end;
+	return swr;
+}
+
+void expect_sends(struct kunit *test, struct stream_world *w, u32 first, u32 end, u8 status)
+{
+	struct weft_cqe cqe;
+
+	for (; first != end; first++) {
+		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
+		KUNIT_ASSERT_EQ(test, cqe.wr_id, (u64)first);
+		KUNIT_ASSERT_EQ(test, cqe.status, status);
+		KUNIT_ASSERT_EQ(test, cqe.qp_num, STREAM_QPN);
+	}
+	KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
+}

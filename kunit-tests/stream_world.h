@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A stream put together by hand, with queues and without a socket. What lies above the code
+ * under test is counted, what lies below it is played: the functions of net/ and of the
+ * engine's path that are defined in stream_world.c instead of copied.
+ */
+#ifndef WEFT_KUNIT_STREAM_WORLD_H
+#define WEFT_KUNIT_STREAM_WORLD_H
+
+#include <kunit/test.h>
+
+#include "engine/path/tx_segment.h"
+#include "engine/state/fsm.h"
+#include "engine/state/stream.h"
+#include "net/tcp_socket.h"
+#include "ring/cq.h"
+#include "ring/recvq.h"
+#include "ring/sendq.h"
+
+#define STREAM_SQES	8U
+#define STREAM_RQES	8U
+#define STREAM_CQES	64U
+#define STREAM_ORD	2U
+#define STREAM_QPN	77U
+
+/* Calls of each hook, and the state of the stream in the last of them. */
+struct hooks_seen {
+	u32 releases;
+	u32 teardowns;
+	u32 want_tx;
+	u32 defers;
+	enum weft_qp_state state;
+	u32 todo;
+};
+
+/**
+ * struct played_net - what is to be played
+ * @error: of the socket
+ * @segments: that can still be staged; each is a full batch
+ * @segment_bytes: of each
+ * @no_context: the next segment takes another context
+ * @push_error: of each push
+ * @pushes: so far
+ */
+struct played_net {
+	int error;
+	u32 segments;
+	u32 segment_bytes;
+	bool no_context;
+	int push_error;
+	u32 pushes;
+};
+
+/**
+ * struct stream_world - a stream and all it works on
+ * @defer: what the hook of that name says
+ * @reposts: how often the process still answers an event of a CQ with a send and a receive
+ * @posted, @received: sends and receives posted so far; also the wr_id of the next
+ */
+struct stream_world {
+	struct weft_stream st;
+	struct weft_sendq sq;
+	struct weft_recvq rq;
+	struct weft_cq send_cq;
+	struct weft_cq recv_cq;
+	struct weft_counters counters;
+	struct weft_sock sock;
+	struct hooks_seen seen;
+	struct played_net net;
+	bool defer;
+	u32 reposts;
+	u32 posted;
+	u32 received;
+	u32 overflows;
+	struct weft_sge receive_sge[2];
+};
+
+/* In RTS, with an open gate, as a process has it. Freed by free_stream(). */
+struct stream_world *make_stream(struct kunit *test);
+void free_stream(struct stream_world *w);
+
+/* As the process that owns the QP does. */
+void post_send(struct stream_world *w, u8 opcode, u8 flags);
+void post_receive(struct stream_world *w);
+
+/* The next request that was posted, planned and staged up to @end. */
+struct weft_swr *stage_send(struct kunit *test, struct stream_world *w, u64 end);
+
+/* The completions of the requests from @first to before @end and no others, all with @status. */
+void expect_sends(struct kunit *test, struct stream_world *w, u32 first, u32 end, u8 status);
+
+#endif

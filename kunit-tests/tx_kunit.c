@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A turn of tx: how long it goes on in each of its contexts, and what it leaves to others.
+ */
+#include <linux/jiffies.h>
+
+#include "engine/path/tx.h"
+#include "engine/state/claim.h"
+#include "stream_world.h"
+#include "suite.h"
+
+#define SEGMENT		1000U
+#define PLENTY		100000U
+/* A callback may stage 64 KiB, and ends the batch it is at. */
+#define IN_A_CALLBACK	(65536U / SEGMENT + 1)
+
+static void start_run(struct weft_tx_run *run, bool atomic)
+{
+	if (atomic)
+		weft_tx_run_atomic(run);
+	else
+		weft_tx_run_process(run);
+}
+
+struct budget_row {
+	const char *name;
+	bool atomic;
+	s64 bytes;	/* staged already */
+	long jiffies;	/* gone already */
+	bool spent;
+};
+
+static const struct budget_row budget_rows[] = {
+	{ "process_begins", false, 0, 0, false },
+	{ "process_sends_much", false, 1LL << 40, 0, false },
+	{ "process_late", false, 0, HZ, true },
+	{ "callback_begins", true, 0, 0, false },
+	{ "callback_one_byte_left", true, 65535, 0, false },
+	{ "callback_used_up", true, 65536, 0, true },
+	{ "callback_one_batch_beyond", true, 200000, 0, true },
+	{ "callback_late", true, 0, HZ, false },
+};
+
+WEFT_ROWS(budget_rows)
+
+static void weft_tx_budget(struct kunit *test)
+{
+	const struct budget_row *row = test->param_value;
+	struct weft_tx_run run;
+
+	start_run(&run, row->atomic);
+	KUNIT_EXPECT_EQ(test, run.atomic, row->atomic);
+	run.bytes -= row->bytes;
+	run.end -= row->jiffies;
+	KUNIT_EXPECT_EQ(test, weft_tx_spent(&run), row->spent);
+}
+
+static struct stream_world *make_sender(struct kunit *test, u32 segments)
+{
+	struct stream_world *w = make_stream(test);
+
+	w->net.segments = segments;
+	w->net.segment_bytes = SEGMENT;
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&w->st.tx.claim));
+	return w;
+}
+
+/* All turns of a callback have one budget; what is left is somebody else's. */
+static void weft_tx_callback_stops(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, PLENTY);
+	struct weft_tx_run run;
+
+	weft_tx_run_atomic(&run);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
+	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - IN_A_CALLBACK);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, IN_A_CALLBACK);
+	KUNIT_EXPECT_TRUE(test, w->st.tx.sock.atomic);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
+	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - IN_A_CALLBACK - 1);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_BUSY);
+	free_stream(w);
+}
+
+static void weft_tx_process_sends_all(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, 10 * IN_A_CALLBACK);
+	struct weft_tx_run run;
+
+	weft_tx_run_process(&run);
+	run.end += 60 * HZ;	/* the machine may be slow */
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_DONE);
+	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
+	KUNIT_EXPECT_FALSE(test, w->st.tx.sock.atomic);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
+	free_stream(w);
+}
+
+static void weft_tx_process_that_is_late_stops(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, PLENTY);
+	struct weft_tx_run run;
+
+	weft_tx_run_process(&run);
+	run.end = jiffies - 1;
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
+	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - 1);
+	free_stream(w);
+}
+
+struct end_row {
+	const char *name;
+	bool atomic;
+	bool no_context;
+	int push_error;
+	enum weft_qp_state state;
+	bool gate_shut;
+	enum weft_tx_result result;
+	enum weft_qp_state then;
+};
+
+static const struct end_row end_rows[] = {
+	{ "nothing_to_send", true, false, 0, WEFT_QP_RTS, false, WEFT_TX_DONE, WEFT_QP_RTS },
+	{ "gate_shut", true, false, 0, WEFT_QP_RTS, true, WEFT_TX_DONE, WEFT_QP_RTS },
+	{ "idle", false, false, 0, WEFT_QP_IDLE, false, WEFT_TX_DONE, WEFT_QP_IDLE },
+	{ "socket_full", true, false, -EAGAIN, WEFT_QP_RTS, false, WEFT_TX_DONE, WEFT_QP_RTS },
+	{ "callback_no_context", true, true, 0, WEFT_QP_RTS, false, WEFT_TX_NEEDS_PROCESS,
+	  WEFT_QP_RTS },
+	{ "process_no_memory", false, true, 0, WEFT_QP_RTS, false, WEFT_TX_NO_MEMORY, WEFT_QP_RTS },
+	{ "callback_push_no_memory", true, false, -ENOBUFS, WEFT_QP_RTS, false,
+	  WEFT_TX_NEEDS_PROCESS, WEFT_QP_RTS },
+	{ "process_push_no_memory", false, false, -ENOBUFS, WEFT_QP_RTS, false, WEFT_TX_NO_MEMORY,
+	  WEFT_QP_RTS },
+	{ "lost", true, false, -EPIPE, WEFT_QP_RTS, false, WEFT_TX_DONE, WEFT_QP_ERROR },
+	{ "drained", true, false, 0, WEFT_QP_CLOSING, false, WEFT_TX_DONE, WEFT_QP_CLOSING },
+};
+
+WEFT_ROWS(end_rows)
+
+static void weft_tx_turn_ends(struct kunit *test)
+{
+	const struct end_row *row = test->param_value;
+	struct stream_world *w = make_sender(test, 0);
+	struct weft_tx_run run;
+
+	w->st.state = row->state;
+	w->st.gate_open = !row->gate_shut;
+	w->net.no_context = row->no_context;
+	w->net.push_error = row->push_error;
+	weft_tx_mark(&w->st.tx.claim);
+	start_run(&run, row->atomic);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), row->result);
+	KUNIT_EXPECT_EQ(test, w->st.state, row->then);
+	KUNIT_EXPECT_EQ(test, w->st.tx.claim, BIT(WEFT_TX_CLAIMED));
+	KUNIT_EXPECT_EQ(test, w->st.todo & WEFT_QPA_HALF_CLOSE,
+			row->state == WEFT_QP_CLOSING ? (u32)WEFT_QPA_HALF_CLOSE : 0U);
+	free_stream(w);
+}
+
+/* A failed stream is flushed once rx is quiet, and where one may sleep. */
+static void weft_tx_turn_flushes(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, PLENTY);
+	struct weft_tx_run atomic, process;
+
+	weft_tx_run_atomic(&atomic);
+	weft_tx_run_process(&process);
+	w->st.state = WEFT_QP_ERROR;
+	post_send(w, WEFT_WR_SEND, 0);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
+	KUNIT_EXPECT_EQ(test, w->sq.retired, 0U);
+	w->st.quiet = true;
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &atomic), WEFT_TX_NEEDS_PROCESS);
+	KUNIT_EXPECT_EQ(test, w->sq.retired, 0U);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
+	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
+	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY);
+	free_stream(w);
+}
+
+/* An application that kicks only at rest is left to a watch if there is one. */
+static void weft_tx_turn_defers(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, 0);
+	struct weft_tx_run run;
+
+	weft_sendq_ctl(&w->sq)->lazy = 1;
+	weft_tx_run_process(&run);
+	weft_tx_turn(&w->st, &run);
+	KUNIT_EXPECT_EQ(test, w->seen.defers, 1U);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
+	w->defer = true;
+	weft_tx_turn(&w->st, &run);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_WATCHED);
+	free_stream(w);
+}
+
+static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),
+					KUNIT_CASE(weft_tx_callback_stops),
+					KUNIT_CASE(weft_tx_process_sends_all),
+					KUNIT_CASE(weft_tx_process_that_is_late_stops),
+					KUNIT_CASE_PARAM(weft_tx_turn_ends, end_rows_gen_params),
+					KUNIT_CASE(weft_tx_turn_flushes),
+					KUNIT_CASE(weft_tx_turn_defers),
+					{} };
+
+static struct kunit_suite tx_suite = {
+	.name = "weft_tx",
+	.test_cases = tx_cases,
+};
+
+kunit_test_suite(tx_suite);
