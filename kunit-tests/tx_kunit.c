@@ -11,13 +11,13 @@
 
 #define SEGMENT		1000U
 #define PLENTY		100000U
-/* A callback may stage 64 KiB, and ends the batch it is at. */
+/* A callback may stage 64 KiB at least, and ends the batch it is at. */
 #define IN_A_CALLBACK	(65536U / SEGMENT + 1)
 
-static void start_run(struct weft_tx_run *run, bool atomic)
+static void start_run(struct weft_tx_run *run, bool atomic, u64 acked)
 {
 	if (atomic)
-		weft_tx_run_atomic(run);
+		weft_tx_run_atomic(run, acked);
 	else
 		weft_tx_run_process(run);
 }
@@ -28,6 +28,7 @@ struct budget_row {
 	s64 bytes;	/* staged already */
 	long jiffies;	/* gone already */
 	bool spent;
+	u64 acked;	/* since the callback before */
 };
 
 static const struct budget_row budget_rows[] = {
@@ -39,6 +40,11 @@ static const struct budget_row budget_rows[] = {
 	{ "callback_used_up", true, 65536, 0, true },
 	{ "callback_one_batch_beyond", true, 200000, 0, true },
 	{ "callback_late", true, 0, HZ, false },
+	{ "callback_acked_little", true, 65535, 0, false, 1 },
+	{ "callback_acked_as_much", true, 99999, 0, false, 100000 },
+	{ "callback_acked_and_used_up", true, 100000, 0, true, 100000 },
+	{ "callback_acked_most", true, 524287, 0, false, 1 << 24 },
+	{ "callback_acked_most_and_used_up", true, 524288, 0, true, 1 << 24 },
 };
 
 WEFT_ROWS(budget_rows)
@@ -48,7 +54,7 @@ static void weft_tx_budget(struct kunit *test)
 	const struct budget_row *row = test->param_value;
 	struct weft_tx_run run;
 
-	start_run(&run, row->atomic);
+	start_run(&run, row->atomic, row->acked);
 	KUNIT_EXPECT_EQ(test, run.atomic, row->atomic);
 	run.bytes -= row->bytes;
 	run.end -= row->jiffies;
@@ -71,7 +77,7 @@ static void weft_tx_callback_stops(struct kunit *test)
 	struct stream_world *w = make_sender(test, PLENTY);
 	struct weft_tx_run run;
 
-	weft_tx_run_atomic(&run);
+	weft_tx_run_atomic(&run, 0);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - IN_A_CALLBACK);
 	KUNIT_EXPECT_EQ(test, w->net.pushes, IN_A_CALLBACK);
@@ -148,7 +154,7 @@ static void weft_tx_turn_ends(struct kunit *test)
 	w->net.no_context = row->no_context;
 	w->net.push_error = row->push_error;
 	weft_tx_mark(&w->st.tx.claim);
-	start_run(&run, row->atomic);
+	start_run(&run, row->atomic, 0);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), row->result);
 	KUNIT_EXPECT_EQ(test, w->st.state, row->then);
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, BIT(WEFT_TX_CLAIMED));
@@ -163,7 +169,7 @@ static void weft_tx_turn_flushes(struct kunit *test)
 	struct stream_world *w = make_sender(test, PLENTY);
 	struct weft_tx_run atomic, process;
 
-	weft_tx_run_atomic(&atomic);
+	weft_tx_run_atomic(&atomic, 0);
 	weft_tx_run_process(&process);
 	w->st.state = WEFT_QP_ERROR;
 	post_send(w, WEFT_WR_SEND, 0);
