@@ -29,7 +29,7 @@ struct weft_ring_space *weft_udata_space(struct ib_udata *udata)
 	return uctx ? &uctx->space : NULL;
 }
 
-/* How the process that makes this call rings doorbells; NULL: a kernel consumer. Context: process. */
+/* How the process that calls rings doorbells; NULL: a kernel consumer. Context: process. */
 struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata)
 {
 	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
