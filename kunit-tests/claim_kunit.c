@@ -52,6 +52,7 @@ struct thread {
  *	choices left, the threads go on one after the other
  * @options: how many can
  * @accesses: made so far
+ * @threads: each with its own view
  */
 struct model {
 	unsigned long claim;
