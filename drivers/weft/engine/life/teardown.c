@@ -40,9 +40,9 @@ static void report(struct weft_stream *st)
 
 static void tell_closing(struct weft_stream *st)
 {
-	if (!st->cm_events || weft_stream_life(st)->down.told_closing)
+	if (!st->cm_events || weft_stream_down(st)->told_closing)
 		return;
-	weft_stream_life(st)->down.told_closing = true;
+	weft_stream_down(st)->told_closing = true;
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
@@ -74,7 +74,7 @@ static void release(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
 	weft_rx_stop(st);
-	timer_delete(&weft_stream_life(st)->down.deadline);
+	timer_delete(&weft_stream_down(st)->deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
 	weft_lend_end(st);
@@ -87,9 +87,9 @@ static void release(struct weft_stream *st)
 	tell_closing(st);
 	if (st->cm_events)
 		st->cm_events->closed(st->cm);
-	smp_store_release(&weft_stream_life(st)->down.over, true); /* pairs with weft_down_wait() */
+	smp_store_release(&weft_stream_down(st)->over, true); /* pairs with weft_down_wait() */
 	smp_mb(); /* pairs with the one of prepare_to_wait_event() */
-	wake_up_var(&weft_stream_life(st)->down.over);
+	wake_up_var(&weft_stream_down(st)->over);
 }
 
 static u32 take_todo(struct weft_stream *st)
@@ -115,7 +115,7 @@ static unsigned long goodbye(const struct weft_stream *st)
  */
 static bool progresses(struct weft_stream *st)
 {
-	struct weft_down *down = &weft_stream_life(st)->down;
+	struct weft_down *down = weft_stream_down(st);
 	bool moved = false;
 	u64 acked, received;
 
@@ -136,7 +136,7 @@ static bool progresses(struct weft_stream *st)
 /* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
 static bool may_renew(struct weft_stream *st)
 {
-	struct weft_down *down = &weft_stream_life(st)->down;
+	struct weft_down *down = weft_stream_down(st);
 
 	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || down->renewals++ < RENEWALS_MOST;
 }
@@ -144,7 +144,7 @@ static bool may_renew(struct weft_stream *st)
 static void set_deadline(struct weft_stream *st)
 {
 	progresses(st);	/* from now on */
-	mod_timer(&weft_stream_life(st)->down.deadline, jiffies + goodbye(st));
+	mod_timer(&weft_stream_down(st)->deadline, jiffies + goodbye(st));
 }
 
 /* Whether the peer makes progress is for the worker to see: that takes a mutex. */
@@ -158,7 +158,7 @@ static void time_up(struct timer_list *timer)
 
 static void check_deadline(struct weft_stream *st)
 {
-	struct weft_down *down = &weft_stream_life(st)->down;
+	struct weft_down *down = weft_stream_down(st);
 
 	if (!READ_ONCE(down->late))
 		return;
@@ -193,8 +193,8 @@ static void down_work(struct work_struct *work)
 /* For a stream that is being made. */
 void weft_down_init(struct weft_stream *st)
 {
-	INIT_WORK(&weft_stream_life(st)->down.work, down_work);
-	timer_setup(&weft_stream_life(st)->down.deadline, time_up, 0);
+	INIT_WORK(&weft_stream_down(st)->work, down_work);
+	timer_setup(&weft_stream_down(st)->deadline, time_up, 0);
 }
 
 /**
@@ -205,7 +205,7 @@ void weft_down_init(struct weft_stream *st)
  */
 void weft_down_wake(struct weft_stream *st)
 {
-	queue_work(st->wq, &weft_stream_life(st)->down.work);
+	queue_work(st->wq, &weft_stream_down(st)->work);
 }
 
 /**
@@ -216,7 +216,7 @@ void weft_down_wake(struct weft_stream *st)
  */
 void weft_down_wait(struct weft_stream *st)
 {
-	struct weft_down *down = &weft_stream_life(st)->down;
+	struct weft_down *down = weft_stream_down(st);
 
 	/* Pairs with release(). */
 	wait_var_event(&down->over, smp_load_acquire(&down->over));
@@ -230,6 +230,6 @@ void weft_down_wait(struct weft_stream *st)
  */
 void weft_down_end(struct weft_stream *st)
 {
-	timer_delete_sync(&weft_stream_life(st)->down.deadline);
-	cancel_work_sync(&weft_stream_life(st)->down.work);
+	timer_delete_sync(&weft_stream_down(st)->deadline);
+	cancel_work_sync(&weft_stream_down(st)->work);
 }

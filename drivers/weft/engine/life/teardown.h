@@ -51,6 +51,12 @@ static inline struct weft_stream_life *weft_stream_life(struct weft_stream *st)
 	return container_of(st, struct weft_stream_life, st);
 }
 
+/* The way down of a stream. */
+static inline struct weft_down *weft_stream_down(struct weft_stream *st)
+{
+	return &weft_stream_life(st)->down;
+}
+
 void weft_down_init(struct weft_stream *st);
 void weft_down_wake(struct weft_stream *st);
 void weft_down_wait(struct weft_stream *st);

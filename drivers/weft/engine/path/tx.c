@@ -179,11 +179,9 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
 	while (may_send(st)) {
 		staged = stage_batch(st, run);
 		err = push(st, staged != STAGED_FULL, batch);
-		if (err == -ENOBUFS)
-			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;
-		if (err)
+		if (err && err != -ENOBUFS)
 			return WEFT_TX_DONE;
-		if (staged == STAGED_LATER)
+		if (err || staged == STAGED_LATER)
 			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;
 		if (staged == STAGED_ALL) {
 			if (READ_ONCE(st->state) != WEFT_QP_RTS)

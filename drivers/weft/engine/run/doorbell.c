@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who runs tx. There is one loop, and it runs where the work turns up:
+ * The contexts of tx. There is one loop, and it runs where the work turns up:
  *
  *	a doorbell call		in the process that posted
  *	a callback of the socket	an answer is owed, a credit is free, or TCP has room again:
@@ -28,7 +28,7 @@
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 
-/* Before memory that was not to be had is asked for again. */
+/* How long to wait before an allocation that failed is tried again. */
 #define MEMORY_DELAY	max(HZ / 100, 1)
 
 enum doorbell_mode {
@@ -52,21 +52,9 @@ static void queue_worker(struct weft_stream *st, unsigned long delay)
 }
 
 /*
- * One turn, with the claim. If the budget is spent while the peer has yet to acknowledge
- * something, its acknowledgment goes on in a callback.
- */
-static __always_inline enum weft_tx_result turn(struct weft_stream *st, struct weft_tx_run *run,
-						bool *resumes)
-{
-	enum weft_tx_result result = weft_tx_turn(st, run);
-
-	*resumes = result == WEFT_TX_MORE && st->sock && weft_sock_await_space(st->sock);
-	return result;
-}
-
-/*
- * A mark that others left while we had the claim is served before we go, so no doorbell is
- * lost; when the budget is spent, by whoever goes on.
+ * A mark that was left while the claim was held is served before this returns, so no doorbell is
+ * lost. When the budget is spent, a callback goes on as soon as the peer acknowledges something,
+ * or a worker where nothing is unacknowledged.
  */
 static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *run)
 {
@@ -76,7 +64,8 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 	do {
 		if (!weft_tx_claim_or_mark(&st->tx.claim))
 			return;
-		result = turn(st, run, &resumes);
+		result = weft_tx_turn(st, run);
+		resumes = result == WEFT_TX_MORE && st->sock && weft_sock_await_space(st->sock);
 		again = weft_tx_unclaim(&st->tx.claim);
 		/* A callback that came before the claim was free has left a mark instead. */
 		if (resumes && (run->atomic || !again))
@@ -119,7 +108,7 @@ void weft_doorbell_init(struct weft_stream *st)
  * weft_doorbell_end - tx never runs again
  * @st: stream that is down
  *
- * The claim is taken for good: whoever still marks something finds an owner. Context: may sleep.
+ * The claim is taken for good, so a mark that comes later finds an owner. Context: may sleep.
  */
 void weft_doorbell_end(struct weft_stream *st)
 {

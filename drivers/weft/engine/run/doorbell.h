@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Who runs tx: the process that rings the doorbell, a callback of the socket, or a worker.
+ * The contexts of tx: the process that rings the doorbell, a callback of the socket, a worker.
  */
 #ifndef WEFT_ENGINE_RUN_DOORBELL_H
 #define WEFT_ENGINE_RUN_DOORBELL_H

@@ -4,7 +4,7 @@
  *
  *	free --try_claim--> CLAIMED --unclaim--> free
  *
- * Whoever brings something to send sets AGAIN first and looks at CLAIMED then; an owner
+ * A context that brings something to send sets AGAIN first and looks at CLAIMED then; an owner
  * clears AGAIN, works, drops CLAIMED, and looks at AGAIN then. So either the owner sees
  * the mark, or the one that marks finds the claim free and must see to it that tx runs.
  * WAITS is set by tx when the request at hand waits for a response, and cleared by rx.
@@ -25,7 +25,7 @@ enum weft_tx_claim {
  * weft_tx_mark - there is something to send
  * @claim: of the stream
  *
- * Context: any. Return: true if nobody owns tx, so that the caller must see to it.
+ * Context: any. Return: true if tx has no owner, so that the caller must run it.
  */
 static inline bool weft_tx_mark(unsigned long *claim)
 {
@@ -35,7 +35,7 @@ static inline bool weft_tx_mark(unsigned long *claim)
 	return !test_bit(WEFT_TX_CLAIMED, claim);
 }
 
-/* Takes the claim if nobody has it. Context: any. */
+/* Takes the claim if it is free. Context: any. */
 static inline bool weft_tx_try_claim(unsigned long *claim)
 {
 	return !test_and_set_bit_lock(WEFT_TX_CLAIMED, claim);

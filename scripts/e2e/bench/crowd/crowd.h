@@ -2,16 +2,7 @@
 #ifndef CROWD_H
 #define CROWD_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define CHECK(what, good)                                                                     \
-	do {                                                                                  \
-		if (!(good)) {                                                                \
-			perror(what);                                                         \
-			exit(1);                                                              \
-		}                                                                             \
-	} while (0)
+#include "../check.h"
 
 /* Opens that many connections from this process to itself; they stay open and idle. */
 typedef void opener(const char *address, int port, int count);

@@ -22,19 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../check.h"
+
 #define REGION		(2 << 20)
 #define MSECS		10000
 #define MOST_DEPTH	128
 #define READS		16	/* outstanding at the responder, if the device can */
 #define SETTLE		50000	/* microseconds until the responder does what it is to do */
-
-#define CHECK(what, good)                                                                     \
-	do {                                                                                  \
-		if (!(good)) {                                                                \
-			perror(what);                                                         \
-			exit(1);                                                              \
-		}                                                                             \
-	} while (0)
 
 /* The responder's memory, as its private data tells. */
 struct target {
