@@ -14,14 +14,24 @@ _uml_memory_dir() {
 	fi
 }
 
+# A guest's processes are processes of this machine beside its kernel's. On one CPU the
+# scheduler would give a process that polls half of it, whatever its kernel has to do; on a
+# real CPU an interrupt comes first. So the kernel's threads are real-time ones and the
+# processes, which it clones, are not. What may not do that is told so by uml-pair.
+uml_first=(chrt --reset-on-fork --fifo 1)
+
 # uml_boot RUNDIR MEGABYTES CPU [WORD...]: start the guest in the background, on that CPU
 # unless it is empty, with these words for its kernel; sets vm_pid.
 uml_boot() {
-	local run=$1 mem=$2 cpu=$3 shm
+	local run=$1 mem=$2 cpu=$3 shm pin=()
 	shift 3
+	if [ -n "$cpu" ]; then
+		pin=(taskset -c "$cpu")
+		if "${uml_first[@]}" true 2>/dev/null; then pin+=("${uml_first[@]}"); fi
+	fi
 	shm=$(_uml_memory_dir "$mem" "$run")
 	: >"$run/console.log"
-	TMPDIR=$shm setsid ${cpu:+taskset -c "$cpu"} "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
+	TMPDIR=$shm setsid "${pin[@]}" "$kernel_image" mem="${mem}M" ncpus="$opt_smp" seccomp=auto \
 		umid=guest uml_dir="$run/" \
 		"$@" root=/dev/root rootfstype=hostfs rootflags=/ ro \
 		init="$vm_dir/uml-init" weft.run="$run" \
