@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit check test test-debug bench bench-wire bench-guest demo e2e install \
+.PHONY: all modules provider kunit vectors check test test-debug bench bench-wire bench-guest demo e2e install \
 	install-modules install-provider clean help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -49,6 +49,11 @@ provider: ## userspace-provider/libweft-rdmavNN.so
 
 kunit: ## the KUnit suites, in User-Mode Linux
 	scripts/test kunit
+
+vectors: kunit-tests/vectors.h ## the bytes of the wire that the KUnit suites compare with, as C tables
+
+kunit-tests/vectors.h: kunit-tests/vectors.py kunit-tests/vectors_to_c.py
+	python3 kunit-tests/vectors.py | python3 kunit-tests/vectors_to_c.py > $@
 
 check: ## every linter
 	scripts/lint

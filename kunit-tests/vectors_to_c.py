@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Turn the wire vectors into C tables: vectors_to_c.py VECTORS.json > vectors.h
+"""Turn the wire vectors into C tables: vectors.py | vectors_to_c.py > vectors.h
 
 Everything the tables say beside the octets themselves (where a ULPDU lies in a
 stream with markers, what a header says) is decoded here once more and compared
@@ -374,9 +374,8 @@ def numbered(kind, rows, convert):
             for i, row in enumerate(rows)]
 
 
-def main(path):
-    with open(path, encoding="utf-8") as f:
-        source = json.load(f)
+def main():
+    source = json.load(sys.stdin)
     framed = [v for v in source["vectors"] if v["kind"] != "mpa"]
     lines = list(table("crc", "crc", map(crc_row, source["crc32c"])))
     lines += table("mulpdu", "mulpdu",
@@ -397,6 +396,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__.splitlines()[0])
-    main(sys.argv[1])
+    main()
