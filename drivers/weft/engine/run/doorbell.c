@@ -25,6 +25,7 @@
 #include "engine/state/claim.h"
 #include "engine/state/stream.h"
 #include "net/tcp_info.h"
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 
@@ -65,7 +66,7 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 		if (!weft_tx_claim_or_mark(&st->tx.claim))
 			return;
 		result = weft_tx_turn(st, run);
-		resumes = result == WEFT_TX_MORE && st->sock && weft_sock_await_space(st->sock);
+		resumes = result == WEFT_TX_MORE && st->sock && weft_tcp_await_space(st->sock->sk);
 		again = weft_tx_unclaim(&st->tx.claim);
 		/* A callback that came before the claim was free has left a mark instead. */
 		if (resumes && (run->atomic || !again))
