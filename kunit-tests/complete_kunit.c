@@ -4,7 +4,6 @@
  * a Terminate and a flush make of the rest. RFC 5040, 4.8, 5.5 and 6.2.
  */
 #include "engine/ops/complete.h"
-#include "engine/ops/terminate.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -395,13 +394,13 @@ static void weft_complete_named_but_not_sent(struct kunit *test)
 	swr->msn = 1;
 	w->st.tx.swr = swr;
 	w->st.peer_term = (struct weft_term)TERM(.qn = WEFT_QN_SEND, .msn = 1);
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 	w->st.peer_terminated = true;
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 	w->st.tx.swr = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, weft_term_named(&w->st), swr);
+	KUNIT_EXPECT_PTR_EQ(test, weft_retire_named(&w->st), swr);
 	weft_retire_done(&w->st, swr, WEFT_FAULT_LOCAL_LENGTH, NULL);
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 	free_stream(w);
 }
 

@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 
 #include "engine/ops/credit.h"
-#include "engine/ops/table.h"
+#include "engine/ops/op.h"
 #include "engine/state/claim.h"
 #include "stream_world.h"
 #include "suite.h"

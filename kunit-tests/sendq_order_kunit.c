@@ -40,11 +40,6 @@ static struct world *make_world(struct kunit *test)
 	return w;
 }
 
-static bool awaits_response(u8 opcode)
-{
-	return opcode == WEFT_WR_READ;
-}
-
 static bool post(struct world *w, u8 opcode)
 {
 	struct weft_sqe *sqe = weft_ring_entry(&w->sq.ring, w->prod);
@@ -67,7 +62,8 @@ static bool stage(struct kunit *test, struct world *w)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(swr));
 	w->staged += BYTES;
 	swr->tx_end = w->staged;
-	if (awaits_response(swr->wqe.opcode))
+	swr->awaits_response = swr->wqe.opcode == WEFT_WR_READ;
+	if (swr->awaits_response)
 		w->asked[w->asks++ % ENTRIES] = swr->index;
 	return true;
 }
@@ -90,7 +86,7 @@ static void retire(struct kunit *test, struct world *w)
 
 static void hear_of_push(struct kunit *test, struct world *w)
 {
-	w->sent = weft_sendq_pushed(&w->sq, w->sent, w->pushed, awaits_response);
+	w->sent = weft_sendq_pushed(&w->sq, w->sent, w->pushed);
 	retire(test, w);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "stream_world.h"
 
+#include "engine/ops/op.h"
 #include "net/mpa_tx.h"
 
 static struct stream_world *world_of(struct weft_stream *st)
@@ -48,6 +49,12 @@ enum weft_segment_result weft_segment_next(struct weft_stream *st)
 	st->tx.sock.pos += w->net.segment_bytes;
 	st->tx.sock.count = 1;
 	return WEFT_SEGMENT_STAGED;
+}
+
+void weft_segment_drop(struct weft_tx *tx)
+{
+	tx->msgs = 0;
+	tx->cur = 0;
 }
 
 static void saw(struct stream_world *w, u32 *calls)
@@ -191,6 +198,7 @@ struct weft_swr *stage_send(struct kunit *test, struct stream_world *w, u64 end)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(swr));
 	swr->tx_end = end;
+	swr->awaits_response = weft_tx_op(swr->wqe.opcode)->flags & WEFT_TXF_RESPONSE;
 	return swr;
 }
 

@@ -115,19 +115,6 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 	ref->kvec.iov_len = len;
 }
 
-/*
- * Segments of one message, and messages from one region, follow each other: the pin of
- * the last access serves as long as the STag stays valid.
- */
-static __always_inline struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
-{
-	if (user->held && weft_stag_is(user->held, stag))
-		return user->held;
-	weft_mem_release(user);
-	user->held = weft_stag_pin(user->table, stag);
-	return user->held;
-}
-
 /**
  * weft_mem_get - access memory
  * @user: on whose behalf
@@ -152,7 +139,16 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		return WEFT_FAULT_NONE;
 	}
 
-	mr = hold(user, stag);
+	/*
+	 * Segments of one message, and messages from one region, follow each other: the pin of
+	 * the last access serves as long as the STag stays valid.
+	 */
+	mr = user->held;
+	if (!mr || !weft_stag_is(mr, stag)) {
+		weft_mem_release(user);
+		mr = weft_stag_pin(user->table, stag);
+		user->held = mr;
+	}
 	ref->mr = mr;
 	if (unlikely(!allows(user, mr, to, len, right))) {
 		fault = check(user, mr, to, len, right);
@@ -181,10 +177,19 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
  */
 void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out)
 {
-	if (ref->mr && ref->mr->grant.backing->vec)
-		weft_backing_iter(ref->mr->grant.backing, ref->offset, ref->len, dir, out);
-	else
+	const struct weft_backing *b = ref->mr ? ref->mr->grant.backing : NULL;
+	size_t skip;
+	u64 at;
+
+	if (!b || !b->vec) {
 		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
+		return;
+	}
+	at = ref->offset + b->first;
+	skip = at & ((1UL << b->page_shift) - 1);
+	iov_iter_bvec(out, dir, &b->vec[at >> b->page_shift],
+		      ((skip + ref->len - 1) >> b->page_shift) + 1, ref->len);
+	out->iov_offset = skip;
 }
 
 /* weft_mem_walk() for more than one element, or a list that is too short. */

@@ -48,9 +48,6 @@ void weft_backing_free(struct weft_backing *b);
 void weft_backing_reset(struct weft_backing *b, u32 page_shift);
 int weft_backing_add(struct weft_backing *b, void *page);
 
-void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsigned int dir,
-		       struct iov_iter *out);
-
 /**
  * weft_backing_row - the address of part of a region
  * @b: pages, not all of kernel memory

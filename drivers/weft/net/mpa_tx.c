@@ -189,14 +189,16 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 	u32 mss = weft_tcp_mss(tx->sk);
 	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_GSO_BYTES);
 	u32 buffers = 1;
+	u32 fpdus;
 
 	if (tx->buffers > 1 && !tx->atomic)
 		buffers = clamp(max(sk_stream_wspace(tx->sk), 0) / bytes, 1U, tx->buffers);
 	/* A batch a little longer than buffers would leave a short one behind full ones. */
 	tx->goal = bytes * buffers;
-	if (unlikely(tx->notif))
-		tx->goal =
-			roundup(tx->goal, max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1) * mss);
+	if (unlikely(tx->notif)) {
+		fpdus = max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1);
+		tx->goal = roundup(tx->goal, fpdus * mss);
+	}
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;

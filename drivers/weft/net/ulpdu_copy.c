@@ -16,35 +16,22 @@
 #include "base/copy.h"
 #include "proto/hot.h"
 
-static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
-{
-	while (len) {
-		u32 at = offset_in_page(offset);
-		u32 n = min_t(u32, len, PAGE_SIZE - at);
-
-		if (copy_to_iter(page_address(pages[offset / PAGE_SIZE]) + at, n, to) != n)
-			return -EFAULT;
-		offset += n;
-		len -= n;
-	}
-	return 0;
-}
-
 static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
 {
 	if (u->linear)
 		return copy_to_iter(u->linear + offset, len, to) == len ? 0 : -EFAULT;
 	if (u->skb)
 		return skb_copy_datagram_iter(u->skb, u->skb_offset + offset, to, len);
-	return copy_pages(u->pages, offset, len, to);
-}
+	while (len) {
+		u32 at = offset_in_page(offset);
+		u32 n = min_t(u32, len, PAGE_SIZE - at);
 
-/* The address that the next byte is written to. */
-static unsigned long next_address(const struct iov_iter *to)
-{
-	if (iov_iter_is_kvec(to))
-		return (unsigned long)to->kvec->iov_base + to->iov_offset;
-	return to->bvec->bv_offset + to->iov_offset;
+		if (copy_to_iter(page_address(u->pages[offset / PAGE_SIZE]) + at, n, to) != n)
+			return -EFAULT;
+		offset += n;
+		len -= n;
+	}
+	return 0;
 }
 
 /* The size of the largest aligned word, up to @len, that ends at @end. */
@@ -72,6 +59,7 @@ static u32 last_word(unsigned long end, u32 len)
  */
 int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
 {
+	unsigned long next;
 	u32 tail;
 	int ret;
 
@@ -79,7 +67,8 @@ int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_
 		return -EFAULT;
 	if (!len)
 		return 0;
-	tail = last_word(next_address(to) + len, len);
+	next = iov_iter_is_kvec(to) ? (unsigned long)to->kvec->iov_base : to->bvec->bv_offset;
+	tail = last_word(next + to->iov_offset + len, len);
 	ret = copy_out(u, offset, len - tail, to);
 	if (ret)
 		return ret;
@@ -100,15 +89,6 @@ static void store_word(u8 *to, const u8 *from, u32 size)
 		WRITE_ONCE(*to, *from);
 }
 
-static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
-{
-	struct kvec kvec = { .iov_base = to, .iov_len = len };
-	struct iov_iter iter;
-
-	iov_iter_kvec(&iter, ITER_DEST, &kvec, 1, len);
-	return weft_ulpdu_copy(u, offset, len, &iter);
-}
-
 /**
  * weft_ulpdu_copy_flat - place a part of a ULPDU in memory that is mapped
  * @u: the ULPDU, during the callback that handed it over
@@ -122,10 +102,14 @@ static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *t
 int weft_hot weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
 	const u8 *from = u->linear + offset;
+	struct kvec kvec = { .iov_base = to, .iov_len = len };
+	struct iov_iter iter;
 	u32 tail;
 
-	if (!u->linear)
-		return copy_scattered(u, offset, len, to);
+	if (!u->linear) {
+		iov_iter_kvec(&iter, ITER_DEST, &kvec, 1, len);
+		return weft_ulpdu_copy(u, offset, len, &iter);
+	}
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
 	if (!len)

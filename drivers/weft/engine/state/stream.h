@@ -99,12 +99,4 @@ struct weft_stream {
 	struct work_struct rx_work;
 };
 
-/* Are segments still taken? Context: owner of rx. */
-static inline bool weft_rx_goes_on(const struct weft_stream *st)
-{
-	enum weft_qp_state state = READ_ONCE(st->state);
-
-	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
-}
-
 #endif
