@@ -133,7 +133,7 @@ static void make_queues(struct kunit *test, struct stream_world *w)
 	make_cq(test, w, &w->recv_cq);
 }
 
-struct stream_world *make_stream(struct kunit *test)
+int make_stream(struct kunit *test)
 {
 	struct stream_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	struct weft_stream *st = &w->st;
@@ -160,11 +160,16 @@ struct stream_world *make_stream(struct kunit *test)
 	st->readq_mem = kunit_kzalloc(test, weft_readq_bytes(STREAM_ORD, 1), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, st->readq_mem);
 	weft_readq_init(&st->readq, st->readq_mem, STREAM_ORD, 1);
-	return w;
+	test->priv = w;
+	return 0;
 }
 
-void free_stream(struct stream_world *w)
+void free_stream(struct kunit *test)
 {
+	struct stream_world *w = test->priv;
+
+	if (!w)
+		return;
 	weft_cq_free(&w->send_cq);
 	weft_cq_free(&w->recv_cq);
 	weft_sendq_free(&w->sq);

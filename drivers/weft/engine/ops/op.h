@@ -92,8 +92,6 @@ struct weft_rx_op {
 extern const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT];
 extern const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT];
 
-int weft_ops_check(void);
-
 /**
  * weft_tx_op - row of a work request opcode
  * @wr_opcode: as found in a private copy, any value

@@ -4,10 +4,6 @@
  */
 #include "engine/ops/op.h"
 
-#include <linux/kernel.h>
-#include <linux/errno.h>
-#include <linux/printk.h>
-
 #define REQUEST	(WEFT_TXF_CREDIT | WEFT_TXF_RESPONSE)
 
 const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
@@ -62,31 +58,4 @@ enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
 enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	return WEFT_FAULT_RDMAP_OPERATION;
-}
-
-/**
- * weft_ops_check - refuse to load with a hole in a table
- *
- * Return: 0, or -EINVAL after naming the hole.
- */
-int weft_ops_check(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(weft_tx_ops); i++) {
-		if (!weft_tx_ops[i].plan) {
-			pr_err("weft: no plan for work request opcode %u\n", i);
-			return -EINVAL;
-		}
-	}
-	for (i = 0; i < ARRAY_SIZE(weft_rx_ops); i++) {
-		if (!weft_rdmap_info(i)->known)
-			continue;
-		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].place_row ||
-		    !weft_rx_ops[i].end) {
-			pr_err("weft: a step is missing for RDMAP opcode %u\n", i);
-			return -EINVAL;
-		}
-	}
-	return 0;
 }
