@@ -103,12 +103,12 @@ static void weft_complete_unsignalled(struct kunit *test)
 }
 
 /* Memory that TCP still sends from is not the process's again, nor what was posted after it. */
-static void weft_complete_lent(struct kunit *test)
+static void weft_complete_zerocopy(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
-	send_one(test, w, WEFT_WR_WRITE, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
+	send_one(test, w, WEFT_WR_WRITE, 0)->zc_pending = true;
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 3);
 	expect_sends(test, w, 0, 0, 0);
@@ -118,7 +118,7 @@ static void weft_complete_lent(struct kunit *test)
 	expect_sends(test, w, 0, 3, WEFT_STATUS_SUCCESS);
 
 	/* Acknowledged before we hear that TCP took it all. */
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
 	KUNIT_EXPECT_TRUE(test, weft_retire_returned(&w->st, 3));
 	expect_sends(test, w, 0, 0, 0);
 	push_to(w, 4);
@@ -126,12 +126,12 @@ static void weft_complete_lent(struct kunit *test)
 }
 
 /* The socket is gone: nobody waits for memory, and its return finds nothing to do. */
-static void weft_complete_lent_abandoned(struct kunit *test)
+static void weft_complete_zerocopy_abandoned(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
 	push_to(w, 2);
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
@@ -146,8 +146,8 @@ struct mix {
 	u32 asked[STREAM_SQES];
 	u32 asks;
 	u32 answers;
-	u32 lent[STREAM_SQES];
-	u32 lends;
+	u32 pending[STREAM_SQES];
+	u32 pendings;
 };
 
 static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix, u64 random)
@@ -160,8 +160,8 @@ static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix
 	if (random & 1) {
 		mix->asked[mix->asks++ % STREAM_SQES] = swr->index;
 	} else if (random & 2) {
-		swr->lent = true;
-		mix->lent[mix->lends++] = swr->index;
+		swr->zc_pending = true;
+		mix->pending[mix->pendings++] = swr->index;
 	}
 }
 
@@ -179,11 +179,11 @@ static void mix_return(struct kunit *test, struct stream_world *w, struct mix *m
 {
 	u32 which;
 
-	if (!mix->lends)
+	if (!mix->pendings)
 		return;
-	which = random % mix->lends;
-	KUNIT_ASSERT_TRUE(test, weft_retire_returned(&w->st, mix->lent[which]));
-	mix->lent[which] = mix->lent[--mix->lends];
+	which = random % mix->pendings;
+	KUNIT_ASSERT_TRUE(test, weft_retire_returned(&w->st, mix->pending[which]));
+	mix->pending[which] = mix->pending[--mix->pendings];
 }
 
 /* Whatever is done or returned first: each request once, and in order. */
@@ -442,8 +442,8 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_in_order_of_posting),
 	KUNIT_CASE(weft_complete_what_tcp_has),
 	KUNIT_CASE(weft_complete_unsignalled),
-	KUNIT_CASE(weft_complete_lent),
-	KUNIT_CASE(weft_complete_lent_abandoned),
+	KUNIT_CASE(weft_complete_zerocopy),
+	KUNIT_CASE(weft_complete_zerocopy_abandoned),
 	KUNIT_CASE(weft_complete_any_mix),
 	KUNIT_CASE(weft_complete_overflow_is_a_fault),
 	KUNIT_CASE(weft_complete_flush_in_order),

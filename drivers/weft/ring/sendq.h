@@ -34,7 +34,7 @@ enum weft_swr_state {
  *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
- * @lent: TCP sends from the memory it names: it does not retire; retire lock, and set by
+ * @zc_pending: TCP sends from the memory it names: it does not retire; retire lock, and set by
  *	the holder of the tx claim before it is DONE
  * @msn: number of its Send or Immediate Data, once planned
  * @awaits_response: it is not done when it is sent; once planned
@@ -53,7 +53,7 @@ struct weft_swr {
 	u8 state;
 	u8 status;
 	u8 vendor_err;
-	bool lent;
+	bool zc_pending;
 	u32 wc_len;
 	u32 msn;
 	bool awaits_response;
@@ -261,7 +261,7 @@ static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
 {
 	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
 
-	return swr->state == WEFT_SWR_DONE && !swr->lent ? swr : NULL;
+	return swr->state == WEFT_SWR_DONE && !swr->zc_pending ? swr : NULL;
 }
 
 /**

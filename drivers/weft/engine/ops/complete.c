@@ -146,7 +146,7 @@ bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct wef
 /**
  * weft_retire_returned - nobody reads the memory of a request any more
  * @st: stream
- * @index: of a request that was lent
+ * @index: of a request that was sent by zero-copy
  *
  * Context: any up to softirq. Return: false if the stream has gone down without waiting.
  */
@@ -156,9 +156,9 @@ bool weft_retire_returned(struct weft_stream *st, u32 index)
 	int err = 0;
 
 	spin_lock_bh(&st->retire_lock);
-	known = !st->lend.abandoned;
+	known = !st->zc_tx.abandoned;
 	if (known) {
-		weft_sendq_wr(st->cfg.sq, index)->lent = false;
+		weft_sendq_wr(st->cfg.sq, index)->zc_pending = false;
 		err = retire(st, NULL);
 	}
 	spin_unlock_bh(&st->retire_lock);
@@ -178,10 +178,10 @@ void weft_retire_abandon(struct weft_stream *st)
 	u32 count, i;
 
 	spin_lock_bh(&st->retire_lock);
-	st->lend.abandoned = true;
+	st->zc_tx.abandoned = true;
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		weft_sendq_wr(sq, sq->retired + i)->lent = false;
+		weft_sendq_wr(sq, sq->retired + i)->zc_pending = false;
 	spin_unlock_bh(&st->retire_lock);
 }
 

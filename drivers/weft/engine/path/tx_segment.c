@@ -232,7 +232,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	at += weft_ddp_build(&hdr, start + at);
 	if (msg->hdr_len)
 		memcpy(start + at, st->tx.hdr, msg->hdr_len);
-	sock->zerocopy = unlikely(sock->notif) && weft_lend_segment(st, msg);
+	sock->zerocopy = unlikely(sock->notif) && weft_zc_tx_segment(st, msg);
 	if (weft_mpa_tx_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
 	fault = stage_payload(st, msg, payload);
@@ -493,8 +493,8 @@ static enum picked pick_request(struct weft_stream *st)
 			break;
 		swr->tx_end = tx->sock.pos;
 	}
-	if (unlikely(tx->msg->length >= WEFT_LEND_FROM))
-		weft_lend_begin(st, swr, tx->msg);
+	if (unlikely(tx->msg->length >= WEFT_ZC_TX_MIN))
+		weft_zc_tx_begin(st, swr, tx->msg);
 	return PICKED_MESSAGE;
 }
 
