@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Access to registered memory: find the STag, pin it, apply the rules, give an
- * iterator.
+ * Access to registered memory: find the STag, pin it, apply the rules, say where it is.
  */
 #include "mem/access.h"
 
@@ -111,8 +110,6 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 	ref->offset = addr;
 	ref->len = len;
 	ref->flat = (void *)(uintptr_t)addr;
-	ref->kvec.iov_base = ref->flat;
-	ref->kvec.iov_len = len;
 }
 
 /**
@@ -165,31 +162,6 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 	if (unlikely(len > row))
 		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_mem_iter - an iterator over granted memory
- * @ref: granted; must stay where it is while @out is used
- * @dir: ITER_SOURCE or ITER_DEST
- * @out: the iterator
- *
- * Context: any.
- */
-void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out)
-{
-	const struct weft_backing *b = ref->mr ? ref->mr->grant.backing : NULL;
-	size_t skip;
-	u64 at;
-
-	if (!b || !b->vec) {
-		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
-		return;
-	}
-	at = ref->offset + b->first;
-	skip = at & ((1UL << b->page_shift) - 1);
-	iov_iter_bvec(out, dir, &b->vec[at >> b->page_shift],
-		      ((skip + ref->len - 1) >> b->page_shift) + 1, ref->len);
-	out->iov_offset = skip;
 }
 
 /* weft_mem_walk() for more than one element, or a list that is too short. */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The memory behind an STag, whatever its kind, as an iov_iter. Elements have
- * one size per region, so that an offset finds its element by a shift.
+ * The memory behind an STag, whatever its kind. Elements have one size per region, so that an
+ * offset finds its element by a shift.
  */
 #include "mem/backing.h"
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
 #include <linux/err.h>
-#include <linux/highmem.h>
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -178,19 +177,8 @@ static u64 apply(u64 *word, const struct weft_atomic_op *op)
  */
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op)
 {
-	const struct bio_vec *vec;
-	u64 at = offset + b->first;
-	size_t skip;
-	void *page;
-	u64 old;
+	u32 row;
 
-	if (!b->vec)
-		return apply((u64 *)(uintptr_t)offset, op);
-
-	vec = &b->vec[at >> b->page_shift];
-	skip = (at & ((1UL << b->page_shift) - 1)) + vec->bv_offset;
-	page = kmap_local_page(vec->bv_page + (skip >> PAGE_SHIFT));
-	old = apply(page + offset_in_page(skip), op);
-	kunmap_local(page);
-	return old;
+	return apply(b->vec ? (u64 *)weft_backing_row(b, offset, &row) : (u64 *)(uintptr_t)offset,
+		     op);
 }

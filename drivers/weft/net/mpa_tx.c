@@ -33,12 +33,6 @@
 static_assert(WEFT_BATCH_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_BATCH_VECS <= 64, "one bit each in eor");
 
-/* What payload is copied from: one of the two is set. */
-struct source {
-	const u8 *linear;
-	struct iov_iter *iter;
-};
-
 /* --- alignment: which FPDUs stand in one segment --- */
 
 /*
@@ -335,16 +329,6 @@ static void set_mark(struct weft_mpa_tx *tx)
 
 /* --- staging --- */
 
-/* Neither side is a process's memory by address: there is nothing to harden. */
-static bool copy_source(struct source *from, u8 *to, u32 len)
-{
-	if (from->iter)
-		return _copy_from_iter(to, len, from->iter) == len;
-	weft_copy(to, from->linear, len);
-	from->linear += len;
-	return true;
-}
-
 /* Bring the CRC up to date. */
 static void sum_up(struct weft_mpa_tx *tx)
 {
@@ -373,7 +357,7 @@ static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 	weft_mpa_tx_advance(tx, len);
 }
 
-static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage_bytes(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	while (len) {
 		int ret = tx->room ? 0 : close_room(tx) ?: open_room(tx);
@@ -381,9 +365,9 @@ static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
 
 		if (ret)
 			return ret;
-		if (!copy_source(from, tx->to, n))
-			return -EFAULT;
+		weft_copy(tx->to, from, n);
 		advance_summed(tx, n);
+		from += n;
 		len -= n;
 	}
 	return 0;
@@ -393,12 +377,11 @@ static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
 static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 {
 	u8 marker[WEFT_MPA_MARKER_OCTETS];
-	struct source from = { .linear = marker };
 	int ret;
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
 		weft_mpa_marker_store(weft_mpa_cursor_ptr(&tx->cursor), marker);
-		ret = stage_bytes(tx, &from, sizeof(marker));
+		ret = stage_bytes(tx, marker, sizeof(marker));
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, sizeof(marker));
@@ -406,7 +389,7 @@ static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 	return 0;
 }
 
-static int stage_marked(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage_marked(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	while (len) {
 		u32 n;
@@ -420,12 +403,13 @@ static int stage_marked(struct weft_mpa_tx *tx, struct source *from, u32 len)
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, n);
+		from += n;
 		len -= n;
 	}
 	return 0;
 }
 
-static int stage(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
 }
@@ -493,28 +477,11 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 	return ret;
 }
 
-/**
- * weft_mpa_tx_copy - payload from an iterator
- * @tx: the writer, within an FPDU
- * @from: kernel memory (bvec or kvec), advanced
- * @len: bytes
- *
- * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
- */
-int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len)
-{
-	struct source source = { .iter = from };
-
-	return stage(tx, &source, len);
-}
-
 /* weft_mpa_tx_copy_linear() for what is long, or takes more than a copy. */
 int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
-	struct source source = { .linear = from };
-
 	if (len > PIECE || !weft_mpa_tx_fits(tx, len))
-		return stage(tx, &source, len);
+		return stage(tx, from, len);
 	weft_copy(tx->to, from, len);
 	advance_summed(tx, len);
 	return 0;
@@ -547,7 +514,6 @@ int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 static int stage_crc(struct weft_mpa_tx *tx)
 {
 	u8 field[WEFT_MPA_CRC_OCTETS];
-	struct source from = { .linear = field };
 	u32 run;
 	int ret;
 
@@ -558,7 +524,7 @@ static int stage_crc(struct weft_mpa_tx *tx)
 	}
 	sum_up(tx);
 	weft_crc_store(tx->running, field);
-	return stage_bytes(tx, &from, sizeof(field));
+	return stage_bytes(tx, field, sizeof(field));
 }
 
 /**
@@ -570,18 +536,17 @@ static int stage_crc(struct weft_mpa_tx *tx)
 int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 {
 	static const u8 zero[4];
-	struct source pad = { .linear = zero };
-	u32 pad_len = weft_mpa_pad(tx->ulpdu_len);
+	u32 pad = weft_mpa_pad(tx->ulpdu_len);
 	int ret = 0;
 
-	if (weft_mpa_tx_fits(tx, pad_len + WEFT_MPA_CRC_OCTETS)) {
+	if (weft_mpa_tx_fits(tx, pad + WEFT_MPA_CRC_OCTETS)) {
 		put_unaligned(0, (u32 *)tx->to);
-		advance_summed(tx, pad_len);
+		advance_summed(tx, pad);
 		sum_up(tx);
 		weft_crc_store(tx->running, tx->to);
 		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
 	} else {
-		ret = stage(tx, &pad, pad_len) ?: stage_crc(tx);
+		ret = stage(tx, zero, pad) ?: stage_crc(tx);
 	}
 	ret = ret ?: close_room(tx);
 	if (!ret && tx->zerocopy)

@@ -9,7 +9,6 @@
 #include <linux/bvec.h>
 #include <linux/mm.h>
 #include <linux/types.h>
-#include <linux/uio.h>
 
 #include "base/copy.h"
 #include "proto/crc.h"
@@ -135,7 +134,6 @@ void weft_mpa_tx_module_exit(void);
 void weft_mpa_tx_refresh(struct weft_mpa_tx *tx);
 u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left);
 int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len);
-int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len);
 int weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len);
 int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len);
 int weft_mpa_tx_end(struct weft_mpa_tx *tx);

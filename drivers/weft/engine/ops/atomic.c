@@ -126,12 +126,14 @@ enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_rea
 /* The value lands in host order, as an application reads it. */
 static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
-	struct iov_iter to;
+	u32 at, len;
 
-	weft_mem_iter(ref, ITER_DEST, &to);
-	return copy_to_iter((u8 *)arg + done, ref->len, &to) == ref->len ?
-		       WEFT_FAULT_NONE :
-		       WEFT_FAULT_LOCAL_CATASTROPHIC;
+	for (at = 0; at < ref->len; at += len) {
+		u8 *to = weft_mem_row(ref, at, &len);
+
+		memcpy(to, (const u8 *)arg + done + at, len);
+	}
+	return WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)

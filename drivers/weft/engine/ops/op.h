@@ -130,33 +130,9 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 	msg->msn = weft_ddp_tx_msn(tx, weft_rdmap_info(opcode)->qn);
 }
 
-enum weft_fault weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
-				  const struct weft_mem_ref *ref);
-void weft_rxrow_copy(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref);
-
-/**
- * weft_rx_copy - move some of a segment's payload to where it belongs
- * @seg: the segment
- * @done: octets of the payload to skip
- * @ref: the memory, granted for writing
- */
-static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-						    const struct weft_mem_ref *ref)
-{
-	u32 at = seg->payload_at + done;
-
-	if (unlikely(seg->row)) {
-		weft_rxrow_copy(seg, done, ref);
-		return WEFT_FAULT_NONE;
-	}
-	if (!ref->flat)
-		return weft_rx_copy_rows(seg, at, ref);
-	return weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat) ?
-		       WEFT_FAULT_LOCAL_CATASTROPHIC :
-		       WEFT_FAULT_NONE;
-}
-
 /* For the families; place.c. */
+enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+			     const struct weft_mem_ref *ref);
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
 enum weft_fault weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);

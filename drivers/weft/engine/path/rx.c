@@ -7,9 +7,6 @@
  */
 #include "engine/path/rx.h"
 
-#include <linux/kconfig.h>
-#include <linux/uio.h>
-
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/ops/complete.h"
@@ -162,7 +159,7 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	if (fault != WEFT_FAULT_NONE)
 		return refuse(st, &seg, fault);
 	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
-	if (!seg.ddp.last && seg.payload && !IS_ENABLED(CONFIG_HIGHMEM)) {
+	if (!seg.ddp.last && seg.payload) {
 		st->rx.like = seg.ddp;
 		weft_mpa_rx_expect(&st->rx.sock, u->len);
 	}

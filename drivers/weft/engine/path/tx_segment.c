@@ -7,10 +7,8 @@
 #include "engine/path/tx_segment.h"
 
 #include <linux/err.h>
-#include <linux/kconfig.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
-#include <linux/uio.h>
 
 #include "base/trace.h"
 #include "engine/ops/complete.h"
@@ -116,10 +114,6 @@ static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref 
 {
 	u32 at, len;
 
-	if (ref->flat) {
-		put_bytes(arg, ref->flat, ref->len);
-		return WEFT_FAULT_NONE;
-	}
 	for (at = 0; at < ref->len; at += len) {
 		const u8 *from = weft_mem_row(ref, at, &len);
 
@@ -132,8 +126,7 @@ static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref 
 static bool may_span(const struct weft_mpa_tx *sock, const struct weft_msg *msg)
 {
 	return msg->length - msg->done > 2 * sock->mulpdu && weft_mpa_tx_may_span(sock) &&
-	       !IS_ENABLED(CONFIG_HIGHMEM) && !msg->hdr_len &&
-	       (msg->source == WEFT_SRC_SGE || msg->source == WEFT_SRC_STAG);
+	       !msg->hdr_len && (msg->source == WEFT_SRC_SGE || msg->source == WEFT_SRC_STAG);
 }
 
 /*
@@ -172,13 +165,8 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 /* Memory that is not contiguous, or that is sent by zero-copy. */
 static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, bool zerocopy)
 {
-	struct iov_iter iter;
 	u32 done, row;
 
-	if (IS_ENABLED(CONFIG_HIGHMEM)) {
-		weft_mem_iter(ref, ITER_SOURCE, &iter);
-		return weft_mpa_tx_copy(sock, &iter, ref->len);
-	}
 	for (done = 0; done < ref->len; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
 		int err = zerocopy ? weft_mpa_tx_add_pages(sock, from, row) :

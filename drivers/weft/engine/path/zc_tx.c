@@ -92,8 +92,7 @@ static bool wanted(const struct weft_stream *st, const struct weft_msg *msg)
 	const struct weft_mpa_tx *sock = &st->tx.sock;
 	u8 mode = READ_ONCE(st->index->zerocopy);
 
-	if (msg->source != WEFT_SRC_SGE || sock->crc || sock->markers || st->cfg.kernel ||
-	    IS_ENABLED(CONFIG_HIGHMEM))
+	if (msg->source != WEFT_SRC_SGE || sock->crc || sock->markers || st->cfg.kernel)
 		return false;
 	if (mode != WEFT_ZC_TX_AUTO)
 		return mode == WEFT_ZC_TX_ALWAYS;
