@@ -178,11 +178,6 @@ static inline u32 weft_stag_index(u32 stag)
 	return stag >> WEFT_STAG_KEY_BITS;
 }
 
-static inline struct weft_mem_region __rcu **weft_stag_recent(struct weft_stag_table *t, u32 index)
-{
-	return &t->recent[index % WEFT_STAG_RECENT];
-}
-
 /**
  * weft_stag_pin - begin an access
  * @t: table of the device
@@ -199,7 +194,7 @@ static inline struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u
 	struct weft_mem_region *mr;
 
 	rcu_read_lock_sched(); /* which is no call */
-	mr = rcu_dereference_sched(*weft_stag_recent(t, index));
+	mr = rcu_dereference_sched(t->recent[index % WEFT_STAG_RECENT]);
 	if (!mr || mr->index != index)
 		mr = xa_load(&t->xa, index);
 	if (mr && !weft_stag_hold(mr))

@@ -119,24 +119,10 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 	return 0;
 }
 
-/* An error is told at once; else the last of so many, or the timer, tells. */
-static bool hold_back(struct weft_cq *cq, const struct weft_cqe *cqe)
-{
-	struct weft_cq_moderation *m = &cq->moderation;
-
-	lockdep_assert_held(&cq->lock);
-	if (cqe->status || ++m->held >= m->count) {
-		m->held = 0;
-		return false;
-	}
-	if (m->held == 1)
-		hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
-	return true;
-}
-
 /* Disarms the queue if it waits for an entry like @cqe. */
 static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 {
+	struct weft_cq_moderation *m = &cq->moderation;
 	bool urgent = cqe->status || (cqe->flags & WEFT_WCF_SOLICITED);
 	u32 arm;
 
@@ -149,8 +135,13 @@ static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 	arm = READ_ONCE(cq->ctl->arm);
 	if (arm != WEFT_ARM_NEXT && !(arm == WEFT_ARM_SOLICITED && urgent))
 		return false;
-	if (cq->moderation.count && hold_back(cq, cqe))
+	/* With moderation an error is told at once; else the last of so many, or the timer, tells. */
+	if (m->count && !cqe->status && ++m->held < m->count) {
+		if (m->held == 1)
+			hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
 		return false;
+	}
+	m->held = 0;
 	return xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
 }
 

@@ -100,43 +100,36 @@ void weft_sendq_free(struct weft_sendq *sq)
 	sq->wr = NULL;
 }
 
-static enum weft_fault copy_list(struct weft_swr *swr, const struct weft_sge *from)
-{
-	u64 length = 0;
-	u32 i;
-
-	weft_copy((u8 *)swr->sge, (const u8 *)from, swr->wqe.num_sge * sizeof(*from));
-	barrier(); /* the sum below is that of the copy */
-	for (i = 0; i < swr->wqe.num_sge; i++)
-		length += swr->sge[i].length;
-	if (length > WEFT_MAX_MSG)
-		return WEFT_FAULT_LOCAL_LENGTH;
-
-	swr->length = length;
-	return WEFT_FAULT_NONE;
-}
-
 static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *swr,
 				  const struct weft_sqe *from)
 {
 	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
+	struct weft_sqe *wqe = &swr->wqe;
+	u64 length = 0;
+	u32 i;
 
-	memcpy(&swr->wqe, from, sizeof(swr->wqe));
+	memcpy(wqe, from, sizeof(*wqe));
 	barrier(); /* the checks below are made on the copy */
-	if (swr->wqe.opcode >= opcodes || swr->wqe.flags & ~KNOWN_FLAGS ||
-	    swr->wqe.num_sge > sq->max_sge)
+	if (wqe->opcode >= opcodes || wqe->flags & ~KNOWN_FLAGS || wqe->num_sge > sq->max_sge)
 		return WEFT_FAULT_LOCAL_QP_OP;
 
-	if (!(swr->wqe.flags & WEFT_WRF_INLINE)) {
-		swr->wqe.inline_len = 0;
-		return copy_list(swr, (const void *)(from + 1));
+	if (wqe->flags & WEFT_WRF_INLINE) {
+		wqe->num_sge = 0;
+		if (wqe->inline_len > sq->max_inline)
+			return WEFT_FAULT_LOCAL_LENGTH;
+		swr->length = wqe->inline_len;
+		weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), wqe->inline_len);
+		return WEFT_FAULT_NONE;
 	}
 
-	swr->wqe.num_sge = 0;
-	if (swr->wqe.inline_len > sq->max_inline)
+	wqe->inline_len = 0;
+	weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), wqe->num_sge * sizeof(*swr->sge));
+	barrier(); /* the sum below is that of the copy */
+	for (i = 0; i < wqe->num_sge; i++)
+		length += swr->sge[i].length;
+	if (length > WEFT_MAX_MSG)
 		return WEFT_FAULT_LOCAL_LENGTH;
-	swr->length = swr->wqe.inline_len;
-	weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), swr->wqe.inline_len);
+	swr->length = length;
 	return WEFT_FAULT_NONE;
 }
 

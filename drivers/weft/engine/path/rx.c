@@ -7,7 +7,6 @@
  */
 #include "engine/path/rx.h"
 
-#include "base/counters.h"
 #include "base/trace.h"
 #include "engine/ops/complete.h"
 #include "engine/ops/op.h"
@@ -16,7 +15,6 @@
 #include "mem/rights.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
-#include "proto/mpa_start.h"
 #include "ring/cq.h"
 
 /* Are segments still taken? */
@@ -198,22 +196,6 @@ static u32 count_next(const struct weft_ulpdu_span *span, const struct weft_ddp_
 	return n;
 }
 
-static enum weft_fault place_span(struct weft_stream *st, struct weft_rx_seg *seg)
-{
-	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
-	struct weft_rx *rx = &st->rx;
-	enum weft_fault fault;
-
-	fault = op->place_row(st, seg);
-	if (fault != WEFT_FAULT_NONE)
-		return fault;
-	if (seg->ddp.tagged)
-		rx->placed += seg->payload;
-	else
-		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
-	return WEFT_FAULT_NONE;
-}
-
 /* Returns how many of the span were placed; the next one goes on its own. */
 static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 {
@@ -233,8 +215,12 @@ static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 	seg.ddp = *like;
 	next_header(&seg.ddp, like->payload);
 	seg.ddp.payload = seg.payload;
-	if (place_span(st, &seg) != WEFT_FAULT_NONE)
+	if (weft_rx_op(weft_rdmap_opcode(seg.ddp.ulp))->place_row(st, &seg) != WEFT_FAULT_NONE)
 		return 0;
+	if (seg.ddp.tagged)
+		st->rx.placed += seg.payload;
+	else
+		weft_ddp_rx_advance(&st->rx.ddp, &seg.ddp);
 	next_header(like, seg.payload);
 	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
 	weft_count_add(st->cfg.counters, WEFT_CTR_RX_IN_ROWS, n);

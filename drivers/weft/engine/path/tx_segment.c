@@ -18,7 +18,6 @@
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "proto/hot.h"
-#include "proto/mpa_start.h"
 #include "ring/sendq.h"
 
 /* Answers in a row before the send queue has its turn. */
