@@ -3,7 +3,6 @@
  * Accesses to the memory behind STags: RFC 5040, 5.3; RFC 5041, 7.1.
  */
 #include <linux/bvec.h>
-#include <linux/uio.h>
 
 #include "mem/access.h"
 #include "mem/backing.h"
@@ -21,25 +20,29 @@ struct copy_job {
 static enum weft_fault pull(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	struct copy_job *job = arg;
-	struct iov_iter iter;
+	u32 at, len;
 
 	job->moved += ref->len;
-	weft_mem_iter(ref, ITER_SOURCE, &iter);
-	return copy_from_iter(job->buf + done, ref->len, &iter) == ref->len ?
-		       WEFT_FAULT_NONE :
-		       WEFT_FAULT_LOCAL_CATASTROPHIC;
+	for (at = 0; at < ref->len; at += len) {
+		const u8 *from = weft_mem_row(ref, at, &len);
+
+		memcpy(job->buf + done + at, from, len);
+	}
+	return WEFT_FAULT_NONE;
 }
 
 static enum weft_fault push(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
 	struct copy_job *job = arg;
-	struct iov_iter iter;
+	u32 at, len;
 
 	job->moved += ref->len;
-	weft_mem_iter(ref, ITER_DEST, &iter);
-	return copy_to_iter(job->buf + done, ref->len, &iter) == ref->len ?
-		       WEFT_FAULT_NONE :
-		       WEFT_FAULT_LOCAL_CATASTROPHIC;
+	for (at = 0; at < ref->len; at += len) {
+		u8 *to = weft_mem_row(ref, at, &len);
+
+		memcpy(to, job->buf + done + at, len);
+	}
+	return WEFT_FAULT_NONE;
 }
 
 /* The octet at @offset of a region that starts FIRST octets into page 0. */

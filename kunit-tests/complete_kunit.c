@@ -4,7 +4,6 @@
  * a Terminate and a flush make of the rest. RFC 5040, 4.8, 5.5 and 6.2.
  */
 #include "engine/ops/complete.h"
-#include "engine/ops/terminate.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -36,7 +35,7 @@ static void weft_complete_in_order_of_posting(struct kunit *test)
 				      WEFT_WR_WRITE, WEFT_WR_READ };
 	static const u8 wc[] = { WEFT_WC_READ, WEFT_WC_SEND, WEFT_WC_FADD, WEFT_WC_WRITE,
 				 WEFT_WC_READ };
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_cqe cqe;
 	u32 i;
 
@@ -58,13 +57,12 @@ static void weft_complete_in_order_of_posting(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_ERRORS), 0ULL);
-	free_stream(w);
 }
 
 /* TCP has taken a part of a request: it is not done, and may not be answered. */
 static void weft_complete_what_tcp_has(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_swr *read;
 
 	send_one(test, w, WEFT_WR_SEND, 0);
@@ -84,13 +82,12 @@ static void weft_complete_what_tcp_has(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read->state, WEFT_SWR_SENT);
 	KUNIT_EXPECT_TRUE(test, weft_retire_is_sent(&w->st, read));
 	expect_sends(test, w, 0, 0, 0);
-	free_stream(w);
 }
 
 /* Unsignalled requests are told of only when they fail. */
 static void weft_complete_unsignalled(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	w->st.cfg.signal_all = false;
 	send_one(test, w, WEFT_WR_SEND, 0);
@@ -103,16 +100,15 @@ static void weft_complete_unsignalled(struct kunit *test)
 	expect_sends(test, w, 2, 3, WEFT_STATUS_LOC_PROT);
 	KUNIT_EXPECT_EQ(test, w->sq.retired, 4U);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_ERRORS), 1ULL);
-	free_stream(w);
 }
 
 /* Memory that TCP still sends from is not the process's again, nor what was posted after it. */
-static void weft_complete_lent(struct kunit *test)
+static void weft_complete_zerocopy(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
-	send_one(test, w, WEFT_WR_WRITE, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
+	send_one(test, w, WEFT_WR_WRITE, 0)->zc_pending = true;
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 3);
 	expect_sends(test, w, 0, 0, 0);
@@ -122,21 +118,20 @@ static void weft_complete_lent(struct kunit *test)
 	expect_sends(test, w, 0, 3, WEFT_STATUS_SUCCESS);
 
 	/* Acknowledged before we hear that TCP took it all. */
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
 	KUNIT_EXPECT_TRUE(test, weft_retire_returned(&w->st, 3));
 	expect_sends(test, w, 0, 0, 0);
 	push_to(w, 4);
 	expect_sends(test, w, 3, 4, WEFT_STATUS_SUCCESS);
-	free_stream(w);
 }
 
 /* The socket is gone: nobody waits for memory, and its return finds nothing to do. */
-static void weft_complete_lent_abandoned(struct kunit *test)
+static void weft_complete_zerocopy_abandoned(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
-	send_one(test, w, WEFT_WR_SEND, 0)->lent = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
+	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
 	push_to(w, 2);
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
@@ -145,15 +140,14 @@ static void weft_complete_lent_abandoned(struct kunit *test)
 	expect_sends(test, w, 0, 0, 0);
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 2, WEFT_STATUS_SUCCESS);
-	free_stream(w);
 }
 
 struct mix {
 	u32 asked[STREAM_SQES];
 	u32 asks;
 	u32 answers;
-	u32 lent[STREAM_SQES];
-	u32 lends;
+	u32 pending[STREAM_SQES];
+	u32 pendings;
 };
 
 static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix, u64 random)
@@ -166,8 +160,8 @@ static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix
 	if (random & 1) {
 		mix->asked[mix->asks++ % STREAM_SQES] = swr->index;
 	} else if (random & 2) {
-		swr->lent = true;
-		mix->lent[mix->lends++] = swr->index;
+		swr->zc_pending = true;
+		mix->pending[mix->pendings++] = swr->index;
 	}
 }
 
@@ -185,17 +179,17 @@ static void mix_return(struct kunit *test, struct stream_world *w, struct mix *m
 {
 	u32 which;
 
-	if (!mix->lends)
+	if (!mix->pendings)
 		return;
-	which = random % mix->lends;
-	KUNIT_ASSERT_TRUE(test, weft_retire_returned(&w->st, mix->lent[which]));
-	mix->lent[which] = mix->lent[--mix->lends];
+	which = random % mix->pendings;
+	KUNIT_ASSERT_TRUE(test, weft_retire_returned(&w->st, mix->pending[which]));
+	mix->pending[which] = mix->pending[--mix->pendings];
 }
 
 /* Whatever is done or returned first: each request once, and in order. */
 static void weft_complete_any_mix(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct mix mix = {};
 	u32 i, completed = 0;
 	u64 seed = 11;
@@ -228,13 +222,12 @@ static void weft_complete_any_mix(struct kunit *test)
 	expect_sends(test, w, completed, w->posted, WEFT_STATUS_SUCCESS);
 	KUNIT_EXPECT_EQ(test, w->sq.retired, w->posted);
 	KUNIT_EXPECT_GT(test, completed, STEPS / 10U);
-	free_stream(w);
 }
 
 /* A completion that finds no room ends the stream; the request is free all the same. */
 static void weft_complete_overflow_is_a_fault(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_cqe cqe = {};
 	u32 i;
 
@@ -246,7 +239,6 @@ static void weft_complete_overflow_is_a_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->overflows, 1U);
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
 	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
-	free_stream(w);
 }
 
 /* What is done keeps its outcome; what is not, fetched or still in the ring, is flushed. */
@@ -254,7 +246,7 @@ static void weft_complete_flush_in_order(struct kunit *test)
 {
 	static const u8 statuses[] = { WEFT_STATUS_FLUSH, WEFT_STATUS_SUCCESS, WEFT_STATUS_FLUSH,
 				       WEFT_STATUS_FLUSH, WEFT_STATUS_FLUSH };
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_cqe cqe;
 	u32 i;
 
@@ -279,12 +271,11 @@ static void weft_complete_flush_in_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cqe.status, statuses[i]);
 	}
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
-	free_stream(w);
 }
 
 static void weft_complete_flush_of_unused_queue(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
@@ -294,13 +285,12 @@ static void weft_complete_flush_of_unused_queue(struct kunit *test)
 	weft_sendq_ctl(&w->sq)->prod = w->sq.fetched + STREAM_SQES + 1;
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
-	free_stream(w);
 }
 
 /* A process that posts as fast as its requests are flushed does not keep us for good. */
 static void weft_complete_flush_is_bounded(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	post_send(w, WEFT_WR_SEND, 0);
 	post_receive(w);
@@ -309,16 +299,18 @@ static void weft_complete_flush_is_bounded(struct kunit *test)
 	weft_retire_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, STREAM_SQES, WEFT_STATUS_FLUSH);
 	KUNIT_EXPECT_TRUE(test, weft_sendq_pending(&w->sq));
+}
 
-	free_stream(w);
-	w = make_stream(test);
+static void weft_complete_flush_of_receives_is_bounded(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
 	post_send(w, WEFT_WR_SEND, 0);
 	post_receive(w);
 	w->recv_cq.ctl->arm = WEFT_ARM_NEXT;
 	w->reposts = STREAM_CQES / 2;
 	weft_retire_flush_receives(&w->st, NULL);
 	KUNIT_EXPECT_EQ(test, w->recv_cq.prod, STREAM_RQES);
-	free_stream(w);
 }
 
 struct named_row {
@@ -357,7 +349,7 @@ WEFT_ROWS(named_rows)
 static void weft_complete_named_by_terminate(struct kunit *test)
 {
 	const struct named_row *row = test->param_value;
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_swr *swr;
 	struct weft_cqe cqe;
 	u32 i;
@@ -381,13 +373,12 @@ static void weft_complete_named_by_terminate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
 		KUNIT_EXPECT_EQ(test, cqe.status, wanted);
 	}
-	free_stream(w);
 }
 
 /* A request that is not planned has no number yet; one that failed keeps its own reason. */
 static void weft_complete_named_but_not_sent(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_swr *swr;
 
 	send_one(test, w, WEFT_WR_READ, 0);
@@ -395,14 +386,13 @@ static void weft_complete_named_but_not_sent(struct kunit *test)
 	swr->msn = 1;
 	w->st.tx.swr = swr;
 	w->st.peer_term = (struct weft_term)TERM(.qn = WEFT_QN_SEND, .msn = 1);
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 	w->st.peer_terminated = true;
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 	w->st.tx.swr = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, weft_term_named(&w->st), swr);
+	KUNIT_EXPECT_PTR_EQ(test, weft_retire_named(&w->st), swr);
 	weft_retire_done(&w->st, swr, WEFT_FAULT_LOCAL_LENGTH, NULL);
-	KUNIT_EXPECT_NULL(test, weft_term_named(&w->st));
-	free_stream(w);
+	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
 }
 
 static void expect_flushed_receives(struct kunit *test, struct stream_world *w, u32 first, u32 end)
@@ -421,7 +411,7 @@ static void expect_flushed_receives(struct kunit *test, struct stream_world *w, 
 /* The receive in hand goes first; a malformed one goes like the others. */
 static void weft_complete_flush_of_receives(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	u32 i;
 
 	for (i = 0; i < 4; i++)
@@ -432,12 +422,11 @@ static void weft_complete_flush_of_receives(struct kunit *test)
 	weft_retire_flush_receives(&w->st, NULL);
 	KUNIT_EXPECT_FALSE(test, w->st.rx.rwr_held);
 	expect_flushed_receives(test, w, 0, 4);
-	free_stream(w);
 }
 
 static void weft_complete_flush_leaves_shared_receives(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	post_receive(w);
 	post_receive(w);
@@ -447,20 +436,20 @@ static void weft_complete_flush_leaves_shared_receives(struct kunit *test)
 	weft_retire_flush_receives(&w->st, NULL);
 	expect_flushed_receives(test, w, 0, 1);
 	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(&w->rq, &w->st.rx.rwr), 0);
-	free_stream(w);
 }
 
 static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_in_order_of_posting),
 	KUNIT_CASE(weft_complete_what_tcp_has),
 	KUNIT_CASE(weft_complete_unsignalled),
-	KUNIT_CASE(weft_complete_lent),
-	KUNIT_CASE(weft_complete_lent_abandoned),
+	KUNIT_CASE(weft_complete_zerocopy),
+	KUNIT_CASE(weft_complete_zerocopy_abandoned),
 	KUNIT_CASE(weft_complete_any_mix),
 	KUNIT_CASE(weft_complete_overflow_is_a_fault),
 	KUNIT_CASE(weft_complete_flush_in_order),
 	KUNIT_CASE(weft_complete_flush_of_unused_queue),
 	KUNIT_CASE(weft_complete_flush_is_bounded),
+	KUNIT_CASE(weft_complete_flush_of_receives_is_bounded),
 	KUNIT_CASE_PARAM(weft_complete_named_by_terminate, named_rows_gen_params),
 	KUNIT_CASE(weft_complete_named_but_not_sent),
 	KUNIT_CASE(weft_complete_flush_of_receives),
@@ -470,6 +459,8 @@ static struct kunit_case complete_cases[] = {
 
 static struct kunit_suite complete_suite = {
 	.name = "weft_complete",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = complete_cases,
 };
 

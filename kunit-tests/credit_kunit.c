@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 
 #include "engine/ops/credit.h"
-#include "engine/ops/table.h"
+#include "engine/ops/op.h"
 #include "engine/state/claim.h"
 #include "stream_world.h"
 #include "suite.h"
@@ -65,18 +65,17 @@ static bool response(struct stream_world *w)
 static void weft_credit_waits(struct kunit *test)
 {
 	const struct wait_row *row = test->param_value;
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	send_requests(w, row->sent);
 	KUNIT_EXPECT_EQ(test, waits(w, row->opcode, row->flags), row->waits);
 	KUNIT_EXPECT_EQ(test, test_bit(WEFT_TX_WAITS, &w->st.tx.claim), row->waits);
-	free_stream(w);
 }
 
 /* One response frees a credit; a fence takes all of them. */
 static void weft_credit_response_goes_on(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	send_requests(w, STREAM_ORD);
 	KUNIT_EXPECT_TRUE(test, waits(w, WEFT_WR_READ, 0));
@@ -87,13 +86,12 @@ static void weft_credit_response_goes_on(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, waits(w, WEFT_WR_READ, WEFT_WRF_FENCE));
 	KUNIT_EXPECT_TRUE(test, response(w));
 	KUNIT_EXPECT_FALSE(test, waits(w, WEFT_WR_READ, WEFT_WRF_FENCE));
-	free_stream(w);
 }
 
 /* Nobody waits: rx leaves tx alone, and the claim as it is. */
 static void weft_credit_response_nobody_waits_for(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	send_requests(w, STREAM_ORD);
 	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&w->st.tx.claim));
@@ -104,20 +102,18 @@ static void weft_credit_response_nobody_waits_for(struct kunit *test)
 	weft_tx_mark(&w->st.tx.claim);
 	KUNIT_EXPECT_TRUE(test, response(w));
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, BIT(WEFT_TX_CLAIMED) | BIT(WEFT_TX_AGAIN));
-	free_stream(w);
 }
 
 /* A stream that closes reports when its last response is in, waited for or not. */
 static void weft_credit_response_while_closing(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	send_requests(w, 2);
 	w->st.state = WEFT_QP_CLOSING;
 	KUNIT_EXPECT_TRUE(test, response(w));
 	w->st.state = WEFT_QP_TERMINATE;
 	KUNIT_EXPECT_FALSE(test, response(w));
-	free_stream(w);
 }
 
 /* On two CPUs: a request that waits is always gone on with. */
@@ -143,7 +139,7 @@ static int answer(void *arg)
 
 static void weft_credit_no_response_is_missed(struct kunit *test)
 {
-	struct race race = { .w = make_stream(test) };
+	struct race race = { .w = test->priv };
 	unsigned long deadline = jiffies + 60 * HZ;
 	struct task_struct *task;
 	u32 sent, waited = 0;
@@ -165,7 +161,6 @@ out:
 	kthread_stop(task);
 	KUNIT_EXPECT_EQ(test, sent, ROUNDS);
 	kunit_info(test, "waited %u times\n", waited);
-	free_stream(race.w);
 }
 
 static struct kunit_case credit_cases[] = { KUNIT_CASE_PARAM(weft_credit_waits,
@@ -178,6 +173,8 @@ static struct kunit_case credit_cases[] = { KUNIT_CASE_PARAM(weft_credit_waits,
 
 static struct kunit_suite credit_suite = {
 	.name = "weft_credit",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = credit_cases,
 };
 

@@ -138,7 +138,7 @@ static void rx_init_every_queue_at_one(struct kunit *test)
 	for (hdr.qn = 0; hdr.qn < WEFT_DDP_QUEUES; hdr.qn++) {
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_NONE);
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, 0), WEFT_FAULT_NONE);
-		KUNIT_EXPECT_TRUE(test, weft_ddp_rx_first(&rx, &hdr));
+		KUNIT_EXPECT_FALSE(test, rx.open[hdr.qn]);
 	}
 }
 
@@ -152,7 +152,7 @@ static void rx_advance_through_message(struct kunit *test)
 		hdr.last = hdr.mo == 30;
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_NONE);
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, 40), WEFT_FAULT_NONE);
-		KUNIT_EXPECT_EQ(test, weft_ddp_rx_first(&rx, &hdr), hdr.mo == 0);
+		KUNIT_EXPECT_EQ(test, rx.open[hdr.qn], hdr.mo != 0);
 		weft_ddp_rx_advance(&rx, &hdr);
 	}
 	KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_UNTAGGED_MSN);
@@ -160,7 +160,7 @@ static void rx_advance_through_message(struct kunit *test)
 	hdr.mo = 0;
 	KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, 40), WEFT_FAULT_NONE);
-	KUNIT_EXPECT_TRUE(test, weft_ddp_rx_first(&rx, &hdr));
+	KUNIT_EXPECT_FALSE(test, rx.open[hdr.qn]);
 }
 
 /* An empty first segment without L opens its message although MO stays 0. */
@@ -170,14 +170,14 @@ static void rx_first_after_empty_segment(struct kunit *test)
 	struct weft_ddp_rx rx;
 
 	weft_ddp_rx_init(&rx);
-	KUNIT_EXPECT_TRUE(test, weft_ddp_rx_first(&rx, &hdr));
+	KUNIT_EXPECT_FALSE(test, rx.open[hdr.qn]);
 	weft_ddp_rx_advance(&rx, &hdr);
-	KUNIT_EXPECT_FALSE(test, weft_ddp_rx_first(&rx, &hdr));
+	KUNIT_EXPECT_TRUE(test, rx.open[hdr.qn]);
 	KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_NONE);
 	hdr.last = true;
 	weft_ddp_rx_advance(&rx, &hdr);
 	hdr.msn = 2;
-	KUNIT_EXPECT_TRUE(test, weft_ddp_rx_first(&rx, &hdr));
+	KUNIT_EXPECT_FALSE(test, rx.open[hdr.qn]);
 }
 
 static void rx_advance_other_queues_stay(struct kunit *test)
@@ -189,7 +189,7 @@ static void rx_advance_other_queues_stay(struct kunit *test)
 	weft_ddp_rx_advance(&rx, &hdr);
 	for (hdr.qn = 1; hdr.qn < WEFT_DDP_QUEUES; hdr.qn++) {
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check(&rx, &hdr), WEFT_FAULT_NONE);
-		KUNIT_EXPECT_TRUE(test, weft_ddp_rx_first(&rx, &hdr));
+		KUNIT_EXPECT_FALSE(test, rx.open[hdr.qn]);
 		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, 4), WEFT_FAULT_NONE);
 	}
 }

@@ -48,7 +48,7 @@ static void weft_fsm_step(struct kunit *test)
 	struct weft_qp_step step = weft_qp_fsm(row->from, row->event);
 	u32 teardown = step.actions & ~WEFT_QPA_TX;
 	bool tx = step.actions & WEFT_QPA_TX;
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_stream *st = &w->st;
 
 	st->sock = &w->sock;
@@ -67,13 +67,12 @@ static void weft_fsm_step(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_CONN_LOST), (u64)row->lost);
 	KUNIT_EXPECT_EQ(test, w->seen.releases + w->seen.defers, 0U);
-	free_stream(w);
 }
 
 /* What teardown has not yet come to is not forgotten. */
 static void weft_fsm_todo_adds_up(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_stream *st = &w->st;
 
 	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
@@ -86,23 +85,21 @@ static void weft_fsm_todo_adds_up(struct kunit *test)
 			      WEFT_QPA_TELL_CM | WEFT_QPA_RELEASE));
 	KUNIT_EXPECT_EQ(test, w->seen.teardowns, 3U);
 	KUNIT_EXPECT_EQ(test, w->seen.want_tx, 2U);
-	free_stream(w);
 }
 
 /* Before it was started there is no socket to ask. */
 static void weft_fsm_lost_without_socket(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	weft_stream_step(&w->st, WEFT_QP_CONN_LOST);
 	KUNIT_EXPECT_EQ(test, w->st.close_error, -ECONNRESET);
-	free_stream(w);
 }
 
 static void weft_fsm_first_fault_counts(struct kunit *test)
 {
 	static const u8 head[18] = { 0x41, 0x43, 1, 2, 3, 4, 5 };
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_stream *st = &w->st;
 	struct weft_fault_rec first;
 
@@ -120,19 +117,17 @@ static void weft_fsm_first_fault_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, st->close_error, -EPROTO);
 	KUNIT_EXPECT_EQ(test, w->seen.teardowns, 1U);
 	KUNIT_EXPECT_EQ(test, w->seen.want_tx, 1U);
-	free_stream(w);
 }
 
 static void weft_fsm_last_put_releases(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	kref_get(&w->st.ref);
 	weft_stream_put(&w->st);
 	KUNIT_EXPECT_EQ(test, w->seen.releases, 0U);
 	weft_stream_put(&w->st);
 	KUNIT_EXPECT_EQ(test, w->seen.releases, 1U);
-	free_stream(w);
 }
 
 static struct kunit_case fsm_cases[] = { KUNIT_CASE_PARAM(weft_fsm_step, event_rows_gen_params),
@@ -144,6 +139,8 @@ static struct kunit_case fsm_cases[] = { KUNIT_CASE_PARAM(weft_fsm_step, event_r
 
 static struct kunit_suite fsm_suite = {
 	.name = "weft_fsm",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = fsm_cases,
 };
 

@@ -235,16 +235,16 @@ static void weft_sendq_reserve_until_full(struct kunit *test)
 }
 
 /* A queue is left for rest, with or without a watch, only when nothing came meanwhile. */
-static void weft_sendq_leave(struct kunit *test)
+static void weft_sendq_left_by_tx(struct kunit *test)
 {
 	struct weft_sendq *sq = make_sendq(test, true);
 	struct weft_sq_ctl *ctl = weft_sendq_ctl(sq);
 
 	weft_sendq_set_busy(sq);
 	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_BUSY);
-	KUNIT_EXPECT_TRUE(test, weft_sendq_set_watched(sq));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
 	KUNIT_EXPECT_TRUE(test, weft_sendq_is_watched(sq));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_set_idle(sq));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
 	KUNIT_EXPECT_FALSE(test, weft_sendq_is_watched(sq));
 	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_KICK);
 
@@ -252,13 +252,13 @@ static void weft_sendq_leave(struct kunit *test)
 	weft_sendq_set_busy(sq);
 	user_sqe(sq, 0);
 	ctl->prod = 1;
-	KUNIT_EXPECT_FALSE(test, weft_sendq_set_watched(sq));
+	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
 	KUNIT_EXPECT_TRUE(test, weft_sendq_is_watched(sq));
-	KUNIT_EXPECT_FALSE(test, weft_sendq_set_idle(sq));
+	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
 	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_KICK);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(weft_sendq_fetch(sq)));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_set_watched(sq));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_set_idle(sq));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
 	weft_sendq_free(sq);
 }
 
@@ -320,7 +320,7 @@ static void weft_sendq_handshake_loses_nothing(struct kunit *test)
 				retire_one(h.sq);
 			}
 			idle++;
-		} while (!weft_sendq_set_idle(h.sq));
+		} while (!weft_sendq_leave(h.sq, WEFT_SQ_NEED_KICK));
 	}
 out:
 	KUNIT_EXPECT_EQ(test, next, ROUNDS);
@@ -334,7 +334,7 @@ static struct kunit_case sendq_cases[] = {
 	KUNIT_CASE_PARAM(weft_sendq_fetch_judges, bad_sqe_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_sendq_fetch_impossible_index, index_rows_gen_params),
 	KUNIT_CASE(weft_sendq_reserve_until_full),
-	KUNIT_CASE(weft_sendq_leave),
+	KUNIT_CASE(weft_sendq_left_by_tx),
 	KUNIT_CASE(weft_sendq_handshake_loses_nothing),
 	{},
 };

@@ -30,19 +30,23 @@ struct world {
 	u32 completed;
 };
 
-static struct world *make_world(struct kunit *test)
+static int make_world(struct kunit *test)
 {
 	struct world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_ASSERT_EQ(test, weft_sendq_init(&w->sq, ENTRIES, 1, 0, NULL), 0);
 	w->sq.user = true;
-	return w;
+	test->priv = w;
+	return 0;
 }
 
-static bool awaits_response(u8 opcode)
+static void free_world(struct kunit *test)
 {
-	return opcode == WEFT_WR_READ;
+	struct world *w = test->priv;
+
+	if (w)
+		weft_sendq_free(&w->sq);
 }
 
 static bool post(struct world *w, u8 opcode)
@@ -67,7 +71,8 @@ static bool stage(struct kunit *test, struct world *w)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(swr));
 	w->staged += BYTES;
 	swr->tx_end = w->staged;
-	if (awaits_response(swr->wqe.opcode))
+	swr->awaits_response = swr->wqe.opcode == WEFT_WR_READ;
+	if (swr->awaits_response)
 		w->asked[w->asks++ % ENTRIES] = swr->index;
 	return true;
 }
@@ -90,7 +95,7 @@ static void retire(struct kunit *test, struct world *w)
 
 static void hear_of_push(struct kunit *test, struct world *w)
 {
-	w->sent = weft_sendq_pushed(&w->sq, w->sent, w->pushed, awaits_response);
+	w->sent = weft_sendq_pushed(&w->sq, w->sent, w->pushed);
 	retire(test, w);
 }
 
@@ -135,7 +140,7 @@ static void weft_sendq_order_after_early_responses(struct kunit *test)
 		u32 posts;
 		u32 pushes;
 	} parts[] = { { ENTRIES, ENTRIES + 4 }, { 4, ENTRIES - 4 }, { 0, 4 } };
-	struct world *w = make_world(test);
+	struct world *w = test->priv;
 	u32 i, k;
 
 	while (post(w, WEFT_WR_READ))
@@ -150,7 +155,6 @@ static void weft_sendq_order_after_early_responses(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, w->completed * BYTES, w->pushed);
 	}
 	all_completes(test, w);
-	weft_sendq_free(&w->sq);
 }
 
 struct order_row {
@@ -168,7 +172,7 @@ WEFT_ROWS(order_rows)
 static void weft_sendq_order_is_that_of_posting(struct kunit *test)
 {
 	const struct order_row *row = test->param_value;
-	struct world *w = make_world(test);
+	struct world *w = test->priv;
 	u64 seed = 7;
 	int i;
 
@@ -195,12 +199,11 @@ static void weft_sendq_order_is_that_of_posting(struct kunit *test)
 	}
 	all_completes(test, w);
 	KUNIT_EXPECT_GT(test, w->completed, STEPS / 10);
-	weft_sendq_free(&w->sq);
 }
 
 static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
 {
-	struct world *w = make_world(test);
+	struct world *w = test->priv;
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
@@ -215,7 +218,6 @@ static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
 	weft_sendq_ctl(&w->sq)->prod = w->sq.retired - 1;
 	KUNIT_EXPECT_EQ(test, weft_sendq_discard(&w->sq), -EIO);
 	KUNIT_EXPECT_EQ(test, w->sq.retired, w->prod);
-	weft_sendq_free(&w->sq);
 }
 
 static struct kunit_case sendq_order_cases[] = {
@@ -227,6 +229,8 @@ static struct kunit_case sendq_order_cases[] = {
 
 static struct kunit_suite sendq_order_suite = {
 	.name = "weft_sendq_order",
+	.init = make_world,
+	.exit = free_world,
 	.test_cases = sendq_order_cases,
 };
 

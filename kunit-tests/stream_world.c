@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "stream_world.h"
 
+#include "engine/ops/op.h"
 #include "net/mpa_tx.h"
 
 static struct stream_world *world_of(struct weft_stream *st)
@@ -48,6 +49,12 @@ enum weft_segment_result weft_segment_next(struct weft_stream *st)
 	st->tx.sock.pos += w->net.segment_bytes;
 	st->tx.sock.count = 1;
 	return WEFT_SEGMENT_STAGED;
+}
+
+void weft_segment_drop(struct weft_tx *tx)
+{
+	tx->msgs = 0;
+	tx->cur = 0;
 }
 
 static void saw(struct stream_world *w, u32 *calls)
@@ -126,7 +133,7 @@ static void make_queues(struct kunit *test, struct stream_world *w)
 	make_cq(test, w, &w->recv_cq);
 }
 
-struct stream_world *make_stream(struct kunit *test)
+int make_stream(struct kunit *test)
 {
 	struct stream_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	struct weft_stream *st = &w->st;
@@ -153,11 +160,16 @@ struct stream_world *make_stream(struct kunit *test)
 	st->readq_mem = kunit_kzalloc(test, weft_readq_bytes(STREAM_ORD, 1), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, st->readq_mem);
 	weft_readq_init(&st->readq, st->readq_mem, STREAM_ORD, 1);
-	return w;
+	test->priv = w;
+	return 0;
 }
 
-void free_stream(struct stream_world *w)
+void free_stream(struct kunit *test)
 {
+	struct stream_world *w = test->priv;
+
+	if (!w)
+		return;
 	weft_cq_free(&w->send_cq);
 	weft_cq_free(&w->recv_cq);
 	weft_sendq_free(&w->sq);
@@ -191,6 +203,7 @@ struct weft_swr *stage_send(struct kunit *test, struct stream_world *w, u64 end)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(swr));
 	swr->tx_end = end;
+	swr->awaits_response = weft_tx_op(swr->wqe.opcode)->flags & WEFT_TXF_RESPONSE;
 	return swr;
 }
 

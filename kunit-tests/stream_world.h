@@ -75,9 +75,9 @@ struct stream_world {
 	struct weft_sge receive_sge[2];
 };
 
-/* In RTS, with an open gate, as a process has it. Freed by free_stream(). */
-struct stream_world *make_stream(struct kunit *test);
-void free_stream(struct stream_world *w);
+/* For suites: @priv of each test is a stream in RTS, with an open gate, as a process has it. */
+int make_stream(struct kunit *test);
+void free_stream(struct kunit *test);
 
 /* As the process that owns the QP does. */
 void post_send(struct stream_world *w, u8 opcode, u8 flags);

@@ -63,7 +63,7 @@ static void weft_tx_budget(struct kunit *test)
 
 static struct stream_world *make_sender(struct kunit *test, u32 segments)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 
 	w->net.segments = segments;
 	w->net.segment_bytes = SEGMENT;
@@ -85,7 +85,6 @@ static void weft_tx_callback_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - IN_A_CALLBACK - 1);
 	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_BUSY);
-	free_stream(w);
 }
 
 static void weft_tx_process_sends_all(struct kunit *test)
@@ -99,7 +98,6 @@ static void weft_tx_process_sends_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
 	KUNIT_EXPECT_FALSE(test, w->st.tx.sock.atomic);
 	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
-	free_stream(w);
 }
 
 static void weft_tx_process_that_is_late_stops(struct kunit *test)
@@ -111,7 +109,6 @@ static void weft_tx_process_that_is_late_stops(struct kunit *test)
 	run.end = jiffies - 1;
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_MORE);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY - 1);
-	free_stream(w);
 }
 
 struct end_row {
@@ -160,7 +157,6 @@ static void weft_tx_turn_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, BIT(WEFT_TX_CLAIMED));
 	KUNIT_EXPECT_EQ(test, w->st.todo & WEFT_QPA_HALF_CLOSE,
 			row->state == WEFT_QP_CLOSING ? (u32)WEFT_QPA_HALF_CLOSE : 0U);
-	free_stream(w);
 }
 
 /* A failed stream is flushed once rx is quiet, and where one may sleep. */
@@ -181,7 +177,6 @@ static void weft_tx_turn_flushes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY);
-	free_stream(w);
 }
 
 /* An application that kicks only at rest is left to a watch if there is one. */
@@ -198,7 +193,6 @@ static void weft_tx_turn_defers(struct kunit *test)
 	w->defer = true;
 	weft_tx_turn(&w->st, &run);
 	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_WATCHED);
-	free_stream(w);
 }
 
 static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),
@@ -212,6 +206,8 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 
 static struct kunit_suite tx_suite = {
 	.name = "weft_tx",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = tx_cases,
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Access to registered memory: find the STag, pin it, apply the rules, give an
- * iterator.
+ * Access to registered memory: find the STag, pin it, apply the rules, say where it is.
  */
 #include "mem/access.h"
 
@@ -111,21 +110,6 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 	ref->offset = addr;
 	ref->len = len;
 	ref->flat = (void *)(uintptr_t)addr;
-	ref->kvec.iov_base = ref->flat;
-	ref->kvec.iov_len = len;
-}
-
-/*
- * Segments of one message, and messages from one region, follow each other: the pin of
- * the last access serves as long as the STag stays valid.
- */
-static __always_inline struct weft_mem_region *hold(struct weft_mem_user *user, u32 stag)
-{
-	if (user->held && weft_stag_is(user->held, stag))
-		return user->held;
-	weft_mem_release(user);
-	user->held = weft_stag_pin(user->table, stag);
-	return user->held;
 }
 
 /**
@@ -152,7 +136,16 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		return WEFT_FAULT_NONE;
 	}
 
-	mr = hold(user, stag);
+	/*
+	 * Segments of one message, and messages from one region, follow each other: the pin of
+	 * the last access serves as long as the STag stays valid.
+	 */
+	mr = user->held;
+	if (!mr || !weft_stag_is(mr, stag)) {
+		weft_mem_release(user);
+		mr = weft_stag_pin(user->table, stag);
+		user->held = mr;
+	}
 	ref->mr = mr;
 	if (unlikely(!allows(user, mr, to, len, right))) {
 		fault = check(user, mr, to, len, right);
@@ -169,22 +162,6 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 	if (unlikely(len > row))
 		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_mem_iter - an iterator over granted memory
- * @ref: granted; must stay where it is while @out is used
- * @dir: ITER_SOURCE or ITER_DEST
- * @out: the iterator
- *
- * Context: any.
- */
-void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out)
-{
-	if (ref->mr && ref->mr->grant.backing->vec)
-		weft_backing_iter(ref->mr->grant.backing, ref->offset, ref->len, dir, out);
-	else
-		iov_iter_kvec(out, dir, &ref->kvec, 1, ref->len);
 }
 
 /* weft_mem_walk() for more than one element, or a list that is too short. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Access to registered memory: find the STag, pin it, apply the rules, give an
- * iterator. Rights are checked anew for every segment, so that an invalidation takes
+ * Access to registered memory: find the STag, pin it, apply the rules, say where it
+ * is. Rights are checked anew for every segment, so that an invalidation takes
  * effect at the next one; the pin stays for those that follow in the same run.
  */
 #ifndef WEFT_MEM_ACCESS_H
@@ -9,7 +9,6 @@
 
 #include <linux/minmax.h>
 #include <linux/types.h>
-#include <linux/uio.h>
 
 #include "mem/backing.h"
 #include "mem/stag.h"
@@ -52,36 +51,37 @@ enum weft_mem_right {
  * @mr: region, pinned by its user; NULL for kernel memory by address
  * @offset: of the first octet within the region's backing, or the kernel address
  * @len: octets granted
- * @flat: where they are if they lie in a row in mapped memory, else NULL
- * @kvec: storage for an iterator over kernel memory
+ * @flat: where they are if they lie in a row, else NULL: see weft_mem_row()
  *
  * Good until its user touches other memory or releases, never over a wait or a send.
- * The iterator points into it.
  */
 struct weft_mem_ref {
 	struct weft_mem_region *mr;
 	u64 offset;
 	u32 len;
 	u8 *flat;
-	struct kvec kvec;
 };
 
 enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref);
-void weft_mem_iter(const struct weft_mem_ref *ref, unsigned int dir, struct iov_iter *out);
 
 /**
  * weft_mem_row - the next octets that lie in a row
- * @ref: granted, not @flat
+ * @ref: granted
  * @done: octets of it to skip, less than all
  * @row: set to how many lie in a row behind them
  *
- * Context: any. Return: where, or NULL if they are not mapped for good.
+ * Context: any. Return: where.
  */
 static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *row)
 {
-	u8 *at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
+	u8 *at;
 
+	if (ref->flat) {
+		*row = ref->len - done;
+		return ref->flat + done;
+	}
+	at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
 	*row = min(*row, ref->len - done);
 	return at;
 }

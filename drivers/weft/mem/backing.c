@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The memory behind an STag, whatever its kind, as an iov_iter. Elements have
- * one size per region, so that an offset finds its element by a shift.
+ * The memory behind an STag, whatever its kind. Elements have one size per region, so that an
+ * offset finds its element by a shift.
  */
 #include "mem/backing.h"
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
 #include <linux/err.h>
-#include <linux/highmem.h>
 #include <linux/limits.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -141,36 +140,6 @@ int weft_backing_add(struct weft_backing *b, void *page)
 	return 0;
 }
 
-/* Where @offset is: *@skip octets into the element that is returned. */
-static struct bio_vec *locate(const struct weft_backing *b, u64 offset, size_t *skip)
-{
-	u64 at = offset + b->first;
-
-	*skip = at & ((1UL << b->page_shift) - 1);
-	return &b->vec[at >> b->page_shift];
-}
-
-/**
- * weft_backing_iter - an iterator over part of a region
- * @b: pages, not all of kernel memory
- * @offset: first octet
- * @len: octets, all inside the region
- * @dir: ITER_SOURCE or ITER_DEST
- * @out: valid as long as the region stays pinned
- *
- * Context: any.
- */
-void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsigned int dir,
-		       struct iov_iter *out)
-{
-	struct bio_vec *vec;
-	size_t skip;
-
-	vec = locate(b, offset, &skip);
-	iov_iter_bvec(out, dir, vec, ((skip + len - 1) >> b->page_shift) + 1, len);
-	out->iov_offset = skip;
-}
-
 /**
  * weft_backing_aligned8 - may an atomic work on this word?
  * @b: any backing
@@ -208,18 +177,8 @@ static u64 apply(u64 *word, const struct weft_atomic_op *op)
  */
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op)
 {
-	struct bio_vec *vec;
-	size_t skip;
-	void *page;
-	u64 old;
+	u32 row;
 
-	if (!b->vec)
-		return apply((u64 *)(uintptr_t)offset, op);
-
-	vec = locate(b, offset, &skip);
-	skip += vec->bv_offset;
-	page = kmap_local_page(vec->bv_page + (skip >> PAGE_SHIFT));
-	old = apply(page + offset_in_page(skip), op);
-	kunmap_local(page);
-	return old;
+	return apply(b->vec ? (u64 *)weft_backing_row(b, offset, &row) : (u64 *)(uintptr_t)offset,
+		     op);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The memory behind an STag, whatever its kind, as an iov_iter.
+ * The memory behind an STag, whatever its kind.
  */
 #ifndef WEFT_MEM_BACKING_H
 #define WEFT_MEM_BACKING_H
 
+#include <linux/build_bug.h>
 #include <linux/bvec.h>
+#include <linux/kconfig.h>
 #include <linux/mm.h>
 #include <linux/types.h>
-#include <linux/uio.h>
 
 struct ib_umem;
 struct weft_atomic_op;
@@ -48,8 +49,11 @@ void weft_backing_free(struct weft_backing *b);
 void weft_backing_reset(struct weft_backing *b, u32 page_shift);
 int weft_backing_add(struct weft_backing *b, void *page);
 
-void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsigned int dir,
-		       struct iov_iter *out);
+/*
+ * Pages of a region are touched by the CPU at their addresses. With high memory some have none;
+ * then the RDMA core has no software devices either (INFINIBAND_VIRT_DMA).
+ */
+static_assert(!IS_ENABLED(CONFIG_HIGHMEM));
 
 /**
  * weft_backing_row - the address of part of a region
@@ -57,7 +61,7 @@ void weft_backing_iter(const struct weft_backing *b, u64 offset, u32 len, unsign
  * @offset: first octet
  * @row: set to the octets that lie in a row from there on
  *
- * Context: any. Return: NULL if they are not mapped for good.
+ * Context: any.
  */
 static inline u8 *weft_backing_row(const struct weft_backing *b, u64 offset, u32 *row)
 {
@@ -66,8 +70,6 @@ static inline u8 *weft_backing_row(const struct weft_backing *b, u64 offset, u32
 	u32 skip = at & ((1UL << b->page_shift) - 1);
 
 	*row = bv->bv_len - skip;
-	if (PageHighMem(bv->bv_page))
-		return NULL;
 	return (u8 *)page_address(bv->bv_page) + bv->bv_offset + skip;
 }
 

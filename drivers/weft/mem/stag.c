@@ -46,12 +46,12 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
  */
 static void enter_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	rcu_assign_pointer(*weft_stag_recent(t, mr->index), mr);
+	rcu_assign_pointer(t->recent[mr->index % WEFT_STAG_RECENT], mr);
 }
 
 static void leave_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	cmpxchg(weft_stag_recent(t, mr->index), RCU_INITIALIZER(mr), NULL);
+	cmpxchg(&t->recent[mr->index % WEFT_STAG_RECENT], RCU_INITIALIZER(mr), NULL);
 }
 
 /*

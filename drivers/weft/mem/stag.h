@@ -178,20 +178,6 @@ static inline u32 weft_stag_index(u32 stag)
 	return stag >> WEFT_STAG_KEY_BITS;
 }
 
-static inline struct weft_mem_region __rcu **weft_stag_recent(struct weft_stag_table *t, u32 index)
-{
-	return &t->recent[index % WEFT_STAG_RECENT];
-}
-
-/* In an RCU read section of either kind. */
-static inline struct weft_mem_region *weft_stag_look_up(struct weft_stag_table *t, u32 index)
-{
-	struct weft_mem_region *mr =
-		rcu_dereference_check(*weft_stag_recent(t, index), rcu_read_lock_sched_held());
-
-	return mr && mr->index == index ? mr : xa_load(&t->xa, index);
-}
-
 /**
  * weft_stag_pin - begin an access
  * @t: table of the device
@@ -204,10 +190,13 @@ static inline struct weft_mem_region *weft_stag_look_up(struct weft_stag_table *
  */
 static inline struct weft_mem_region *weft_stag_pin(struct weft_stag_table *t, u32 stag)
 {
+	u32 index = weft_stag_index(stag);
 	struct weft_mem_region *mr;
 
 	rcu_read_lock_sched(); /* which is no call */
-	mr = weft_stag_look_up(t, weft_stag_index(stag));
+	mr = rcu_dereference_sched(t->recent[index % WEFT_STAG_RECENT]);
+	if (!mr || mr->index != index)
+		mr = xa_load(&t->xa, index);
 	if (mr && !weft_stag_hold(mr))
 		mr = NULL;
 	rcu_read_unlock_sched();

@@ -16,7 +16,6 @@
 
 #include "base/copy.h"
 #include "base/counters.h"
-#include "net/skb_span.h"
 #include "net/tcp_socket.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
@@ -149,30 +148,84 @@ static void hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
 		rx->discard = true;
 }
 
-/* --- an FPDU in one socket buffer --- */
+/* --- contiguous bytes of a socket buffer: in its head, in a fragment, or in several --- */
 
-/* The length field of the FPDU at @offset, of which @span bytes are contiguous at @bytes. */
-static bool read_length(struct sk_buff *skb, u32 offset, const u8 *bytes, u32 span, u32 *len)
+/*
+ * skb_span() for bytes in fragments. TCP makes a fragment of each page it is handed, also where
+ * the pages are contiguous.
+ */
+static const u8 *span_in_frags(const struct sk_buff *skb, u32 offset, u32 want, u32 *span)
 {
-	u8 field[WEFT_MPA_LEN_OCTETS];
+	const skb_frag_t *frag = skb_shinfo(skb)->frags;
+	const skb_frag_t *end = frag + skb_shinfo(skb)->nr_frags;
+	const u8 *data;
+	u32 size;
 
-	if (!bytes || span < sizeof(field)) {
-		if (skb_copy_bits(skb, offset, field, sizeof(field)))
-			return false;
-		bytes = field;
-	}
-	*len = get_unaligned_be16(bytes);
-	return true;
+	for (; frag < end && offset >= skb_frag_size(frag); frag++)
+		offset -= skb_frag_size(frag);
+	data = frag < end ? skb_frag_address_safe(frag) : NULL;
+	if (!data)
+		return NULL;
+	size = skb_frag_size(frag);
+	while (size < offset + want && ++frag < end && skb_frag_address_safe(frag) == data + size)
+		size += skb_frag_size(frag);
+	*span = size - offset;
+	return data + offset;
 }
 
-static u32 crc_over(struct sk_buff *skb, u32 offset, u32 len)
+/* The buffer of a fragment list that holds @offset, which becomes relative to it. */
+static const struct sk_buff *skb_part(const struct sk_buff *skb, u32 *offset)
 {
+	const struct sk_buff *part;
+	u32 own;
+
+	if (!skb_has_frag_list(skb))
+		return skb;
+	own = skb_pagelen(skb);
+	if (*offset < own)
+		return skb;
+	*offset -= own;
+	skb_walk_frags(skb, part) {
+		if (*offset < part->len)
+			return part;
+		*offset -= part->len;
+	}
+	return NULL;
+}
+
+/*
+ * The address of the byte at @offset, or NULL if it is not mapped. @span is set to how many are
+ * contiguous from there; more than @want are not looked for.
+ */
+static __always_inline const u8 *skb_span(const struct sk_buff *skb, u32 offset, u32 want,
+					  u32 *span)
+{
+	const struct sk_buff *part = skb_part(skb, &offset);
+	u32 head;
+
+	*span = 0;
+	if (!part)
+		return NULL;
+	head = skb_headlen(part);
+	if (offset >= head)
+		return span_in_frags(part, offset - head, want, span);
+	*span = head - offset;
+	return part->data + offset;
+}
+
+/* --- an FPDU in one socket buffer --- */
+
+static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
+{
+	u8 wire[WEFT_MPA_CRC_OCTETS];
 	struct skb_seq_state seq;
 	u32 crc = WEFT_CRC_SEED;
 	u32 done = 0;
 	const u8 *data;
 	u32 n;
 
+	if (linear)
+		return weft_crc_matches(weft_crc_update(crc, linear, len), linear + len);
 	skb_prepare_seq_read(skb, offset, offset + len, &seq);
 	while (done < len && (n = skb_seq_read(done, &data, &seq)) != 0) {
 		n = min(n, len - done);	/* a block may reach beyond what was asked for */
@@ -180,17 +233,7 @@ static u32 crc_over(struct sk_buff *skb, u32 offset, u32 len)
 		done += n;
 	}
 	skb_abort_seq_read(&seq);
-	return crc;
-}
-
-static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
-{
-	u8 wire[WEFT_MPA_CRC_OCTETS];
-
-	if (linear)
-		return weft_crc_matches(weft_crc_update(WEFT_CRC_SEED, linear, len), linear + len);
-	return !skb_copy_bits(skb, offset + len, wire, sizeof(wire)) &&
-	       weft_crc_matches(crc_over(skb, offset, len), wire);
+	return !skb_copy_bits(skb, offset + len, wire, sizeof(wire)) && weft_crc_matches(crc, wire);
 }
 
 /* Fill in @u for the FPDU at @offset, all of which is in @skb. */
@@ -217,20 +260,25 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 				      u32 avail)
 {
 	u32 ulpdu_len, wire_len, span;
+	u8 field[WEFT_MPA_LEN_OCTETS];
 	struct weft_ulpdu u __uninitialized;
 	const u8 *linear;
 
-	if (avail < WEFT_MPA_LEN_OCTETS)
+	if (avail < sizeof(field))
 		return 0;
-	linear = weft_skb_span(skb, offset, WEFT_MPA_LEN_OCTETS, &span);
-	if (!read_length(skb, offset, linear, span, &ulpdu_len))
+	linear = skb_span(skb, offset, sizeof(field), &span);
+	if (linear && span >= sizeof(field))
+		ulpdu_len = get_unaligned_be16(linear);
+	else if (!skb_copy_bits(skb, offset, field, sizeof(field)))
+		ulpdu_len = get_unaligned_be16(field);
+	else
 		return 0;
 	wire_len = weft_mpa_bare_len(ulpdu_len);
 	if (wire_len > avail)
 		return 0;
 
 	if (wire_len > span) {
-		linear = weft_skb_span(skb, offset, wire_len, &span);
+		linear = skb_span(skb, offset, wire_len, &span);
 		if (wire_len > span)
 			linear = NULL;
 	}
@@ -257,7 +305,7 @@ static bool find_span(struct weft_ulpdu_span *span, const struct sk_buff *skb, u
 	span->count = 0;
 	if (avail < span->stride)
 		return false;
-	bytes = weft_skb_span(skb, offset, avail, &most);
+	bytes = skb_span(skb, offset, avail, &most);
 	if (!bytes)
 		return false;
 	span->first = bytes + WEFT_MPA_LEN_OCTETS;
@@ -444,20 +492,6 @@ static u32 gather(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 a
 
 /* --- running --- */
 
-static __always_inline u32 take_next(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset,
-				     u32 avail)
-{
-	u32 n = 0;
-
-	if (rx->gather.open || rx->markers)
-		return gather(rx, skb, offset, avail);
-	if (rx->expected)
-		n = take_span(rx, skb, offset, avail);
-	if (!n)
-		n = take_whole(rx, skb, offset, avail);
-	return n ?: gather(rx, skb, offset, avail);
-}
-
 /**
  * weft_mpa_rx_take - hand over every FPDU that is in a buffer
  * @rx: the reader
@@ -471,8 +505,16 @@ u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 o
 {
 	u32 taken = 0;
 
-	while (taken < len && !READ_ONCE(rx->discard) && !rx->paused)
-		taken += take_next(rx, skb, offset + taken, len - taken);
+	while (taken < len && !READ_ONCE(rx->discard) && !rx->paused) {
+		bool whole = !rx->gather.open && !rx->markers;
+		u32 n = 0;
+
+		if (whole && rx->expected)
+			n = take_span(rx, skb, offset + taken, len - taken);
+		if (whole && !n)
+			n = take_whole(rx, skb, offset + taken, len - taken);
+		taken += n ?: gather(rx, skb, offset + taken, len - taken);
+	}
 	return rx->discard ? len : taken;
 }
 

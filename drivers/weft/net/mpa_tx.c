@@ -33,12 +33,6 @@
 static_assert(WEFT_BATCH_VECS >= 2 * WEFT_FPDU_VECS);
 static_assert(WEFT_BATCH_VECS <= 64, "one bit each in eor");
 
-/* What payload is copied from: one of the two is set. */
-struct source {
-	const u8 *linear;
-	struct iov_iter *iter;
-};
-
 /* --- alignment: which FPDUs stand in one segment --- */
 
 /*
@@ -73,31 +67,19 @@ static bool needs_new_buffer(const struct weft_mpa_tx *tx, u32 len)
 	return tx->zerocopy && tx->count - first + zc_fpdu_runs(len) > MAX_SKB_FRAGS;
 }
 
-/* A batch sent by zero-copy is full buffers, at least one and about as much as others. */
-static u32 zc_goal(u32 mss, u32 goal)
-{
-	u32 fpdus = max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1);
-
-	return roundup(goal, fpdus * mss);
-}
-
-/* TCP starts a new buffer behind what is staged, which is not nothing. */
-static void cut_behind(struct weft_mpa_tx *tx)
-{
-	tx->eor |= BIT_ULL(tx->count - 1);
-	tx->seg_fill = 0;
-}
-
 /* Plan the segments: may an FPDU of @len bytes follow without a cut in it? */
 static void plan_segment(struct weft_mpa_tx *tx, u32 len)
 {
-	if (unlikely(tx->notif) && tx->count > tx->head && needs_new_buffer(tx, len))
-		cut_behind(tx);
+	bool follows = tx->count > tx->head;
+	bool cut = unlikely(tx->notif) && follows && needs_new_buffer(tx, len);
+
 	if (len >= ALIGN_FROM) {
 		tx->big = true;
-		if (tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss &&
-		    tx->count > tx->head)
-			cut_behind(tx);
+		cut |= tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss;
+	}
+	if (cut && follows) {
+		tx->eor |= BIT_ULL(tx->count - 1);
+		tx->seg_fill = 0;
 	}
 	tx->seg_fill += len;
 	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
@@ -105,22 +87,25 @@ static void plan_segment(struct weft_mpa_tx *tx, u32 len)
 }
 
 /**
- * weft_mpa_tx_fill_segment - RFC 5044, 4.5: MULPDU where a segment has begun
+ * weft_mpa_tx_mulpdu - what the next ULPDU may have
  * @tx: the writer, between two FPDUs
- * @ulpdu_len: of the next one if MULPDU allowed it; more than MULPDU if others follow
+ * @hdr_len: bytes of its headers
+ * @left: payload that is left of the message
  *
- * An FPDU that would reach beyond the end of the segment is made to fill it. One that would
- * leave less than WEFT_FILL_FROM there, or has to straddle, is made to leave as much as that.
+ * MULPDU, but for RFC 5044, 4.5: an FPDU that would reach beyond the end of a segment that has
+ * begun is made to fill it. One that would leave less than WEFT_FILL_FROM there, or has to
+ * straddle, is made to leave as much as that.
  *
  * Context: process, tx claim. Return: bytes.
  */
-u32 weft_mpa_tx_fill_segment(const struct weft_mpa_tx *tx, u32 ulpdu_len)
+u32 weft_hot weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
 {
 	u32 room = tx->mss - tx->seg_fill;
-	u32 wire = weft_mpa_bare_len(min(tx->mulpdu, ulpdu_len));
+	u32 ulpdu_len = hdr_len + min(left, tx->mulpdu);
 	bool all = ulpdu_len <= tx->mulpdu;
+	u32 wire = weft_mpa_bare_len(all ? ulpdu_len : tx->mulpdu);
 
-	if (wire < ALIGN_FROM)
+	if (!tx->seg_fill || tx->markers || wire < ALIGN_FROM)
 		return tx->mulpdu;
 	if (room < WEFT_FILL_FROM)
 		return weft_mpa_mulpdu(room + tx->mss - WEFT_FILL_FROM, false);
@@ -183,23 +168,13 @@ void weft_mpa_tx_free(struct weft_mpa_tx *tx)
 	weft_mpa_tx_end_notif(tx);
 }
 
-/*
- * How many buffers of that size the batch shall fill. What is staged counts for no socket yet,
- * so it must not be much more than the socket has room for.
- */
-static u32 buffers_of_batch(const struct weft_mpa_tx *tx, u32 bytes)
-{
-	u32 room;
-
-	if (tx->buffers == 1 || tx->atomic)
-		return 1;
-	room = max(sk_stream_wspace(tx->sk), 0);
-	return clamp(room / bytes, 1U, tx->buffers);
-}
-
 /**
- * weft_mpa_tx_refresh - see whether TCP changed its segment size
+ * weft_mpa_tx_refresh - how the next batch is cut
  * @tx: the writer, between two FPDUs
+ *
+ * By the segment size that TCP has now. What is staged counts for no socket yet, so it must not
+ * be much more than the socket has room for. By zero-copy it is full buffers, at least one and
+ * about as much as else.
  *
  * Context: process, tx claim. Cheap; meant for once per batch.
  */
@@ -207,11 +182,17 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 {
 	u32 mss = weft_tcp_mss(tx->sk);
 	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_GSO_BYTES);
+	u32 buffers = 1;
+	u32 fpdus;
 
+	if (tx->buffers > 1 && !tx->atomic)
+		buffers = clamp(max(sk_stream_wspace(tx->sk), 0) / bytes, 1U, tx->buffers);
 	/* A batch a little longer than buffers would leave a short one behind full ones. */
-	tx->goal = bytes * buffers_of_batch(tx, bytes);
-	if (unlikely(tx->notif))
-		tx->goal = zc_goal(mss, tx->goal);
+	tx->goal = bytes * buffers;
+	if (unlikely(tx->notif)) {
+		fpdus = max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1);
+		tx->goal = roundup(tx->goal, fpdus * mss);
+	}
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;
@@ -278,16 +259,6 @@ static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 	return 0;
 }
 
-static __always_inline bool extends_last(const struct weft_mpa_tx *tx, const struct page_frag *frag)
-{
-	const struct bio_vec *last;
-
-	if (tx->count == tx->head || tx->eor & BIT_ULL(tx->count - 1))
-		return false;
-	last = &tx->vec[tx->count - 1];
-	return last->bv_page == frag->page && last->bv_offset + last->bv_len == frag->offset;
-}
-
 static __always_inline int add_run(struct weft_mpa_tx *tx, struct page *page, u32 offset, u32 len)
 {
 	if (WARN_ON_ONCE(tx->count == tx->vecs))
@@ -301,27 +272,26 @@ static __always_inline int add_run(struct weft_mpa_tx *tx, struct page *page, u3
 	return 0;
 }
 
-/* Add what was written in the open room to the batch. */
-static __always_inline int add_fresh(struct weft_mpa_tx *tx)
+/* Nothing is written in the room any more: add what was to the batch. */
+static __always_inline int close_room(struct weft_mpa_tx *tx)
 {
 	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->fresh;
+	struct bio_vec *last;
 	int ret = 0;
 
+	tx->room = 0;
 	tx->fresh = 0;
-	if (extends_last(tx, frag))
-		tx->vec[tx->count - 1].bv_len += len;
+	if (!len)
+		return 0;
+	last = tx->count > tx->head ? &tx->vec[tx->count - 1] : NULL;
+	if (last && !(tx->eor & BIT_ULL(tx->count - 1)) && last->bv_page == frag->page &&
+	    last->bv_offset + last->bv_len == frag->offset)
+		last->bv_len += len;
 	else
 		ret = add_run(tx, frag->page, frag->offset, len);
 	frag->offset += len;
 	return ret;
-}
-
-/* Nothing is written in the room any more. */
-static __always_inline int close_room(struct weft_mpa_tx *tx)
-{
-	tx->room = 0;
-	return tx->fresh ? add_fresh(tx) : 0;
 }
 
 /*
@@ -359,22 +329,6 @@ static void set_mark(struct weft_mpa_tx *tx)
 
 /* --- staging --- */
 
-/* The room is full in the middle of an FPDU: go on in the next. */
-static int reopen_room(struct weft_mpa_tx *tx)
-{
-	return close_room(tx) ?: open_room(tx);
-}
-
-/* Neither side is a process's memory by address: there is nothing to harden. */
-static bool copy_source(struct source *from, u8 *to, u32 len)
-{
-	if (from->iter)
-		return _copy_from_iter(to, len, from->iter) == len;
-	weft_copy(to, from->linear, len);
-	from->linear += len;
-	return true;
-}
-
 /* Bring the CRC up to date. */
 static void sum_up(struct weft_mpa_tx *tx)
 {
@@ -403,17 +357,17 @@ static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 	weft_mpa_tx_advance(tx, len);
 }
 
-static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage_bytes(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	while (len) {
-		int ret = tx->room ? 0 : reopen_room(tx);
+		int ret = tx->room ? 0 : close_room(tx) ?: open_room(tx);
 		u32 n = min3(len, tx->room, PIECE);
 
 		if (ret)
 			return ret;
-		if (!copy_source(from, tx->to, n))
-			return -EFAULT;
+		weft_copy(tx->to, from, n);
 		advance_summed(tx, n);
+		from += n;
 		len -= n;
 	}
 	return 0;
@@ -423,12 +377,11 @@ static int stage_bytes(struct weft_mpa_tx *tx, struct source *from, u32 len)
 static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 {
 	u8 marker[WEFT_MPA_MARKER_OCTETS];
-	struct source from = { .linear = marker };
 	int ret;
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
 		weft_mpa_marker_store(weft_mpa_cursor_ptr(&tx->cursor), marker);
-		ret = stage_bytes(tx, &from, sizeof(marker));
+		ret = stage_bytes(tx, marker, sizeof(marker));
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, sizeof(marker));
@@ -436,7 +389,7 @@ static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 	return 0;
 }
 
-static int stage_marked(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage_marked(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	while (len) {
 		u32 n;
@@ -450,31 +403,15 @@ static int stage_marked(struct weft_mpa_tx *tx, struct source *from, u32 len)
 		if (ret)
 			return ret;
 		weft_mpa_cursor_pass(&tx->cursor, n);
+		from += n;
 		len -= n;
 	}
 	return 0;
 }
 
-static int stage(struct weft_mpa_tx *tx, struct source *from, u32 len)
+static int stage(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
-}
-
-/* Can @len bytes be written to the open room in one piece, and summed up as one? */
-static inline bool fits_piece(const struct weft_mpa_tx *tx, u32 len)
-{
-	return len <= PIECE && weft_mpa_tx_fits(tx, len);
-}
-
-static __always_inline int stage_linear(struct weft_mpa_tx *tx, const u8 *bytes, u32 len)
-{
-	struct source from = { .linear = bytes };
-
-	if (!fits_piece(tx, len))
-		return stage(tx, &from, len);
-	weft_copy(tx->to, bytes, len);
-	advance_summed(tx, len);
-	return 0;
 }
 
 /**
@@ -534,31 +471,20 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = open_room(tx) ?: stage_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = open_room(tx) ?: weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_mpa_tx_cancel(tx);
 	return ret;
 }
 
-/**
- * weft_mpa_tx_copy - payload from an iterator
- * @tx: the writer, within an FPDU
- * @from: kernel memory (bvec or kvec), advanced
- * @len: bytes
- *
- * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
- */
-int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len)
-{
-	struct source source = { .iter = from };
-
-	return stage(tx, &source, len);
-}
-
 /* weft_mpa_tx_copy_linear() for what is long, or takes more than a copy. */
 int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
-	return stage_linear(tx, from, len);
+	if (len > PIECE || !weft_mpa_tx_fits(tx, len))
+		return stage(tx, from, len);
+	weft_copy(tx->to, from, len);
+	advance_summed(tx, len);
+	return 0;
 }
 
 /**
@@ -584,20 +510,10 @@ int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 	return ret;
 }
 
-/* The pad, to which markers count like any other bytes. */
-static int stage_pad(struct weft_mpa_tx *tx, u32 pad)
-{
-	static const u8 zero[4];
-	struct source from = { .linear = zero };
-
-	return stage(tx, &from, pad);
-}
-
 /* The CRC field; whatever its value, the field itself is always there. */
 static int stage_crc(struct weft_mpa_tx *tx)
 {
 	u8 field[WEFT_MPA_CRC_OCTETS];
-	struct source from = { .linear = field };
 	u32 run;
 	int ret;
 
@@ -608,17 +524,7 @@ static int stage_crc(struct weft_mpa_tx *tx)
 	}
 	sum_up(tx);
 	weft_crc_store(tx->running, field);
-	return stage_bytes(tx, &from, sizeof(field));
-}
-
-/* Pad and CRC in one piece, where both fit. */
-static void write_end(struct weft_mpa_tx *tx, u32 pad)
-{
-	put_unaligned(0, (u32 *)tx->to);
-	advance_summed(tx, pad);
-	sum_up(tx);
-	weft_crc_store(tx->running, tx->to);
-	advance_summed(tx, WEFT_MPA_CRC_OCTETS);
+	return stage_bytes(tx, field, sizeof(field));
 }
 
 /**
@@ -629,13 +535,19 @@ static void write_end(struct weft_mpa_tx *tx, u32 pad)
  */
 int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 {
+	static const u8 zero[4];
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
 	int ret = 0;
 
-	if (fits_piece(tx, pad + WEFT_MPA_CRC_OCTETS))
-		write_end(tx, pad);
-	else
-		ret = stage_pad(tx, pad) ?: stage_crc(tx);
+	if (weft_mpa_tx_fits(tx, pad + WEFT_MPA_CRC_OCTETS)) {
+		put_unaligned(0, (u32 *)tx->to);
+		advance_summed(tx, pad);
+		sum_up(tx);
+		weft_crc_store(tx->running, tx->to);
+		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
+	} else {
+		ret = stage(tx, zero, pad) ?: stage_crc(tx);
+	}
 	ret = ret ?: close_room(tx);
 	if (!ret && tx->zerocopy)
 		tx->zc_runs |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));

@@ -9,7 +9,6 @@
 #include <linux/bvec.h>
 #include <linux/mm.h>
 #include <linux/types.h>
-#include <linux/uio.h>
 
 #include "base/copy.h"
 #include "proto/crc.h"
@@ -133,9 +132,8 @@ void weft_mpa_tx_module_exit(void);
 
 /* All by the holder of the tx claim, in process context or as @atomic says. */
 void weft_mpa_tx_refresh(struct weft_mpa_tx *tx);
-u32 weft_mpa_tx_fill_segment(const struct weft_mpa_tx *tx, u32 ulpdu_len);
+u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left);
 int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len);
-int weft_mpa_tx_copy(struct weft_mpa_tx *tx, struct iov_iter *from, u32 len);
 int weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len);
 int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len);
 int weft_mpa_tx_end(struct weft_mpa_tx *tx);
@@ -146,21 +144,6 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 
 /* Whoever receives on the socket. */
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos);
-
-/**
- * weft_mpa_tx_mulpdu - what the next ULPDU may have
- * @tx: the writer, between two FPDUs
- * @hdr_len: bytes of its headers
- * @left: payload that is left of the message
- *
- * Context: process, tx claim. Return: bytes; less than MULPDU where that fills a segment.
- */
-static inline u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
-{
-	if (!tx->seg_fill || tx->markers)
-		return tx->mulpdu;
-	return weft_mpa_tx_fill_segment(tx, hdr_len + min(left, tx->mulpdu));
-}
 
 /* Can @len bytes be written to the open room in one piece? Context: tx claim. */
 static inline bool weft_mpa_tx_fits(const struct weft_mpa_tx *tx, u32 len)

@@ -32,13 +32,6 @@
 
 #ifdef HAVE_TCP_SENDPAGE
 
-static int run_flags(bool last, bool more)
-{
-	if (!last)
-		return PUSH_FLAGS | MSG_MORE | MSG_SENDPAGE_NOTLAST;
-	return more ? PUSH_FLAGS | MSG_MORE : PUSH_FLAGS;
-}
-
 /* Return: bytes TCP took, at least one, or -errno. */
 static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32 bytes, bool more)
 {
@@ -46,8 +39,11 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 	u32 i;
 
 	for (i = 0; i < count; i++) {
+		bool last = i + 1 == count;
+		int flags = PUSH_FLAGS | (last ? 0 : MSG_SENDPAGE_NOTLAST) |
+			    (more || !last ? MSG_MORE : 0);
 		int n = tcp_sendpage_locked(sk, vec[i].bv_page, vec[i].bv_offset, vec[i].bv_len,
-					    run_flags(i + 1 == count, more));
+					    flags);
 
 		if (n < 0)
 			return done ?: n;
@@ -182,19 +178,6 @@ void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx)
 		weft_zc_notif_put(notif);
 }
 
-static void start_over(struct weft_mpa_tx *tx)
-{
-	tx->head = 0;
-	tx->count = 0;
-	tx->eor = 0;
-	tx->zc_runs = 0;
-	tx->seg_fill = 0;
-	tx->big = false;
-	tx->partial = false;
-	if (tx->notif_done)
-		weft_mpa_tx_end_notif(tx);
-}
-
 /*
  * TCP takes its own references to the pages. Return: 0 when it has all of them,
  * -EAGAIN when it has no room (the socket will say when it has), or another -errno.
@@ -219,55 +202,37 @@ static int push_batch(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 		tx->partial = true;
 		drop_pushed(tx, sk, n);
 	}
-	start_over(tx);
+	tx->head = 0;
+	tx->count = 0;
+	tx->eor = 0;
+	tx->zc_runs = 0;
+	tx->seg_fill = 0;
+	tx->big = false;
+	tx->partial = false;
+	if (tx->notif_done)
+		weft_mpa_tx_end_notif(tx);
 	return 0;
 }
 
 /*
- * Where nothing may sleep: in a callback, and for a batch of several buffers. Where the
- * receiver is on this host (lo, veth), TCP's softirq would run after each buffer; with
- * softirqs off it runs once, after the last one.
- */
-static int push_atomic(struct weft_mpa_tx *tx, struct sock *sk, bool more)
-{
-	gfp_t allocation = sk->sk_allocation;
-	int ret;
-
-	local_bh_disable();
-	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN | (allocation & __GFP_MEMALLOC);
-	ret = push_batch(tx, sk, more);
-	sk->sk_allocation = allocation;
-	local_bh_enable();
-	return ret;
-}
-
-/*
- * -EAGAIN of the first call means that the socket is full, or that there was no memory. Only
- * the second one may wait for memory. Socket lock held.
+ * Nothing may sleep in a callback, and for a batch of several buffers. Where the receiver is on
+ * this host (lo, veth), TCP's softirq would run after each buffer; with softirqs off it runs
+ * once, after the last one. -EAGAIN of that means that the socket is full, or that there was no
+ * memory. Only the second call may wait for memory. Socket lock held.
  */
 static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 {
+	gfp_t allocation = sk->sk_allocation;
 	int ret = -EAGAIN;
 
-	if (tx->buffers > 1 || tx->atomic)
-		ret = push_atomic(tx, sk, more);
+	if (tx->buffers > 1 || tx->atomic) {
+		local_bh_disable();
+		sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN | (allocation & __GFP_MEMALLOC);
+		ret = push_batch(tx, sk, more);
+		sk->sk_allocation = allocation;
+		local_bh_enable();
+	}
 	return ret == -EAGAIN && !tx->atomic ? push_batch(tx, sk, more) : ret;
-}
-
-/*
- * Batches grow while full ones follow each other. They do not where staging takes much longer
- * than TCP does, since the receiver would wait for all of it, nor on memory reserves.
- */
-static bool may_grow(const struct weft_mpa_tx *tx, const struct sock *sk)
-{
-	return tx->big && !tx->crc && !tx->markers && !tx->notif && !tx->atomic &&
-	       !sock_flag(sk, SOCK_MEMALLOC);
-}
-
-/* Would the next FPDU start a segment in any case? */
-static bool ends_segment(const struct weft_mpa_tx *tx)
-{
-	return tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM;
 }
 
 /* Send what TCP held back because of MSG_MORE. Only process context can. */
@@ -302,8 +267,15 @@ int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 			weft_mpa_tx_end_notif(tx);
 		return tx->corked && !more ? uncork(tx) : 0;
 	}
-	grow = more && may_grow(tx, sk);
-	more = more && !ends_segment(tx) && !tx->atomic;
+	/*
+	 * Batches grow while full ones follow each other. They do not where staging takes much
+	 * longer than TCP does, since the receiver would wait for all of it, nor on reserves.
+	 */
+	grow = more && tx->big && !tx->crc && !tx->markers && !tx->notif && !tx->atomic &&
+	       !sock_flag(sk, SOCK_MEMALLOC);
+	/* Not where the next FPDU would start a segment in any case. */
+	if (tx->atomic || (tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM))
+		more = false;
 	if (!tx->atomic)
 		lock_sock(sk);
 	ret = push_locked(tx, sk, more);

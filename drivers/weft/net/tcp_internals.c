@@ -31,6 +31,28 @@ void weft_tcp_send_window(struct sock *sk)
 }
 
 /**
+ * weft_tcp_await_space - be told when the peer has acknowledged something
+ * @sk: a connection
+ *
+ * As if it were full: the acknowledgment that leaves enough room calls sk_write_space(). The
+ * flag is set before what is unacknowledged is read, so no acknowledgment is missed.
+ *
+ * Why: a writer whose turn is over goes on with the next acknowledgment, not in a worker.
+ * Instead: a function of TCP's that asks for the call, as sk_stream_wait_memory() does.
+ *
+ * Context: any, the socket is not released meanwhile. Return: false if nothing is
+ * unacknowledged, and there will be no call.
+ */
+bool weft_tcp_await_space(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	smp_mb__after_atomic();	/* pairs with the one in tcp_check_space() */
+	return READ_ONCE(tp->snd_una) != READ_ONCE(tp->write_seq);
+}
+
+/**
  * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
  * @sk: one of them
  *

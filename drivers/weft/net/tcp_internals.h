@@ -186,6 +186,8 @@ static inline u32 weft_tcp_write_seq(const struct sock *sk)
 	return READ_ONCE(tcp_sk(sk)->write_seq);
 }
 
+bool weft_tcp_await_space(struct sock *sk);
+
 /* --- memory --- */
 
 /**

@@ -19,6 +19,7 @@
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
+#include "proto/hot.h"
 
 #define LEAST	((u32)PAGE_SIZE)
 #define MOST	((u32)SZ_4M)
@@ -38,17 +39,21 @@ void weft_mem_reserve_init(struct weft_mem_reserve *reserve)
 }
 
 /**
- * weft_mem_reserve_grow - the buffers hold more than the reserve
- * @sk: the connection
- * @used: bytes that they hold, as TCP counts them
+ * weft_mem_reserve_check - let the reserve grow to what the buffers hold now
+ * @sk: an attached connection; to be called when its buffers are full
  *
  * Context: socket lock held, any up to softirq.
  */
-void weft_mem_reserve_grow(struct sock *sk, u32 used)
+void weft_hot weft_mem_reserve_check(struct sock *sk)
 {
-	struct weft_sock *s = sk->sk_user_data;
-	u32 want = used < MOST ? max(roundup_pow_of_two(used), LEAST) : MOST;
+	u32 used = weft_tcp_buffered(sk);
+	struct weft_sock *s;
+	u32 want;
 
+	if (likely(used <= weft_tcp_reserved(sk)))
+		return;
+	s = sk->sk_user_data;
+	want = used < MOST ? max(roundup_pow_of_two(used), LEAST) : MOST;
 	if (!s || want <= weft_tcp_reserved(sk) || time_before(jiffies, s->reserve.not_before))
 		return;
 	if (!weft_tcp_memory_plentiful(sk) || !weft_tcp_reserve(sk, want)) {

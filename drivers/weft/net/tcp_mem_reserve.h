@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "net/tcp_internals.h"
+struct sock;
 
 /**
  * struct weft_mem_reserve - the reserve of a connection; protected by the socket lock
@@ -25,22 +25,8 @@ struct weft_mem_reserve {
 };
 
 void weft_mem_reserve_init(struct weft_mem_reserve *reserve);
-void weft_mem_reserve_grow(struct sock *sk, u32 used);
+void weft_mem_reserve_check(struct sock *sk);
 void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk);
 void weft_mem_reserve_module_exit(void);
-
-/**
- * weft_mem_reserve_check - let the reserve grow to what the buffers hold now
- * @sk: an attached connection; to be called when its buffers are full
- *
- * Context: socket lock held, any up to softirq.
- */
-static inline void weft_mem_reserve_check(struct sock *sk)
-{
-	u32 used = weft_tcp_buffered(sk);
-
-	if (unlikely(used > weft_tcp_reserved(sk)))
-		weft_mem_reserve_grow(sk, used);
-}
 
 #endif

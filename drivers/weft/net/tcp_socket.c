@@ -22,7 +22,6 @@
 
 #include "base/compat.h"
 #include "net/sockaddr.h"
-#include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_mem_reserve.h"
 #include "proto/hot.h"
@@ -328,23 +327,6 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 int weft_sock_error(const struct weft_sock *s)
 {
 	return -READ_ONCE(s->sk->sk_err);
-}
-
-/**
- * weft_sock_await_space - be told when the peer has acknowledged something
- * @s: an attached socket
- *
- * As if it were full: the acknowledgment that leaves enough room calls @writable. The flag
- * is set before what is unacknowledged is read, so no acknowledgment is missed.
- *
- * Context: any, the socket is not released meanwhile. Return: false if nothing is
- * unacknowledged, and @writable will not be called.
- */
-bool weft_sock_await_space(struct weft_sock *s)
-{
-	set_bit(SOCK_NOSPACE, &s->sk->sk_socket->flags);
-	smp_mb__after_atomic();	/* pairs with the one in tcp_check_space() */
-	return !weft_tcp_all_acked(s);
 }
 
 /**

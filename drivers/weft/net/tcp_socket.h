@@ -72,7 +72,6 @@ int weft_sock_listen(struct weft_sock *s, int backlog);
 int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out);
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr);
 int weft_sock_error(const struct weft_sock *s);
-bool weft_sock_await_space(struct weft_sock *s);
 enum weft_sock_state weft_sock_state(const struct weft_sock *s);
 int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out);
 int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);

@@ -9,42 +9,27 @@
 #include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/string.h>
-#include <linux/uio.h>
 #include <asm/barrier.h>
 
 #include "base/compat.h"
 #include "base/copy.h"
 #include "proto/hot.h"
 
-static int copy_pages(struct page **pages, u32 offset, u32 len, struct iov_iter *to)
+/* From a ULPDU that is not contiguous. */
+static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
+	if (u->skb)
+		return skb_copy_bits(u->skb, u->skb_offset + offset, to, len);
 	while (len) {
 		u32 at = offset_in_page(offset);
 		u32 n = min_t(u32, len, PAGE_SIZE - at);
 
-		if (copy_to_iter(page_address(pages[offset / PAGE_SIZE]) + at, n, to) != n)
-			return -EFAULT;
+		weft_copy(to, (u8 *)page_address(u->pages[offset / PAGE_SIZE]) + at, n);
 		offset += n;
+		to += n;
 		len -= n;
 	}
 	return 0;
-}
-
-static int copy_out(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
-{
-	if (u->linear)
-		return copy_to_iter(u->linear + offset, len, to) == len ? 0 : -EFAULT;
-	if (u->skb)
-		return skb_copy_datagram_iter(u->skb, u->skb_offset + offset, to, len);
-	return copy_pages(u->pages, offset, len, to);
-}
-
-/* The address that the next byte is written to. */
-static unsigned long next_address(const struct iov_iter *to)
-{
-	if (iov_iter_is_kvec(to))
-		return (unsigned long)to->kvec->iov_base + to->iov_offset;
-	return to->bvec->bv_offset + to->iov_offset;
 }
 
 /* The size of the largest aligned word, up to @len, that ends at @end. */
@@ -55,36 +40,6 @@ static u32 last_word(unsigned long end, u32 len)
 	while (word > len || end & (word - 1))
 		word /= 2;
 	return word;
-}
-
-/**
- * weft_ulpdu_copy - place a part of a ULPDU
- * @u: the ULPDU, during the callback that handed it over
- * @offset: first byte, counted from the DDP header
- * @len: bytes
- * @to: kernel memory (bvec or kvec) with room for them, advanced
- *
- * The last aligned word is written last: programs poll it to learn that the rest is
- * there, and a memcpy() may go backwards. Elements of @to end at word boundaries, but
- * for the last one.
- *
- * Context: any. Return: 0, or -EFAULT if not all were copied.
- */
-int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to)
-{
-	u32 tail;
-	int ret;
-
-	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
-		return -EFAULT;
-	if (!len)
-		return 0;
-	tail = last_word(next_address(to) + len, len);
-	ret = copy_out(u, offset, len - tail, to);
-	if (ret)
-		return ret;
-	smp_wmb(); /* pairs with whatever the poller has behind its last look */
-	return copy_out(u, offset + len - tail, tail, to);
 }
 
 /* An aligned word in one store. */
@@ -100,40 +55,38 @@ static void store_word(u8 *to, const u8 *from, u32 size)
 		WRITE_ONCE(*to, *from);
 }
 
-static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
-{
-	struct kvec kvec = { .iov_base = to, .iov_len = len };
-	struct iov_iter iter;
-
-	iov_iter_kvec(&iter, ITER_DEST, &kvec, 1, len);
-	return weft_ulpdu_copy(u, offset, len, &iter);
-}
-
 /**
- * weft_ulpdu_copy_flat - place a part of a ULPDU in memory that is mapped
+ * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
  * @offset: first byte, counted from the DDP header
  * @len: bytes
  * @to: where
  *
- * The last aligned word is written last, as with weft_ulpdu_copy().
+ * The last aligned word is written last: programs poll it to learn that the rest is there, and a
+ * memcpy() may go backwards.
+ *
  * Context: any. Return: 0, or -EFAULT if not all were copied.
  */
-int weft_hot weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
+int weft_hot weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
-	const u8 *from = u->linear + offset;
 	u32 tail;
+	u8 word[sizeof(u64)];
+	const u8 *last = word;
 
-	if (!u->linear)
-		return copy_scattered(u, offset, len, to);
 	if (WARN_ON_ONCE(offset > u->len || len > u->len - offset))
 		return -EFAULT;
 	if (!len)
 		return 0;
 	tail = last_word((unsigned long)to + len, len);
 	len -= tail;
-	weft_copy(to, from, len);
-	smp_wmb(); /* as in weft_ulpdu_copy() */
-	store_word(to + len, from + len, tail);
+	if (u->linear) {
+		weft_copy(to, u->linear + offset, len);
+		last = u->linear + offset + len;
+	} else if (copy_scattered(u, offset, len, to) ||
+		   copy_scattered(u, offset + len, tail, word)) {
+		return -EFAULT;
+	}
+	smp_wmb(); /* pairs with whatever the poller has behind its last look */
+	store_word(to + len, last, tail);
 	return 0;
 }

@@ -8,7 +8,6 @@
 
 #include <linux/types.h>
 
-struct iov_iter;
 struct page;
 struct sk_buff;
 
@@ -38,7 +37,6 @@ struct weft_ulpdu {
 	struct page **pages;
 };
 
-int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, struct iov_iter *to);
-int weft_ulpdu_copy_flat(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to);
+int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to);
 
 #endif

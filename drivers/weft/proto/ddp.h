@@ -1,13 +1,104 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * DDP segments: cutting by MULPDU, order of untagged messages. RFC 5041, 4 to 7.
+ * DDP segments: headers of both kinds, cutting by MULPDU, order of untagged messages.
+ * RFC 5041, 4 to 7. Each segment comes through here, so it is inline.
  */
 #ifndef WEFT_PROTO_DDP_H
 #define WEFT_PROTO_DDP_H
 
-#include "proto/ddp_hdr.h"
 #include "proto/fault.h"
 #include "proto/wire.h"
+
+/**
+ * struct weft_ddp_hdr - a DDP header in host order
+ * @ulp: RDMAP control octet
+ * @stag: tagged: sink; untagged: the octets after the control (Invalidate STag)
+ * @to: tagged offset
+ * @hdr_len: 14 or 18
+ * @payload: octets behind the DDP header, RDMAP header included
+ */
+struct weft_ddp_hdr {
+	bool tagged;
+	bool last;
+	u8 ulp;
+	u32 stag;
+	u64 to;
+	u32 qn;
+	u32 msn;
+	u32 mo;
+	u32 hdr_len;
+	u32 payload;
+};
+
+/* Offsets within a ULPDU; the first three are common to both kinds. */
+#define WEFT_DDP_CTRL_AT 0
+#define WEFT_DDP_ULP_AT 1
+#define WEFT_DDP_STAG_AT 2
+#define WEFT_DDP_TO_AT 6
+#define WEFT_DDP_QN_AT 6
+#define WEFT_DDP_MSN_AT 10
+#define WEFT_DDP_MO_AT 14
+
+/**
+ * weft_ddp_parse - take a DDP header apart
+ * @head: at least min(@len, WEFT_DDP_UNTAGGED_LEN) octets
+ * @len: of the whole ULPDU
+ * @out: filled only if the result is WEFT_FAULT_NONE
+ *
+ * Reserved bits are not looked at (RFC 5041, 4.1).
+ *
+ * Return: WEFT_FAULT_NONE, WEFT_FAULT_MPA_MARKER for a ULPDU that ends inside
+ * its header, or the version fault of its kind.
+ */
+static inline enum weft_fault weft_ddp_parse(const u8 *head, u32 len, struct weft_ddp_hdr *out)
+{
+	bool tagged;
+	u32 hdr_len;
+
+	if (!len)
+		return WEFT_FAULT_MPA_MARKER;
+	tagged = head[WEFT_DDP_CTRL_AT] & WEFT_DDP_TAGGED;
+	hdr_len = tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
+	if (len < hdr_len)
+		return WEFT_FAULT_MPA_MARKER;
+	if ((head[WEFT_DDP_CTRL_AT] & WEFT_DDP_DV_MASK) != WEFT_DDP_DV)
+		return tagged ? WEFT_FAULT_TAGGED_VERSION : WEFT_FAULT_UNTAGGED_VERSION;
+
+	out->tagged = tagged;
+	out->last = head[WEFT_DDP_CTRL_AT] & WEFT_DDP_LAST;
+	out->ulp = head[WEFT_DDP_ULP_AT];
+	out->stag = get_unaligned_be32(head + WEFT_DDP_STAG_AT);
+	out->hdr_len = hdr_len;
+	out->payload = len - hdr_len;
+	out->to = tagged ? get_unaligned_be64(head + WEFT_DDP_TO_AT) : 0;
+	out->qn = tagged ? 0 : get_unaligned_be32(head + WEFT_DDP_QN_AT);
+	out->msn = tagged ? 0 : get_unaligned_be32(head + WEFT_DDP_MSN_AT);
+	out->mo = tagged ? 0 : get_unaligned_be32(head + WEFT_DDP_MO_AT);
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_ddp_build - write a DDP header
+ * @hdr: @hdr_len and @payload are not looked at
+ * @out: room for WEFT_DDP_UNTAGGED_LEN octets
+ *
+ * Return: octets written, 14 or 18.
+ */
+static inline u32 weft_ddp_build(const struct weft_ddp_hdr *hdr, u8 *out)
+{
+	out[WEFT_DDP_CTRL_AT] = WEFT_DDP_DV | (hdr->tagged ? WEFT_DDP_TAGGED : 0) |
+				(hdr->last ? WEFT_DDP_LAST : 0);
+	out[WEFT_DDP_ULP_AT] = hdr->ulp;
+	put_unaligned_be32(hdr->stag, out + WEFT_DDP_STAG_AT);
+	if (hdr->tagged) {
+		put_unaligned_be64(hdr->to, out + WEFT_DDP_TO_AT);
+		return WEFT_DDP_TAGGED_LEN;
+	}
+	put_unaligned_be32(hdr->qn, out + WEFT_DDP_QN_AT);
+	put_unaligned_be32(hdr->msn, out + WEFT_DDP_MSN_AT);
+	put_unaligned_be32(hdr->mo, out + WEFT_DDP_MO_AT);
+	return WEFT_DDP_UNTAGGED_LEN;
+}
 
 struct weft_ddp_tx {
 	u32 msn[WEFT_DDP_QUEUES];	/* next to use */
@@ -90,16 +181,6 @@ static inline enum weft_fault weft_ddp_rx_check_offset(const struct weft_ddp_rx 
 	if (end > room || end >> 32)
 		return WEFT_FAULT_UNTAGGED_TOO_LONG;
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_ddp_rx_first - does this segment open a message?
- * @rx: what is expected
- * @hdr: a segment that passed weft_ddp_rx_check()
- */
-static inline bool weft_ddp_rx_first(const struct weft_ddp_rx *rx, const struct weft_ddp_hdr *hdr)
-{
-	return !rx->open[hdr->qn];
 }
 
 /**

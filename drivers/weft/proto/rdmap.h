@@ -98,17 +98,6 @@ static inline const struct weft_rdmap_info *weft_rdmap_info(u8 opcode)
 	return &weft_rdmap_messages[opcode & WEFT_RDMAP_OP_MASK];
 }
 
-/* A message with a header of its own is one segment; most end behind the header. */
-static inline bool weft_rdmap_size_fits(const struct weft_rdmap_info *info,
-					const struct weft_ddp_hdr *hdr)
-{
-	if (!info->hdr_len)
-		return true;
-	if (!hdr->last || hdr->payload < info->hdr_len)
-		return false;
-	return info->payload || hdr->payload == info->hdr_len;
-}
-
 /**
  * weft_rdmap_check - does the segment make a legal message, whenever it comes?
  * @hdr: a parsed DDP header
@@ -125,7 +114,9 @@ static inline enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr)
 		return WEFT_FAULT_RDMAP_OPCODE;
 	if (!hdr->tagged && hdr->qn != info->qn)
 		return WEFT_FAULT_UNTAGGED_QN;
-	if (!weft_rdmap_size_fits(info, hdr))
+	/* A message with a header of its own is one segment; most end behind the header. */
+	if (info->hdr_len && (!hdr->last || hdr->payload < info->hdr_len ||
+			      (!info->payload && hdr->payload != info->hdr_len)))
 		return WEFT_FAULT_RDMAP_OPERATION;
 	return WEFT_FAULT_NONE;
 }
@@ -151,15 +142,6 @@ static inline enum weft_fault weft_rdmap_rx_check(const struct weft_rdmap_rx *rx
 	    rx->send_op != opcode)
 		return WEFT_FAULT_RDMAP_OPCODE;
 	return WEFT_FAULT_NONE;
-}
-
-/**
- * weft_rdmap_rx_first_tagged - would a tagged segment open a message?
- * @rx: messages in progress
- */
-static inline bool weft_rdmap_rx_first_tagged(const struct weft_rdmap_rx *rx)
-{
-	return !rx->tagged_open;
 }
 
 /**

@@ -16,7 +16,6 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "proto/hot.h"
-#include "ring/lock.h"
 
 static void notify(struct weft_cq *cq)
 {
@@ -99,24 +98,17 @@ static u32 used(const struct weft_cq *cq)
 	return cq->prod - (cq->user ? smp_load_acquire(&cq->ctl->cons) : cq->cons);
 }
 
-/* A process's word is looked at only when the copy says that there is no room. */
-static bool is_full(struct weft_cq *cq)
-{
-	lockdep_assert_held(&cq->lock);
-	if (cq->prod - cq->cons < cq->ring.entries)
-		return false;
-	cq->cons = cq->prod - used(cq);
-	return cq->prod - cq->cons >= cq->ring.entries;
-}
-
 static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 {
 	struct weft_cqe *slot;
 
 	lockdep_assert_held(&cq->lock);
-	if (is_full(cq))
-		return -ENOSPC;
-
+	/* A process's word is looked at only when the copy says that there is no room. */
+	if (cq->prod - cq->cons >= cq->ring.entries) {
+		cq->cons = cq->prod - used(cq);
+		if (cq->prod - cq->cons >= cq->ring.entries)
+			return -ENOSPC;
+	}
 	slot = weft_ring_entry(&cq->ring, cq->prod);
 	*slot = *cqe;
 	if (cq->stamped)
@@ -127,24 +119,10 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 	return 0;
 }
 
-/* An error is told at once; else the last of so many, or the timer, tells. */
-static bool hold_back(struct weft_cq *cq, const struct weft_cqe *cqe)
-{
-	struct weft_cq_moderation *m = &cq->moderation;
-
-	lockdep_assert_held(&cq->lock);
-	if (cqe->status || ++m->held >= m->count) {
-		m->held = 0;
-		return false;
-	}
-	if (m->held == 1)
-		hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
-	return true;
-}
-
 /* Disarms the queue if it waits for an entry like @cqe. */
 static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 {
+	struct weft_cq_moderation *m = &cq->moderation;
 	bool urgent = cqe->status || (cqe->flags & WEFT_WCF_SOLICITED);
 	u32 arm;
 
@@ -157,20 +135,14 @@ static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 	arm = READ_ONCE(cq->ctl->arm);
 	if (arm != WEFT_ARM_NEXT && !(arm == WEFT_ARM_SOLICITED && urgent))
 		return false;
-	if (cq->moderation.count && hold_back(cq, cqe))
+	/* With moderation an error is told at once; else the last of so many, or the timer, tells. */
+	if (m->count && !cqe->status && ++m->held < m->count) {
+		if (m->held == 1)
+			hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
 		return false;
+	}
+	m->held = 0;
 	return xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
-}
-
-/* True for the first entry that is lost. */
-static bool note_overflow(struct weft_cq *cq)
-{
-	bool first = !cq->overflowed;
-
-	lockdep_assert_held(&cq->lock);
-	cq->overflowed = true;
-	weft_count(cq->counters, WEFT_CTR_CQ_OVERFLOWS);
-	return first;
 }
 
 static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
@@ -208,10 +180,13 @@ int weft_hot weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe,
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
 	ret = put_entry(cq, cqe);
-	if (ret)
-		first_lost = note_overflow(cq);
-	else
+	if (!ret) {
 		event = take_arm(cq, cqe);
+	} else {
+		first_lost = !cq->overflowed;
+		cq->overflowed = true;
+		weft_count(cq->counters, WEFT_CTR_CQ_OVERFLOWS);
+	}
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 
 	if (first_lost)
@@ -221,8 +196,13 @@ int weft_hot weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe,
 	return ret;
 }
 
-/* The part of weft_cq_batch_fire() for a batch that is not empty. */
-void weft_cq_batch_raise(struct weft_cq_batch *batch)
+/**
+ * weft_cq_batch_fire - raise the events that were held back
+ * @batch: empty afterwards; its queues are kept alive by the caller's streams
+ *
+ * Context: any, no lock held that a completion handler may want.
+ */
+void weft_hot weft_cq_batch_fire(struct weft_cq_batch *batch)
 {
 	u32 i;
 

@@ -58,7 +58,7 @@ struct weft_cq {
 	struct weft_ring ring;
 	struct weft_cq_ctl *ctl;
 	bool user;
-	spinlock_t lock; /* ring/lock.h */
+	spinlock_t lock; /* weft_ring_lock() */
 	u32 prod;
 	u32 cons;
 	bool stamped;
@@ -91,19 +91,7 @@ void weft_cq_tell_held(struct weft_cq *cq);
 int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring);
 
 int weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe, struct weft_cq_batch *batch);
-void weft_cq_batch_raise(struct weft_cq_batch *batch);
-
-/**
- * weft_cq_batch_fire - raise the events that were held back
- * @batch: empty afterwards; its queues are kept alive by the caller's streams
- *
- * Context: any, no lock held that a completion handler may want.
- */
-static inline void weft_cq_batch_fire(struct weft_cq_batch *batch)
-{
-	if (batch->count)
-		weft_cq_batch_raise(batch);
-}
+void weft_cq_batch_fire(struct weft_cq_batch *batch);
 
 /* A snapshot, for resource tracking. */
 struct weft_cq_details {

@@ -14,7 +14,6 @@
 #include "base/copy.h"
 #include "base/limits.h"
 #include "proto/hot.h"
-#include "ring/lock.h"
 
 /**
  * weft_recvq_init - set up an empty receive queue

@@ -48,7 +48,7 @@ struct weft_recvq {
 	bool user;
 	bool shared;
 	u16 max_sge;
-	spinlock_t lock; /* ring/lock.h */
+	spinlock_t lock; /* weft_ring_lock() */
 	u32 cons;
 	u32 seen;
 	u32 prod;

@@ -30,7 +30,7 @@ static u32 tail_bytes(u32 max_sge, u32 max_inline)
 	return ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
 }
 
-/* Most connections of a process with thousands rest: see first_use(). */
+/* Most connections of a process with thousands rest: see weft_sendq_fetch(). */
 static bool can_wait(const struct weft_sendq *sq, u32 entries)
 {
 	return sq->user && (u64)entries * sq->wr_stride <= PAGE_SIZE;
@@ -100,47 +100,36 @@ void weft_sendq_free(struct weft_sendq *sq)
 	sq->wr = NULL;
 }
 
-static bool head_is_good(const struct weft_sendq *sq, const struct weft_sqe *wqe)
-{
-	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
-
-	return wqe->opcode < opcodes && !(wqe->flags & ~KNOWN_FLAGS) && wqe->num_sge <= sq->max_sge;
-}
-
-static enum weft_fault copy_list(struct weft_swr *swr, const struct weft_sge *from)
-{
-	u64 length = 0;
-	u32 i;
-
-	weft_copy((u8 *)swr->sge, (const u8 *)from, swr->wqe.num_sge * sizeof(*from));
-	barrier(); /* the sum below is that of the copy */
-	for (i = 0; i < swr->wqe.num_sge; i++)
-		length += swr->sge[i].length;
-	if (length > WEFT_MAX_MSG)
-		return WEFT_FAULT_LOCAL_LENGTH;
-
-	swr->length = length;
-	return WEFT_FAULT_NONE;
-}
-
 static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *swr,
 				  const struct weft_sqe *from)
 {
-	memcpy(&swr->wqe, from, sizeof(swr->wqe));
+	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
+	struct weft_sqe *wqe = &swr->wqe;
+	u64 length = 0;
+	u32 i;
+
+	memcpy(wqe, from, sizeof(*wqe));
 	barrier(); /* the checks below are made on the copy */
-	if (!head_is_good(sq, &swr->wqe))
+	if (wqe->opcode >= opcodes || wqe->flags & ~KNOWN_FLAGS || wqe->num_sge > sq->max_sge)
 		return WEFT_FAULT_LOCAL_QP_OP;
 
-	if (!(swr->wqe.flags & WEFT_WRF_INLINE)) {
-		swr->wqe.inline_len = 0;
-		return copy_list(swr, (const void *)(from + 1));
+	if (wqe->flags & WEFT_WRF_INLINE) {
+		wqe->num_sge = 0;
+		if (wqe->inline_len > sq->max_inline)
+			return WEFT_FAULT_LOCAL_LENGTH;
+		swr->length = wqe->inline_len;
+		weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), wqe->inline_len);
+		return WEFT_FAULT_NONE;
 	}
 
-	swr->wqe.num_sge = 0;
-	if (swr->wqe.inline_len > sq->max_inline)
+	wqe->inline_len = 0;
+	weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), wqe->num_sge * sizeof(*swr->sge));
+	barrier(); /* the sum below is that of the copy */
+	for (i = 0; i < wqe->num_sge; i++)
+		length += swr->sge[i].length;
+	if (length > WEFT_MAX_MSG)
 		return WEFT_FAULT_LOCAL_LENGTH;
-	swr->length = swr->wqe.inline_len;
-	weft_copy((u8 *)swr->sge, (const u8 *)(from + 1), swr->wqe.inline_len);
+	swr->length = length;
 	return WEFT_FAULT_NONE;
 }
 
@@ -154,37 +143,6 @@ static void spoil(struct weft_swr *swr, enum weft_fault fault)
 	swr->length = 0;
 	swr->status = weft_fault_info(fault)->status;
 	swr->vendor_err = fault;
-}
-
-/* What was posted must be completed, and a page or less is always to be had. */
-static void first_use(struct weft_sendq *sq)
-{
-	sq->wr = kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
-}
-
-static struct weft_swr *take(struct weft_sendq *sq, u32 index)
-{
-	struct weft_swr *swr;
-	enum weft_fault fault;
-
-	if (unlikely(!sq->wr))
-		first_use(sq);
-	swr = weft_sendq_wr(sq, index);
-
-	swr->index = index;
-	swr->length = 0;
-	swr->tx_end = 0;
-	swr->state = WEFT_SWR_FETCHED;
-	swr->status = 0;
-	swr->vendor_err = WEFT_FAULT_NONE;
-	swr->lent = false;
-	swr->wc_len = 0;
-	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
-
-	fault = copy_entry(sq, swr, weft_ring_entry(&sq->ring, index));
-	if (fault != WEFT_FAULT_NONE)
-		spoil(swr, fault);
-	return swr;
 }
 
 /**
@@ -209,13 +167,35 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	 */
 	u32 retired = READ_ONCE(sq->retired);
 	u32 in_flight = sq->fetched - retired;
+	struct weft_swr *swr;
+	enum weft_fault fault;
+	u32 index;
 
 	if (prod == sq->fetched)
 		return NULL;
 	if (prod - retired > sq->ring.entries || prod - retired < in_flight)
 		return ERR_PTR(-EIO);
 
-	return take(sq, sq->fetched++);
+	/* What was posted must be completed, and a page or less is always to be had. */
+	if (unlikely(!sq->wr))
+		sq->wr =
+			kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+	index = sq->fetched++;
+	swr = weft_sendq_wr(sq, index);
+	swr->index = index;
+	swr->length = 0;
+	swr->tx_end = 0;
+	swr->state = WEFT_SWR_FETCHED;
+	swr->status = 0;
+	swr->vendor_err = WEFT_FAULT_NONE;
+	swr->zc_pending = false;
+	swr->wc_len = 0;
+	swr->awaits_response = false;
+	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
+	fault = copy_entry(sq, swr, weft_ring_entry(&sq->ring, index));
+	if (fault != WEFT_FAULT_NONE)
+		spoil(swr, fault);
+	return swr;
 }
 
 /**
@@ -308,6 +288,6 @@ void weft_sendq_commit(struct weft_sendq *sq)
  */
 bool weft_sendq_wants_kick(const struct weft_sendq *sq)
 {
-	smp_mb(); /* pairs with the one in weft_sendq_set_idle() */
+	smp_mb(); /* pairs with the one in weft_sendq_leave() */
 	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_NEED_KICK;
 }

@@ -34,9 +34,10 @@ enum weft_swr_state {
  *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
- * @lent: TCP sends from the memory it names: it does not retire; retire lock, and set by
+ * @zc_pending: TCP sends from the memory it names: it does not retire; retire lock, and set by
  *	the holder of the tx claim before it is DONE
  * @msn: number of its Send or Immediate Data, once planned
+ * @awaits_response: it is not done when it is sent; once planned
  * @kernel: what a kernel consumer attached (memory region of REG_MR), never
  *	taken from shared memory
  * @sge: gather list; with INLINE the payload itself
@@ -52,9 +53,10 @@ struct weft_swr {
 	u8 state;
 	u8 status;
 	u8 vendor_err;
-	bool lent;
+	bool zc_pending;
 	u32 wc_len;
 	u32 msn;
+	bool awaits_response;
 	struct weft_mem_region *kernel;
 	struct weft_sge sge[];
 };
@@ -66,7 +68,8 @@ struct weft_swr {
  * @max_sge: elements an entry has room for
  * @max_inline: inline octets an entry has room for
  * @wr_stride: octets from one private work request to the next
- * @wr: private work requests, one per entry; NULL: a small queue not used yet
+ * @wr: private work requests, one per entry; NULL: a small queue not used yet, of which the
+ *	first fetch allocates
  * @fetched: next entry to copy out; owner: tx claim
  * @retired: entries before it are free; written under the stream's retire lock,
  *	with WRITE_ONCE
@@ -97,7 +100,7 @@ void weft_sendq_free(struct weft_sendq *sq);
 /* Its control block, where its memory begins. */
 static inline struct weft_sq_ctl *weft_sendq_ctl(const struct weft_sendq *sq)
 {
-	return weft_ring_ctl(&sq->ring);
+	return sq->ring.mem;
 }
 
 /* Engine side. */
@@ -149,7 +152,7 @@ static inline bool weft_sendq_pending(const struct weft_sendq *sq)
 
 /**
  * weft_sendq_set_busy - spare producers the kick
- * @sq: the queue; somebody will look at it again before set_idle
+ * @sq: the queue; somebody will look at it again before weft_sendq_leave()
  *
  * Context: holder of the tx claim.
  */
@@ -159,16 +162,17 @@ static inline void weft_sendq_set_busy(struct weft_sendq *sq)
 }
 
 /**
- * weft_sendq_set_idle - ask producers for a kick, and look a last time
+ * weft_sendq_leave - tell producers how to announce what they post, and look a last time
  * @sq: the queue
+ * @state: WEFT_SQ_NEED_KICK, or WEFT_SQ_WATCHED: somebody will look at it after a while
  *
- * Context: holder of the tx claim. Return: true when the queue is empty and may
- * be left; false when an entry came meanwhile, whose producer may not have seen
- * the wish: the caller goes on, or makes sure that somebody does.
+ * Context: holder of the tx claim. Return: true when the queue is empty and may be left; false
+ * when an entry came meanwhile, whose producer may still have seen BUSY: the caller goes on, or
+ * makes sure that somebody does.
  */
-static inline bool weft_sendq_set_idle(struct weft_sendq *sq)
+static inline bool weft_sendq_leave(struct weft_sendq *sq, u32 state)
 {
-	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_NEED_KICK);
+	WRITE_ONCE(weft_sendq_ctl(sq)->state, state);
 	/*
 	 * Pairs with the fence in weft_ring_state() of the provider, and
 	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
@@ -186,26 +190,6 @@ static inline bool weft_sendq_set_idle(struct weft_sendq *sq)
 static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
 {
 	return sq->user && READ_ONCE(weft_sendq_ctl(sq)->lazy);
-}
-
-/**
- * weft_sendq_set_watched - tell producers that kicks are not urgent, and look a last time
- * @sq: the queue; somebody will look at it again after a while
- *
- * Context: holder of the tx claim. Return: as weft_sendq_set_idle(). A producer that saw
- * BUSY put its queue on no list of those it would announce, so it must not be left.
- */
-static inline bool weft_sendq_set_watched(struct weft_sendq *sq)
-{
-	WRITE_ONCE(weft_sendq_ctl(sq)->state, WEFT_SQ_WATCHED);
-	smp_mb(); /* as in weft_sendq_set_idle() */
-	return !weft_sendq_pending(sq);
-}
-
-/* Can an entry be fetched without allocating memory? Context: holder of the tx claim. */
-static inline bool weft_sendq_is_used(const struct weft_sendq *sq)
-{
-	return sq->wr;
 }
 
 /**
@@ -241,14 +225,12 @@ static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
  * @sq: the queue
  * @sent: index behind the requests that are known to be sent
  * @pushed: that position
- * @awaits_response: is a request with that opcode not done yet?
  *
  * A response may come before we do. Then the slot of its request is free, or another's.
  *
  * Context: holder of the tx claim, retire lock held. Return: the new @sent.
  */
-static __always_inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed,
-					     bool (*awaits_response)(u8 opcode))
+static inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed)
 {
 	struct weft_swr *swr;
 
@@ -260,7 +242,7 @@ static __always_inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u6
 			break;
 		if (swr->state == WEFT_SWR_DONE)
 			continue;
-		if (awaits_response(swr->wqe.opcode))
+		if (swr->awaits_response)
 			WRITE_ONCE(swr->state, WEFT_SWR_SENT); /* rx looks at it */
 		else
 			weft_sendq_done(swr, WEFT_FAULT_NONE);
@@ -279,7 +261,7 @@ static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
 {
 	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
 
-	return swr->state == WEFT_SWR_DONE && !swr->lent ? swr : NULL;
+	return swr->state == WEFT_SWR_DONE && !swr->zc_pending ? swr : NULL;
 }
 
 /**

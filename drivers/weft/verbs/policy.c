@@ -109,7 +109,7 @@ static struct knob knobs[] = {
 
 	/* work */
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
-	KNOB(zerocopy, streams.zerocopy, WEFT_LEND_NEVER, WEFT_LEND_ALWAYS),
+	KNOB(zerocopy, streams.zerocopy, WEFT_ZC_TX_NEVER, WEFT_ZC_TX_ALWAYS),
 
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),

@@ -82,7 +82,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
 	index->atomics = true;
-	index->zerocopy = WEFT_LEND_WHERE_IT_PAYS;
+	index->zerocopy = WEFT_ZC_TX_AUTO;
 	index->harvested = jiffies;
 }
 

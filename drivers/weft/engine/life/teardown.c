@@ -62,7 +62,7 @@ static void close_socket(struct weft_stream *st)
 	weft_stream_harvest(st);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
-	if (torn || !weft_lend_settle(st))
+	if (torn || !weft_zc_tx_settle(st))
 		weft_sock_reset(sock);
 	weft_mpa_rx_free(&st->rx.sock);
 	weft_sock_release(sock);
@@ -77,7 +77,7 @@ static void release(struct weft_stream *st)
 	timer_delete(&weft_stream_down(st)->deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
-	weft_lend_end(st);
+	weft_zc_tx_end(st);
 	weft_tx_flush(st);
 	weft_tx_unclaim(&st->tx.claim);
 	mutex_unlock(&st->lifecycle);

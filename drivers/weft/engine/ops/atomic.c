@@ -3,11 +3,10 @@
  * Atomic operations, both roles: FetchAdd and CmpSwap, plain and masked. They
  * share the request queues with RDMA Read. RFC 7306, 5.
  */
-#include "engine/ops/atomic.h"
+#include "engine/ops/op.h"
 
 #include "engine/ops/complete.h"
 #include "engine/ops/credit.h"
-#include "engine/ops/read.h"
 #include "engine/state/stream.h"
 #include "mem/backing.h"
 #include "mem/stag.h"
@@ -16,10 +15,21 @@
 
 #define OPERAND	8U
 
-static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg,
-			       struct weft_atomic_req *req)
+enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
+				 struct weft_msg *msgs)
 {
 	struct weft_readq_sent *slot = weft_readq_sent_slot(&st->readq);
+	const struct weft_sqe *wqe = &swr->wqe;
+	bool cswap = wqe->opcode == WEFT_WR_ATOMIC_CSWAP;
+	struct weft_atomic_req req = {
+		.code = cswap ? WEFT_ATOMIC_CSWAP : WEFT_ATOMIC_FADD,
+		.stag = wqe->rkey,
+		.to = wqe->remote_addr,
+		.data = cswap ? wqe->atomic.swap : wqe->atomic.compare_add,
+		.mask = wqe->atomic.swap_mask,
+		.compare = cswap ? wqe->atomic.compare_add : 0,
+		.compare_mask = cswap ? wqe->atomic.compare_mask : ~0ULL,
+	};
 	enum weft_fault fault;
 
 	if (swr->length != OPERAND)
@@ -27,47 +37,18 @@ static enum weft_fault request(struct weft_stream *st, struct weft_swr *swr, str
 	fault = weft_tx_check_sink(st, swr);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_REQ);
-	req->id = msg->msn;
-	req->stag = swr->wqe.rkey;
-	req->to = swr->wqe.remote_addr;
-	msg->hdr_len = WEFT_ATOMIC_REQ_LEN;
-	weft_atomic_req_build(req, st->tx.hdr);
+	weft_msg_untagged(&st->tx.ddp, msgs, WEFT_OP_ATOMIC_REQ);
+	msgs->hdr_len = WEFT_ATOMIC_REQ_LEN;
+	req.id = msgs->msn;
+	weft_atomic_req_build(&req, st->tx.hdr);
 	*slot = (struct weft_readq_sent){
 		.wr_index = swr->index,
 		.atomic = true,
-		.msn = msg->msn,
+		.msn = msgs->msn,
 		.length = OPERAND,
 	};
 	weft_readq_sent_push(&st->readq);
 	return WEFT_FAULT_NONE;
-}
-
-enum weft_fault weft_atomic_fadd_plan(struct weft_stream *st, struct weft_swr *swr,
-				      struct weft_msg *msgs)
-{
-	struct weft_atomic_req req = {
-		.code = WEFT_ATOMIC_FADD,
-		.data = swr->wqe.atomic.compare_add,
-		.mask = swr->wqe.atomic.swap_mask,
-		.compare_mask = ~0ULL,
-	};
-
-	return request(st, swr, msgs, &req);
-}
-
-enum weft_fault weft_atomic_cswap_plan(struct weft_stream *st, struct weft_swr *swr,
-				       struct weft_msg *msgs)
-{
-	struct weft_atomic_req req = {
-		.code = WEFT_ATOMIC_CSWAP,
-		.data = swr->wqe.atomic.swap,
-		.mask = swr->wqe.atomic.swap_mask,
-		.compare = swr->wqe.atomic.compare_add,
-		.compare_mask = swr->wqe.atomic.compare_mask,
-	};
-
-	return request(st, swr, msgs, &req);
 }
 
 /* Its operand. */
@@ -145,12 +126,14 @@ enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_rea
 /* The value lands in host order, as an application reads it. */
 static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
-	struct iov_iter to;
+	u32 at, len;
 
-	weft_mem_iter(ref, ITER_DEST, &to);
-	return copy_to_iter((u8 *)arg + done, ref->len, &to) == ref->len ?
-		       WEFT_FAULT_NONE :
-		       WEFT_FAULT_LOCAL_CATASTROPHIC;
+	for (at = 0; at < ref->len; at += len) {
+		u8 *to = weft_mem_row(ref, at, &len);
+
+		memcpy(to, (const u8 *)arg + done + at, len);
+	}
+	return WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)

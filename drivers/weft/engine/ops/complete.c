@@ -7,36 +7,26 @@
 #include "engine/ops/complete.h"
 
 #include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/nospec.h>
 
 #include "base/counters.h"
 #include "base/trace.h"
-#include "engine/ops/table.h"
-#include "engine/ops/terminate.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-static bool wants_completion(const struct weft_stream *st, const struct weft_swr *swr)
-{
-	return swr->status || st->cfg.signal_all || swr->wqe.flags & WEFT_WRF_SIGNALED;
-}
-
-static void describe(struct weft_cqe *cqe, const struct weft_stream *st, const struct weft_swr *swr)
-{
-	const struct weft_tx_op *op = weft_tx_op(swr->wqe.opcode);
-
-	*cqe = (struct weft_cqe){
-		.wr_id = swr->wqe.wr_id,
-		.qp_num = st->qpn,
-		.opcode = op ? op->wc : WEFT_WC_SEND,
-		.byte_len = swr->wc_len,
-		.status = swr->status,
-		.vendor_err = swr->vendor_err,
-		.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
-	};
-}
+/* Opcodes of completions, by those of work requests. */
+static const u8 wc_opcodes[WEFT_WR_OP_COUNT] = {
+	[WEFT_WR_SEND] = WEFT_WC_SEND,		 [WEFT_WR_SEND_INV] = WEFT_WC_SEND,
+	[WEFT_WR_WRITE] = WEFT_WC_WRITE,	 [WEFT_WR_WRITE_IMM] = WEFT_WC_WRITE,
+	[WEFT_WR_READ] = WEFT_WC_READ,		 [WEFT_WR_READ_INV] = WEFT_WC_READ,
+	[WEFT_WR_ATOMIC_FADD] = WEFT_WC_FADD,	 [WEFT_WR_ATOMIC_CSWAP] = WEFT_WC_CSWAP,
+	[WEFT_WR_LOCAL_INV] = WEFT_WC_LOCAL_INV, [WEFT_WR_BIND_MW] = WEFT_WC_BIND_MW,
+	[WEFT_WR_REG_MR] = WEFT_WC_REG_MR,
+};
 
 static void count_outcome(struct weft_stream *st, u8 status)
 {
@@ -59,10 +49,20 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 
 	lockdep_assert_held(&st->retire_lock);
 	while ((swr = weft_sendq_done_head(sq))) {
-		bool wanted = wants_completion(st, swr);
+		bool wanted = swr->status || st->cfg.signal_all ||
+			      swr->wqe.flags & WEFT_WRF_SIGNALED;
 
 		if (wanted)
-			describe(&cqe, st, swr);
+			cqe = (struct weft_cqe){
+				.wr_id = swr->wqe.wr_id,
+				.qp_num = st->qpn,
+				.opcode = wc_opcodes[array_index_nospec(swr->wqe.opcode,
+									WEFT_WR_OP_COUNT)],
+				.byte_len = swr->wc_len,
+				.status = swr->status,
+				.vendor_err = swr->vendor_err,
+				.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
+			};
 		count_outcome(st, swr->status);
 		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
 				     swr->wc_len);
@@ -102,11 +102,6 @@ void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enu
 	after_retire(st, err);
 }
 
-static __always_inline bool awaits_response(u8 opcode)
-{
-	return weft_tx_op(opcode)->flags & WEFT_TXF_RESPONSE;
-}
-
 /**
  * weft_retire_pushed - TCP has accepted the stream up to a position
  * @st: stream, tx claim held
@@ -123,7 +118,7 @@ void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft
 	if (st->tx.sent == sq->fetched)
 		return;
 	spin_lock_bh(&st->retire_lock);
-	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed, awaits_response);
+	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed);
 	err = retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 	after_retire(st, err);
@@ -151,7 +146,7 @@ bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct wef
 /**
  * weft_retire_returned - nobody reads the memory of a request any more
  * @st: stream
- * @index: of a request that was lent
+ * @index: of a request that was sent by zero-copy
  *
  * Context: any up to softirq. Return: false if the stream has gone down without waiting.
  */
@@ -161,9 +156,9 @@ bool weft_retire_returned(struct weft_stream *st, u32 index)
 	int err = 0;
 
 	spin_lock_bh(&st->retire_lock);
-	known = !st->lend.abandoned;
+	known = !st->zc_tx.abandoned;
 	if (known) {
-		weft_sendq_wr(st->cfg.sq, index)->lent = false;
+		weft_sendq_wr(st->cfg.sq, index)->zc_pending = false;
 		err = retire(st, NULL);
 	}
 	spin_unlock_bh(&st->retire_lock);
@@ -183,10 +178,10 @@ void weft_retire_abandon(struct weft_stream *st)
 	u32 count, i;
 
 	spin_lock_bh(&st->retire_lock);
-	st->lend.abandoned = true;
+	st->zc_tx.abandoned = true;
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		weft_sendq_wr(sq, sq->retired + i)->lent = false;
+		weft_sendq_wr(sq, sq->retired + i)->zc_pending = false;
 	spin_unlock_bh(&st->retire_lock);
 }
 
@@ -213,6 +208,46 @@ static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_
 	spin_unlock_bh(&st->retire_lock);
 }
 
+/* Sends and Immediate Data share a queue; Writes are told by where they went. */
+static bool is_named(const struct weft_term *term, const struct weft_swr *swr)
+{
+	const struct weft_sqe *wqe = &swr->wqe;
+
+	if (term->tagged)
+		return term->opcode == WEFT_OP_WRITE && term->stag == wqe->rkey &&
+		       (wqe->opcode == WEFT_WR_WRITE || wqe->opcode == WEFT_WR_WRITE_IMM) &&
+		       term->to - wqe->remote_addr < max(swr->length, 1U);
+	return term->qn == WEFT_QN_SEND && term->msn == swr->msn &&
+	       (wqe->opcode == WEFT_WR_SEND || wqe->opcode == WEFT_WR_SEND_INV ||
+		wqe->opcode == WEFT_WR_WRITE_IMM);
+}
+
+/**
+ * weft_retire_named - the Send or Write that the peer's Terminate is about
+ * @st: stream, tx claim and retire lock held, at its end
+ *
+ * Return: a request that has not retired and did not fail by itself, or NULL.
+ */
+struct weft_swr *weft_retire_named(const struct weft_stream *st)
+{
+	const struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+	u32 count, i;
+
+	/* pairs with weft_term_end() */
+	if (!smp_load_acquire(&st->peer_terminated) || !st->peer_term.has_ddp)
+		return NULL;
+	count = weft_sendq_in_flight(sq);
+	for (i = 0; i < count; i++) {
+		swr = weft_sendq_wr(sq, sq->retired + i);
+		if (swr == st->tx.swr)
+			break;
+		if (!swr->status && is_named(&st->peer_term, swr))
+			return swr;
+	}
+	return NULL;
+}
+
 /*
  * The peer has said which request it refuses. TCP may have it all: as long as it
  * has not retired, nobody was told that it succeeded.
@@ -220,7 +255,7 @@ static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_
 static void fail_the_named(struct weft_stream *st)
 {
 	const struct weft_term *term = &st->peer_term;
-	struct weft_swr *swr = weft_term_named(st);
+	struct weft_swr *swr = weft_retire_named(st);
 
 	if (!swr)
 		return;
@@ -264,7 +299,7 @@ void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch
 	struct weft_swr *swr;
 
 	flush_fetched(st, batch);
-	weft_sendq_set_idle(sq);
+	weft_sendq_leave(sq, WEFT_SQ_NEED_KICK);
 	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
 		flush_one(st, swr, batch);
 		cond_resched();

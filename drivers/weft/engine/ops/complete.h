@@ -26,6 +26,7 @@ void weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 /* Holder of the tx claim, once the stream may not send any more. */
 void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch);
 void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch);
+struct weft_swr *weft_retire_named(const struct weft_stream *st);
 
 /* The stream's worker. */
 void weft_retire_abandon(struct weft_stream *st);

@@ -3,7 +3,7 @@
  * Requests without a message: Local Invalidate, Bind, Fast-Register. They run in
  * send queue order, at the moment they would have been sent.
  */
-#include "engine/ops/local.h"
+#include "engine/ops/op.h"
 
 #include "engine/state/stream.h"
 #include "mem/rights.h"

@@ -2,7 +2,7 @@
 /*
  * Which counters a message of a stream moves: two tables, by opcode and by fault.
  */
-#include "engine/ops/msg_stats.h"
+#include "engine/ops/op.h"
 
 #include "base/counters.h"
 #include "engine/state/stream.h"
@@ -14,7 +14,7 @@
 		.received = WEFT_CTR_RX_KIND + WEFT_MSG_##_kind, \
 	}
 
-const struct weft_tally weft_tallies[WEFT_OP_COUNT] = {
+const struct weft_msg_stats weft_msg_stats[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = KIND(WRITE),
 	[WEFT_OP_READ_REQ] = KIND(READ_REQ),
 	[WEFT_OP_READ_RESP] = KIND(READ_RESP),
@@ -78,21 +78,21 @@ static const u8 reasons[WEFT_FAULT_COUNT] = {
 };
 
 /**
- * weft_tally_term_sent - the reason of a Terminate of ours
+ * weft_msg_stats_term_sent - the reason of a Terminate of ours
  * @st: stream
  * @fault: what it tells
  */
-void weft_tally_term_sent(struct weft_stream *st, enum weft_fault fault)
+void weft_msg_stats_term_sent(struct weft_stream *st, enum weft_fault fault)
 {
 	weft_count(st->cfg.counters, WEFT_CTR_TERM_SENT_FOR + reasons[fault]);
 }
 
 /**
- * weft_tally_term_received - the reason of the peer's Terminate
+ * weft_msg_stats_term_received - the reason of the peer's Terminate
  * @st: stream
  * @term: as parsed
  */
-void weft_tally_term_received(struct weft_stream *st, const struct weft_term *term)
+void weft_msg_stats_term_received(struct weft_stream *st, const struct weft_term *term)
 {
 	enum weft_fault fault = weft_fault_of_terminate(term->layer, term->etype, term->ecode);
 

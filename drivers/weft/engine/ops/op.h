@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the families of operations share: a message on its way out, a segment on its way
- * in, and the rows of the two tables that engine/ops/table.c puts together.
+ * The operations: the two tables of engine/ops/table.c, a message on its way out, a segment on
+ * its way in, and what there is for each family of opcodes.
  */
 #ifndef WEFT_ENGINE_OPS_OP_H
 #define WEFT_ENGINE_OPS_OP_H
 
+#include <linux/kernel.h>
+#include <linux/nospec.h>
 #include <linux/types.h>
 
 #include "engine/state/msg.h"
@@ -15,12 +17,16 @@
 #include "proto/fault.h"
 #include "proto/rdmap.h"
 #include "proto/wire.h"
+#include "uapi/weft-abi.h"
 
 struct weft_cq_batch;
 struct weft_mem_region;
+struct weft_readq_owed;
+struct weft_readq_sent;
 struct weft_sge;
 struct weft_stream;
 struct weft_swr;
+struct weft_term;
 
 enum weft_tx_op_flags {
 	WEFT_TXF_INLINE		= 1 << 0,	/* payload may stand in the entry */
@@ -32,7 +38,6 @@ enum weft_tx_op_flags {
 /**
  * struct weft_tx_op - a work request opcode
  * @flags: enum weft_tx_op_flags
- * @wc: opcode of its completion, enum weft_wc_op
  * @plan: turn a private work request into messages; for LOCAL, do it. @msgs
  *	are zeroed. Returns a fault to complete the request with. Context: tx
  *	claim held, process.
@@ -40,7 +45,6 @@ enum weft_tx_op_flags {
  */
 struct weft_tx_op {
 	u8 flags;
-	u8 wc;
 	u8 messages;
 	enum weft_fault (*plan)(struct weft_stream *st, struct weft_swr *swr,
 				struct weft_msg *msgs);
@@ -85,6 +89,32 @@ struct weft_rx_op {
 	enum weft_fault (*end)(struct weft_stream *st, struct weft_rx_seg *seg);
 };
 
+extern const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT];
+extern const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT];
+
+/**
+ * weft_tx_op - row of a work request opcode
+ * @wr_opcode: as found in a private copy, any value
+ *
+ * Return: the row, NULL for an unknown opcode.
+ */
+static inline const struct weft_tx_op *weft_tx_op(u8 wr_opcode)
+{
+	if (wr_opcode >= ARRAY_SIZE(weft_tx_ops))
+		return NULL;
+	return &weft_tx_ops[array_index_nospec(wr_opcode, ARRAY_SIZE(weft_tx_ops))];
+}
+
+/**
+ * weft_rx_op - row of an RDMAP opcode
+ * @rdmap_opcode: of a segment that passed weft_rdmap_check()
+ */
+static inline const struct weft_rx_op *weft_rx_op(u8 rdmap_opcode)
+{
+	return &weft_rx_ops[array_index_nospec(rdmap_opcode & WEFT_RDMAP_OP_MASK,
+					       ARRAY_SIZE(weft_rx_ops))];
+}
+
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg);
 
@@ -100,35 +130,74 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 	msg->msn = weft_ddp_tx_msn(tx, weft_rdmap_info(opcode)->qn);
 }
 
-enum weft_fault weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
-				  const struct weft_mem_ref *ref);
-void weft_rxrow_copy(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref);
-
-/**
- * weft_rx_copy - move some of a segment's payload to where it belongs
- * @seg: the segment
- * @done: octets of the payload to skip
- * @ref: the memory, granted for writing
- */
-static __always_inline enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
-						    const struct weft_mem_ref *ref)
-{
-	u32 at = seg->payload_at + done;
-
-	if (unlikely(seg->row)) {
-		weft_rxrow_copy(seg, done, ref);
-		return WEFT_FAULT_NONE;
-	}
-	if (!ref->flat)
-		return weft_rx_copy_rows(seg, at, ref);
-	return weft_ulpdu_copy_flat(seg->u, at, ref->len, ref->flat) ?
-		       WEFT_FAULT_LOCAL_CATASTROPHIC :
-		       WEFT_FAULT_NONE;
-}
-
 /* For the families; place.c. */
+enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+			     const struct weft_mem_ref *ref);
 void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
 enum weft_fault weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);
+
+/* send.c */
+enum weft_fault weft_send_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs);
+enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg);
+
+/* write.c */
+enum weft_fault weft_write_plan(struct weft_stream *st, struct weft_swr *swr,
+				struct weft_msg *msgs);
+enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr,
+				    struct weft_msg *msgs);
+enum weft_fault weft_write_begin(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_write_place(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg);
+
+/* read.c */
+enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs);
+enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg *seg,
+				      enum weft_fault fault);
+
+struct weft_readq_sent *weft_read_awaited(struct weft_stream *st, bool atomic);
+enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				 struct weft_msg *msg);
+
+/* atomic.c */
+enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
+				 struct weft_msg *msgs);
+enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
+
+enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				   struct weft_msg *msg);
+
+/* local.c */
+enum weft_fault weft_local_inv(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs);
+enum weft_fault weft_local_bind(struct weft_stream *st, struct weft_swr *swr,
+				struct weft_msg *msgs);
+enum weft_fault weft_local_register(struct weft_stream *st, struct weft_swr *swr,
+				    struct weft_msg *msgs);
+
+/* terminate.c */
+void weft_term_message(struct weft_stream *st, struct weft_msg *msg);
+enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg);
+
+/* msg_stats.c */
+
+/* Counters of an opcode. */
+struct weft_msg_stats {
+	u8 sent;
+	u8 received;
+};
+
+extern const struct weft_msg_stats weft_msg_stats[WEFT_OP_COUNT];
+
+void weft_msg_stats_term_sent(struct weft_stream *st, enum weft_fault fault);
+void weft_msg_stats_term_received(struct weft_stream *st, const struct weft_term *term);
 
 #endif

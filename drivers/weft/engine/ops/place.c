@@ -2,9 +2,7 @@
 /*
  * The payload of a segment, or of a batch of them, goes to where it belongs.
  */
-#include <linux/kconfig.h>
 #include <linux/minmax.h>
-#include <linux/uio.h>
 
 #include "base/copy.h"
 #include "engine/ops/op.h"
@@ -12,67 +10,6 @@
 #include "mem/access.h"
 #include "net/mpa_rx.h"
 #include "proto/hot.h"
-
-/* Return: -EFAULT if not all were copied. */
-static int copy_rows(const struct weft_ulpdu *u, u32 at, const struct weft_mem_ref *ref)
-{
-	u32 done = 0;
-	u32 row;
-	u8 *to = weft_mem_row(ref, done, &row);
-
-	if (WARN_ON_ONCE(at > u->len || ref->len > u->len - at))
-		return -EFAULT;
-	while (row < ref->len - done) {
-		weft_copy(to, u->linear + at + done, row);
-		done += row;
-		to = weft_mem_row(ref, done, &row);
-	}
-	return weft_ulpdu_copy_flat(u, at + done, row, to);
-}
-
-/**
- * weft_rx_copy_rows - the part of weft_rx_copy() for memory that does not lie in a row
- * @seg: the segment
- * @at: where in its ULPDU the octets are
- * @ref: the memory, granted for writing
- */
-enum weft_fault weft_hot weft_rx_copy_rows(const struct weft_rx_seg *seg, u32 at,
-					   const struct weft_mem_ref *ref)
-{
-	struct iov_iter to;
-	int err;
-
-	if (seg->u->linear && !IS_ENABLED(CONFIG_HIGHMEM)) {
-		err = copy_rows(seg->u, at, ref);
-	} else {
-		weft_mem_iter(ref, ITER_DEST, &to);
-		err = weft_ulpdu_copy(seg->u, at, ref->len, &to);
-	}
-	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
-}
-
-static __always_inline enum weft_fault place_piece(void *arg, u32 done,
-						   const struct weft_mem_ref *ref)
-{
-	return weft_rx_copy(arg, done, ref);
-}
-
-/**
- * weft_rx_place - scatter a segment's payload into an own buffer
- * @user: on whose behalf: of the send queue, or of the receive queue
- * @seg: the segment
- * @sge: elements of the work request
- * @num_sge: how many
- * @offset: where in the buffer they make the payload goes; it fits
- */
-enum weft_fault weft_hot weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
-				       const struct weft_sge *sge, u32 num_sge, u32 offset)
-{
-	if (!seg->payload)
-		return WEFT_FAULT_NONE;
-	return weft_mem_walk(user, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
-			     place_piece, seg);
-}
 
 /**
  * struct source - what is copied next
@@ -105,14 +42,8 @@ static void copy(struct source *from, u8 *to, u32 len)
 	}
 }
 
-/**
- * weft_rxrow_copy - weft_rx_copy() for a row
- * @seg: put together of a row
- * @done: octets of its payload to skip
- * @ref: the memory, granted for writing
- */
-void weft_hot weft_rxrow_copy(const struct weft_rx_seg *seg, u32 done,
-			      const struct weft_mem_ref *ref)
+/* weft_rx_copy() for a row. */
+static void copy_row(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref)
 {
 	u32 skip = done % seg->each;
 	struct source from = {
@@ -124,13 +55,59 @@ void weft_hot weft_rxrow_copy(const struct weft_rx_seg *seg, u32 done,
 	};
 	u32 len;
 
-	if (ref->flat)
-		return copy(&from, ref->flat, ref->len);
 	for (done = 0; done < ref->len; done += len) {
 		u8 *to = weft_mem_row(ref, done, &len);
 
 		copy(&from, to, len);
 	}
+}
+
+/**
+ * weft_rx_copy - move some of a segment's payload to where it belongs
+ * @seg: the segment
+ * @done: octets of the payload to skip
+ * @ref: the memory, granted for writing
+ */
+enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
+				      const struct weft_mem_ref *ref)
+{
+	u32 from = seg->payload_at + done;
+	u32 at, len;
+
+	if (unlikely(seg->row)) {
+		copy_row(seg, done, ref);
+		return WEFT_FAULT_NONE;
+	}
+	for (at = 0; at < ref->len; at += len) {
+		u8 *to = weft_mem_row(ref, at, &len);
+
+		if (weft_ulpdu_copy(seg->u, from + at, len, to))
+			return WEFT_FAULT_LOCAL_CATASTROPHIC;
+	}
+	return WEFT_FAULT_NONE;
+}
+
+static __always_inline enum weft_fault place_piece(void *arg, u32 done,
+						   const struct weft_mem_ref *ref)
+{
+	return weft_rx_copy(arg, done, ref);
+}
+
+/**
+ * weft_rx_place - scatter a segment's payload into an own buffer
+ * @user: on whose behalf: of the send queue, or of the receive queue
+ * @seg: the segment
+ * @sge: elements of the work request
+ * @num_sge: how many
+ * @offset: where in the buffer they make the payload goes; it fits
+ */
+enum weft_fault weft_hot weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
+				       const struct weft_sge *sge, u32 num_sge, u32 offset)
+{
+	if (!seg->payload)
+		return WEFT_FAULT_NONE;
+	return weft_mem_walk(user, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
+			     place_piece, seg);
 }
 
 /**

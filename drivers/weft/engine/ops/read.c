@@ -3,7 +3,7 @@
  * RDMA Read, both roles: the request we send and its response, the request we
  * get and our answer. RFC 5040, 5.1.3, 5.1.4 and 7.
  */
-#include "engine/ops/read.h"
+#include "engine/ops/op.h"
 
 #include "engine/ops/complete.h"
 #include "engine/ops/credit.h"

@@ -3,7 +3,7 @@
  * Send, Send with Invalidate and their solicited forms, both roles.
  * RFC 5040, 5.1 and 5.2; RFC 5041, 5 and 7.1.
  */
-#include "engine/ops/send.h"
+#include "engine/ops/op.h"
 
 #include "engine/ops/complete.h"
 #include "engine/state/stream.h"
@@ -12,30 +12,20 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-static void plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg, u8 opcode)
-{
-	weft_msg_untagged(&st->tx.ddp, msg, opcode);
-	swr->msn = msg->msn;
-	msg->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
-	msg->length = swr->length;
-}
-
 enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr *swr,
 					struct weft_msg *msgs)
 {
 	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
+	u8 opcode = solicited ? WEFT_OP_SEND_SE : WEFT_OP_SEND;
 
-	plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE : WEFT_OP_SEND);
-	return WEFT_FAULT_NONE;
-}
-
-enum weft_fault weft_send_inv_plan(struct weft_stream *st, struct weft_swr *swr,
-				   struct weft_msg *msgs)
-{
-	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
-
-	plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV);
-	msgs->stag = swr->wqe.imm_or_inv;
+	if (swr->wqe.opcode == WEFT_WR_SEND_INV) {
+		opcode = solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV;
+		msgs->stag = swr->wqe.imm_or_inv;
+	}
+	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
+	swr->msn = msgs->msn;
+	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
+	msgs->length = swr->length;
 	return WEFT_FAULT_NONE;
 }
 

@@ -2,34 +2,22 @@
 /*
  * The two tables of the engine. A new opcode is one row in each and a file.
  */
-#include "engine/ops/table.h"
-
-#include <linux/kernel.h>
-#include <linux/errno.h>
-#include <linux/printk.h>
-
-#include "engine/ops/atomic.h"
-#include "engine/ops/imm.h"
-#include "engine/ops/local.h"
-#include "engine/ops/read.h"
-#include "engine/ops/send.h"
-#include "engine/ops/terminate.h"
-#include "engine/ops/write.h"
+#include "engine/ops/op.h"
 
 #define REQUEST	(WEFT_TXF_CREDIT | WEFT_TXF_RESPONSE)
 
 const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
-	[WEFT_WR_SEND] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_plan },
-	[WEFT_WR_SEND_INV] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_inv_plan },
-	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 1, weft_write_plan },
-	[WEFT_WR_WRITE_IMM] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 2, weft_write_imm_plan },
-	[WEFT_WR_READ] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
-	[WEFT_WR_READ_INV] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
-	[WEFT_WR_ATOMIC_FADD] = { REQUEST, WEFT_WC_FADD, 1, weft_atomic_fadd_plan },
-	[WEFT_WR_ATOMIC_CSWAP] = { REQUEST, WEFT_WC_CSWAP, 1, weft_atomic_cswap_plan },
-	[WEFT_WR_LOCAL_INV] = { WEFT_TXF_LOCAL, WEFT_WC_LOCAL_INV, 0, weft_local_inv },
-	[WEFT_WR_BIND_MW] = { WEFT_TXF_LOCAL, WEFT_WC_BIND_MW, 0, weft_local_bind },
-	[WEFT_WR_REG_MR] = { WEFT_TXF_LOCAL, WEFT_WC_REG_MR, 0, weft_local_register },
+	[WEFT_WR_SEND] = { WEFT_TXF_INLINE, 1, weft_send_plan },
+	[WEFT_WR_SEND_INV] = { WEFT_TXF_INLINE, 1, weft_send_plan },
+	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, 1, weft_write_plan },
+	[WEFT_WR_WRITE_IMM] = { WEFT_TXF_INLINE, 2, weft_write_imm_plan },
+	[WEFT_WR_READ] = { REQUEST, 1, weft_read_plan },
+	[WEFT_WR_READ_INV] = { REQUEST, 1, weft_read_plan },
+	[WEFT_WR_ATOMIC_FADD] = { REQUEST, 1, weft_atomic_plan },
+	[WEFT_WR_ATOMIC_CSWAP] = { REQUEST, 1, weft_atomic_plan },
+	[WEFT_WR_LOCAL_INV] = { WEFT_TXF_LOCAL, 0, weft_local_inv },
+	[WEFT_WR_BIND_MW] = { WEFT_TXF_LOCAL, 0, weft_local_bind },
+	[WEFT_WR_REG_MR] = { WEFT_TXF_LOCAL, 0, weft_local_register },
 };
 
 #define SEND                                                    \
@@ -70,31 +58,4 @@ enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
 enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	return WEFT_FAULT_RDMAP_OPERATION;
-}
-
-/**
- * weft_ops_check - refuse to load with a hole in a table
- *
- * Return: 0, or -EINVAL after naming the hole.
- */
-int weft_ops_check(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(weft_tx_ops); i++) {
-		if (!weft_tx_ops[i].plan) {
-			pr_err("weft: no plan for work request opcode %u\n", i);
-			return -EINVAL;
-		}
-	}
-	for (i = 0; i < ARRAY_SIZE(weft_rx_ops); i++) {
-		if (!weft_rdmap_info(i)->known)
-			continue;
-		if (!weft_rx_ops[i].begin || !weft_rx_ops[i].place || !weft_rx_ops[i].place_row ||
-		    !weft_rx_ops[i].end) {
-			pr_err("weft: a step is missing for RDMAP opcode %u\n", i);
-			return -EINVAL;
-		}
-	}
-	return 0;
 }

@@ -2,11 +2,10 @@
 /*
  * Terminate out and in. RFC 5040, 4.8 and 5.4.
  */
-#include "engine/ops/terminate.h"
+#include "engine/ops/op.h"
 
 #include "base/trace.h"
 #include "engine/ops/complete.h"
-#include "engine/ops/msg_stats.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "ring/sendq.h"
@@ -16,46 +15,6 @@ void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_TERMINATE);
 	msg->hdr_len = weft_term_build(&st->fault, st->tx.hdr);
-}
-
-/* Sends and Immediate Data share a queue; Writes are told by where they went. */
-static bool names(const struct weft_term *term, const struct weft_swr *swr)
-{
-	const struct weft_sqe *wqe = &swr->wqe;
-
-	if (term->tagged)
-		return term->opcode == WEFT_OP_WRITE && term->stag == wqe->rkey &&
-		       (wqe->opcode == WEFT_WR_WRITE || wqe->opcode == WEFT_WR_WRITE_IMM) &&
-		       term->to - wqe->remote_addr < max(swr->length, 1U);
-	return term->qn == WEFT_QN_SEND && term->msn == swr->msn &&
-	       (wqe->opcode == WEFT_WR_SEND || wqe->opcode == WEFT_WR_SEND_INV ||
-		wqe->opcode == WEFT_WR_WRITE_IMM);
-}
-
-/**
- * weft_term_named - the Send or Write that the peer's Terminate is about
- * @st: stream, tx claim and retire lock held, at its end
- *
- * Return: a request that has not retired and did not fail by itself, or NULL.
- */
-struct weft_swr *weft_term_named(const struct weft_stream *st)
-{
-	const struct weft_sendq *sq = st->cfg.sq;
-	struct weft_swr *swr;
-	u32 count, i;
-
-	/* pairs with weft_term_end() */
-	if (!smp_load_acquire(&st->peer_terminated) || !st->peer_term.has_ddp)
-		return NULL;
-	count = weft_sendq_in_flight(sq);
-	for (i = 0; i < count; i++) {
-		swr = weft_sendq_wr(sq, sq->retired + i);
-		if (swr == st->tx.swr)
-			break;
-		if (!swr->status && names(&st->peer_term, swr))
-			return swr;
-	}
-	return NULL;
 }
 
 /* The Read or Atomic that is named fails with the peer's reason, not with a flush. */
@@ -81,10 +40,10 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
 		blame(st, &term, seg);
 	st->peer_term = term;
-	weft_tally_term_received(st, &term);
+	weft_msg_stats_term_received(st, &term);
 	trace_weft_peer_terminated(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
 	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
-	/* pairs with weft_term_named() */
+	/* pairs with weft_retire_named() */
 	smp_store_release(&st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	return WEFT_FAULT_STOPPED;

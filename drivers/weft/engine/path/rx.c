@@ -7,23 +7,23 @@
  */
 #include "engine/path/rx.h"
 
-#include <linux/uio.h>
-
-#include "base/copy.h"
-#include "base/counters.h"
 #include "base/trace.h"
 #include "engine/ops/complete.h"
-#include "engine/ops/msg_stats.h"
-#include "engine/ops/table.h"
-#include "engine/path/rx_batch.h"
+#include "engine/ops/op.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
-#include "mem/access.h"
 #include "mem/rights.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
-#include "proto/mpa_start.h"
 #include "ring/cq.h"
+
+/* Are segments still taken? */
+static bool goes_on(const struct weft_stream *st)
+{
+	enum weft_qp_state state = READ_ONCE(st->state);
+
+	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
+}
 
 static u8 rtr_kind(const struct weft_ddp_hdr *ddp)
 {
@@ -90,19 +90,13 @@ static enum weft_fault check_headers(struct weft_stream *st, struct weft_rx_seg 
 	return WEFT_FAULT_NONE;
 }
 
-static bool is_first(const struct weft_rx *rx, const struct weft_ddp_hdr *ddp)
-{
-	return ddp->tagged ? weft_rdmap_rx_first_tagged(&rx->msgs) :
-			     weft_ddp_rx_first(&rx->ddp, ddp);
-}
-
 static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
 	struct weft_rx *rx = &st->rx;
 	enum weft_fault fault = WEFT_FAULT_NONE;
 
-	if (is_first(rx, &seg->ddp))
+	if (seg->ddp.tagged ? !rx->msgs.tagged_open : !rx->ddp.open[seg->ddp.qn])
 		fault = op->begin(st, seg);
 	if (fault == WEFT_FAULT_NONE && !seg->ddp.tagged)
 		fault = weft_ddp_rx_check_offset(&rx->ddp, &seg->ddp, U64_MAX);
@@ -117,7 +111,8 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
 	if (!seg->ddp.last)
 		return WEFT_FAULT_NONE;
-	weft_tally_received(st->cfg.counters, weft_rdmap_opcode(seg->ddp.ulp));
+	weft_count_two(st->cfg.counters, WEFT_CTR_RX_MSGS, 1,
+		       weft_msg_stats[weft_rdmap_opcode(seg->ddp.ulp)].received, 1);
 	trace_weft_message_received(st->cfg.ifindex, st->qpn, weft_rdmap_opcode(seg->ddp.ulp),
 				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
 				    seg->ddp.msn);
@@ -148,7 +143,7 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	enum weft_fault fault;
 	struct weft_rx_seg seg __uninitialized;
 
-	if (!weft_rx_goes_on(st))
+	if (!goes_on(st))
 		return WEFT_FAULT_STOPPED;
 	seg.u = u;
 	seg.row = NULL;
@@ -162,9 +157,74 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	if (fault != WEFT_FAULT_NONE)
 		return refuse(st, &seg, fault);
 	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
-	if (!seg.ddp.last)
-		weft_rxrow_expect(st, &seg);
+	if (!seg.ddp.last && seg.payload) {
+		st->rx.like = seg.ddp;
+		weft_mpa_rx_expect(&st->rx.sock, u->len);
+	}
 	return WEFT_FAULT_NONE;
+}
+
+/*
+ * Segments within a message differ from the one before in their offset, and in nothing else.
+ * Those that are contiguous are put together to one long segment: one look at memory, and one at
+ * the message. Whatever is unusual is left to ulpdu(), which takes them one by one: faults, too,
+ * which show there at the segment they belong to. So is the last segment of a message, which
+ * shows when all of it is there.
+ */
+
+/* The header of the segment behind one like @hdr, @payload bytes each. */
+static __always_inline void next_header(struct weft_ddp_hdr *hdr, u32 payload)
+{
+	hdr->to += payload;
+	hdr->mo += payload;
+}
+
+/* How many segments of the span continue the message? */
+static u32 count_next(const struct weft_ulpdu_span *span, const struct weft_ddp_hdr *like)
+{
+	struct weft_ddp_hdr next = *like;
+	const u8 *bytes = span->first;
+	u8 expected[WEFT_DDP_UNTAGGED_LEN];
+	u32 len, n;
+
+	for (n = 0; n < span->count; n++, bytes += span->stride) {
+		next_header(&next, like->payload);
+		len = weft_ddp_build(&next, expected);
+		if (memcmp(bytes, expected, len))
+			break;
+	}
+	return n;
+}
+
+/* Returns how many of the span were placed; the next one goes on its own. */
+static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
+{
+	struct weft_stream *st = owner;
+	struct weft_ddp_hdr *like = &st->rx.like;
+	struct weft_rx_seg seg __uninitialized;
+	u32 n;
+
+	n = goes_on(st) ? count_next(span, like) : 0;
+	if (!n)
+		return 0;
+	seg.row = span;
+	seg.each = like->payload;
+	seg.payload_at = like->hdr_len;
+	seg.payload = n * like->payload;
+	seg.batch = st->rx.batch;
+	seg.ddp = *like;
+	next_header(&seg.ddp, like->payload);
+	seg.ddp.payload = seg.payload;
+	if (weft_rx_op(weft_rdmap_opcode(seg.ddp.ulp))->place_row(st, &seg) != WEFT_FAULT_NONE)
+		return 0;
+	if (seg.ddp.tagged)
+		st->rx.placed += seg.payload;
+	else
+		weft_ddp_rx_advance(&st->rx.ddp, &seg.ddp);
+	next_header(like, seg.payload);
+	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
+	weft_count_add(st->cfg.counters, WEFT_CTR_RX_IN_ROWS, n);
+	return n;
 }
 
 /* Framing is lost: no header of the segment can be believed. */
@@ -175,7 +235,7 @@ static void framing_lost(void *owner, enum weft_fault fault)
 
 const struct weft_mpa_rx_events weft_rx_mpa_events = {
 	.ulpdu = ulpdu,
-	.span = weft_rxrow_take,
+	.span = take_like,
 	.fault = framing_lost,
 };
 

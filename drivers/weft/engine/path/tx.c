@@ -15,12 +15,10 @@
 
 #include "base/trace.h"
 #include "engine/ops/complete.h"
-#include "engine/path/tx_sched.h"
 #include "engine/path/tx_segment.h"
 #include "engine/state/claim.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
-#include "mem/access.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
@@ -68,45 +66,31 @@ bool weft_tx_spent(const struct weft_tx_run *run)
 	return time_after(jiffies, run->end) || fatal_signal_pending(current);
 }
 
-/* Is another look worth it? The peer waits for the push meanwhile. */
-static bool has_next(const struct weft_stream *st)
-{
-	const struct weft_tx *tx = &st->tx;
-
-	return tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) || weft_readq_owes(&st->readq);
-}
-
-static enum staged stage_segments(struct weft_stream *st)
-{
-	struct weft_mpa_tx *sock = &st->tx.sock;
-
-	do {
-		if (weft_mpa_tx_full(sock))
-			return STAGED_FULL;
-		switch (weft_segment_next(st)) {
-		case WEFT_SEGMENT_STAGED:
-			break;
-		case WEFT_SEGMENT_NONE:
-			return weft_mpa_tx_empty(sock) ? STAGED_ALL : STAGED_FULL;
-		case WEFT_SEGMENT_LATER:
-			return STAGED_LATER;
-		}
-	} while (has_next(st));
-	return STAGED_ALL;
-}
-
 /* Memory is held for one batch: invalidations wait for it. */
 static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 {
-	struct weft_mpa_tx *sock = &st->tx.sock;
-	u64 before = sock->pos;
-	enum staged staged;
+	enum weft_segment_result got = WEFT_SEGMENT_STAGED;
+	struct weft_tx *tx = &st->tx;
+	u64 before = tx->sock.pos;
+	bool full;
 
-	weft_mpa_tx_refresh(sock);
-	staged = stage_segments(st);
-	weft_mem_release(&st->tx.mem);
-	run->bytes -= sock->pos - before;
-	return staged;
+	weft_mpa_tx_refresh(&tx->sock);
+	/* One look more takes time, and the peer waits for the push meanwhile. */
+	do {
+		full = weft_mpa_tx_full(&tx->sock);
+		if (full)
+			break;
+		got = weft_segment_next(st);
+	} while (got == WEFT_SEGMENT_STAGED &&
+		 (tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) ||
+		  weft_readq_owes(&st->readq)));
+	weft_mem_release(&tx->mem);
+	run->bytes -= tx->sock.pos - before;
+	if (got == WEFT_SEGMENT_LATER)
+		return STAGED_LATER;
+	if (full || (got == WEFT_SEGMENT_NONE && !weft_mpa_tx_empty(&tx->sock)))
+		return STAGED_FULL;
+	return STAGED_ALL;
 }
 
 /*
@@ -165,8 +149,8 @@ static __always_inline bool leave_queue(struct weft_stream *st)
 	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return true;
 	if (weft_sendq_lazy(st->cfg.sq) && st->hooks->defer(st))
-		return weft_sendq_set_watched(st->cfg.sq);
-	return weft_sendq_set_idle(st->cfg.sq);
+		return weft_sendq_leave(st->cfg.sq, WEFT_SQ_WATCHED);
+	return weft_sendq_leave(st->cfg.sq, WEFT_SQ_NEED_KICK);
 }
 
 static __always_inline enum weft_tx_result
@@ -209,26 +193,10 @@ void weft_tx_flush(struct weft_stream *st)
 {
 	struct weft_cq_batch batch = {};
 
-	weft_pick_drop(&st->tx);
+	weft_segment_drop(&st->tx);
 	weft_retire_flush_sends(st, &batch);
 	weft_retire_flush_receives(st, &batch);
 	weft_cq_batch_fire(&batch);
-}
-
-static enum weft_tx_result send(struct weft_stream *st, struct weft_tx_run *run)
-{
-	struct weft_cq_batch batch = {};
-	enum weft_tx_result result;
-	unsigned int noio = 0;
-
-	st->tx.sock.atomic = run->atomic;
-	if (!run->atomic)
-		noio = memalloc_noio_save();
-	result = send_batches(st, run, &batch);
-	if (!run->atomic)
-		memalloc_noio_restore(noio);
-	weft_cq_batch_fire(&batch);
-	return result;
 }
 
 /**
@@ -240,6 +208,10 @@ static enum weft_tx_result send(struct weft_stream *st, struct weft_tx_run *run)
  */
 enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run)
 {
+	struct weft_cq_batch batch;
+	enum weft_tx_result result;
+	unsigned int noio = 0;
+
 	weft_tx_look(&st->tx.claim);
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
 		/* Pairs with weft_rx_stop(): what rx did last is seen by the flush. */
@@ -250,7 +222,17 @@ enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run
 		weft_tx_flush(st);
 		return WEFT_TX_DONE;
 	}
-	return may_send(st) ? send(st, run) : WEFT_TX_DONE;
+	if (!may_send(st))
+		return WEFT_TX_DONE;
+	batch.count = 0;
+	st->tx.sock.atomic = run->atomic;
+	if (!run->atomic)
+		noio = memalloc_noio_save();
+	result = send_batches(st, run, &batch);
+	if (!run->atomic)
+		memalloc_noio_restore(noio);
+	weft_cq_batch_fire(&batch);
+	return result;
 }
 
 /* Takes the claim, waiting for its owner to leave; an owner never blocks on TCP. */

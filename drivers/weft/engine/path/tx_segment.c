@@ -1,51 +1,175 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages become segments: cut by MULPDU, with their headers, staged one behind the
- * other (RFC 5041, 4 and 5).
+ * What is sent next, and how it becomes segments: cut by MULPDU, with their headers, staged one
+ * behind the other (RFC 5041, 4 and 5). Order of choice: Terminate, the message in hand, the
+ * ready-to-receive message, answers we owe, the send queue.
  */
 #include "engine/path/tx_segment.h"
 
+#include <linux/err.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
-#include <linux/uio.h>
 
-#include "base/counters.h"
 #include "base/trace.h"
-#include "engine/ops/msg_stats.h"
-#include "engine/path/outgoing.h"
-#include "engine/path/tx_batch.h"
-#include "engine/path/tx_sched.h"
+#include "engine/ops/complete.h"
+#include "engine/ops/credit.h"
+#include "engine/ops/op.h"
 #include "engine/path/zc_tx.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
-static __always_inline void build_header(const struct weft_tx *tx, const struct weft_msg *msg,
-					 bool last, u8 *out)
-{
-	struct weft_ddp_hdr hdr __uninitialized;
-	u32 len;
+/* Answers in a row before the send queue has its turn. */
+#define ANSWER_BURST	8
 
-	weft_outgoing_header(msg, last, &hdr);
-	len = weft_ddp_build(&hdr, out);
-	if (msg->hdr_len)
-		memcpy(out + len, tx->hdr, msg->hdr_len);
+/* --- a message: its header, and where its payload is --- */
+
+/* Bytes of the DDP and RDMAP headers in front of each segment's payload. */
+static u32 header_len(const struct weft_msg *msg)
+{
+	bool tagged = weft_rdmap_info(msg->opcode)->tagged;
+
+	return (tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN) + msg->hdr_len;
 }
 
-/* Memory that does not lie in a row, or that is lent. */
-static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, bool lend)
+/* The DDP header of the next segment. */
+static __always_inline void fill_header(const struct weft_msg *msg, bool last,
+					struct weft_ddp_hdr *hdr)
 {
-	struct iov_iter iter;
+	const struct weft_rdmap_info *info = weft_rdmap_info(msg->opcode);
+
+	hdr->tagged = info->tagged;
+	hdr->last = last;
+	hdr->ulp = weft_rdmap_ulp(msg->opcode);
+	hdr->stag = msg->stag;
+	hdr->to = msg->to + msg->done;
+	hdr->qn = info->qn;
+	hdr->msn = msg->msn;
+	hdr->mo = msg->done;
+}
+
+/* Hands the next @len bytes of the payload, in registered memory, to @fn piece by piece. */
+static __always_inline enum weft_fault walk_payload(struct weft_stream *st,
+						    const struct weft_msg *msg, u32 len,
+						    weft_mem_copy_fn fn, void *arg)
+{
+	const struct weft_swr *swr = msg->swr;
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	if (msg->source == WEFT_SRC_SGE)
+		return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, msg->done, len,
+				     WEFT_MEM_LOCAL_READ, fn, arg);
+	fault = weft_mem_get(&st->tx.mem, msg->src_stag, msg->src_to + msg->done, len,
+			     WEFT_MEM_REMOTE_READ, &ref);
+	return fault == WEFT_FAULT_NONE ? fn(arg, 0, &ref) : fault;
+}
+
+/* --- spans: segments that fill a TCP segment each, and differ in one field of the header --- */
+
+/**
+ * struct span - segments being staged
+ * @sock: where to
+ * @hdr: of the next one
+ * @ulpdu_len: of each
+ * @payload: bytes of it
+ * @filled: payload bytes of the one that has begun
+ */
+struct span {
+	struct weft_mpa_tx *sock;
+	struct weft_ddp_hdr hdr;
+	u32 ulpdu_len;
+	u32 payload;
+	u32 filled;
+};
+
+static void put_bytes(struct span *span, const u8 *from, u32 len)
+{
+	struct weft_mpa_tx *sock = span->sock;
+
+	while (len) {
+		u32 n = min(len, span->payload - span->filled);
+
+		if (!span->filled) {
+			put_unaligned_be16(span->ulpdu_len, sock->to);
+			weft_mpa_tx_advance(sock, WEFT_MPA_LEN_OCTETS);
+			weft_mpa_tx_advance(sock, weft_ddp_build(&span->hdr, sock->to));
+			span->hdr.to += span->payload;
+			span->hdr.mo += span->payload;
+		}
+		weft_mpa_tx_span_put(sock, from, n);
+		span->filled += n;
+		from += n;
+		len -= n;
+		if (span->filled == span->payload) {
+			weft_mpa_tx_span_put_crc(sock);
+			span->filled = 0;
+		}
+	}
+}
+
+static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
+{
+	u32 at, len;
+
+	for (at = 0; at < ref->len; at += len) {
+		const u8 *from = weft_mem_row(ref, at, &len);
+
+		put_bytes(arg, from, len);
+	}
+	return WEFT_FAULT_NONE;
+}
+
+/* Is there enough left of a message, and may a span begin? */
+static bool may_span(const struct weft_mpa_tx *sock, const struct weft_msg *msg)
+{
+	return msg->length - msg->done > 2 * sock->mulpdu && weft_mpa_tx_may_span(sock) &&
+	       !msg->hdr_len && (msg->source == WEFT_SRC_SGE || msg->source == WEFT_SRC_STAG);
+}
+
+/*
+ * One look at memory and one room in the batch for many segments; the last one of the message
+ * is never among them. Return: false if nothing was staged. They go one by one then, also where
+ * something is wrong, which shows at the segment it belongs to.
+ */
+static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
+{
+	struct weft_mpa_tx *sock = &st->tx.sock;
+	struct span span = {
+		.sock = sock,
+		.ulpdu_len = sock->mulpdu,
+		.payload = sock->mulpdu - header_len(msg),
+	};
+	u32 segs, bytes;
+
+	segs = weft_mpa_tx_span_begin(sock, sock->mulpdu,
+				      (msg->length - msg->done - 1) / span.payload);
+	if (!segs)
+		return false;
+	bytes = segs * span.payload;
+	fill_header(msg, false, &span.hdr);
+	if (walk_payload(st, msg, bytes, put_piece, &span) != WEFT_FAULT_NONE ||
+	    weft_mpa_tx_span_end(sock)) {
+		weft_mpa_tx_cancel(sock);
+		return false;
+	}
+	msg->done += bytes;
+	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, segs, WEFT_CTR_TX_BYTES, bytes);
+	return true;
+}
+
+/* --- one segment --- */
+
+/* Memory that is not contiguous, or that is sent by zero-copy. */
+static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, bool zerocopy)
+{
 	u32 done, row;
 
-	if (IS_ENABLED(CONFIG_HIGHMEM)) {
-		weft_mem_iter(ref, ITER_SOURCE, &iter);
-		return weft_mpa_tx_copy(sock, &iter, ref->len);
-	}
 	for (done = 0; done < ref->len; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = lend ? weft_mpa_tx_add_pages(sock, from, row) :
-				 weft_mpa_tx_copy_linear(sock, from, row);
+		int err = zerocopy ? weft_mpa_tx_add_pages(sock, from, row) :
+				     weft_mpa_tx_copy_linear(sock, from, row);
 
 		if (err)
 			return err;
@@ -53,16 +177,16 @@ static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, 
 	return 0;
 }
 
-/* Only what the application itself has registered is lent, the rest copied. */
+/* Only what the application itself has registered is sent by zero-copy, the rest copied. */
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
 	struct weft_mpa_tx *sock = arg;
-	bool lend = unlikely(sock->zerocopy) && weft_mem_is_pinned(ref);
+	bool zerocopy = unlikely(sock->zerocopy) && weft_mem_is_pinned(ref);
 	int err;
 
-	err = ref->flat && !lend ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
-				   stage_rows(sock, ref, lend);
+	err = ref->flat && !zerocopy ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
+				       stage_rows(sock, ref, zerocopy);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -72,7 +196,7 @@ static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
 	if (!len)
 		return WEFT_FAULT_NONE;
 	if (msg->source != WEFT_SRC_INLINE)
-		return weft_outgoing_walk(st, msg, len, stage_piece, &st->tx.sock);
+		return walk_payload(st, msg, len, stage_piece, &st->tx.sock);
 	if (weft_mpa_tx_copy_linear(&st->tx.sock, (const u8 *)msg->swr->sge + msg->done, len))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC;
 	return WEFT_FAULT_NONE;
@@ -83,14 +207,19 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 {
 	struct weft_mpa_tx *sock = &st->tx.sock;
 	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
+	struct weft_ddp_hdr hdr __uninitialized;
+	u32 payload, len, left, at;
 	enum weft_fault fault;
-	u32 payload, len, left;
 
-	len = weft_outgoing_header_len(msg);
+	len = header_len(msg);
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_mpa_tx_mulpdu(sock, len, left), len, last);
-	build_header(&st->tx, msg, *last, start + WEFT_MPA_LEN_OCTETS);
-	sock->zerocopy = unlikely(sock->notif) && weft_lend_segment(st, msg);
+	fill_header(msg, *last, &hdr);
+	at = WEFT_MPA_LEN_OCTETS;
+	at += weft_ddp_build(&hdr, start + at);
+	if (msg->hdr_len)
+		memcpy(start + at, st->tx.hdr, msg->hdr_len);
+	sock->zerocopy = unlikely(sock->notif) && weft_zc_tx_segment(st, msg);
 	if (weft_mpa_tx_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
 	fault = stage_payload(st, msg, payload);
@@ -105,12 +234,27 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	return WEFT_FAULT_NONE;
 }
 
+/* --- the end of a message --- */
+
+/**
+ * weft_segment_drop - no message is in hand any more, and nothing more of it is zero-copy
+ * @tx: the direction, claim held
+ *
+ * Context: as tx runs.
+ */
+void weft_segment_drop(struct weft_tx *tx)
+{
+	tx->msgs = 0;
+	tx->cur = 0;
+	tx->sock.notif_done = tx->sock.notif;
+}
+
 /* The last segment of the message in hand is staged. */
 static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	struct weft_tx *tx = &st->tx;
 
-	weft_tally_sent(st->cfg.counters, msg->opcode);
+	weft_count_two(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
 	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
 		weft_readq_owed_pop(&st->readq);
@@ -120,13 +264,23 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	}
 	if (msg->opcode == WEFT_OP_TERMINATE) {
 		tx->term_staged = true;
-		weft_tally_term_sent(st, st->fault.fault);
+		weft_msg_stats_term_sent(st, st->fault.fault);
 	}
 	if (++tx->cur < tx->msgs)
 		return;
 	if (msg->swr)
 		WRITE_ONCE(msg->swr->tx_end, tx->sock.pos); /* rx looks at it */
-	weft_pick_drop(tx);
+	weft_segment_drop(tx);
+}
+
+/* RFC 5040, 7: local errors. The request, in hand or half sent, fails, and with it the stream. */
+static void fail_request(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault)
+{
+	weft_segment_drop(&st->tx);
+	st->tx.swr = NULL;
+	swr->tx_end = st->tx.sock.pos;
+	weft_retire_done(st, swr, fault, NULL);
+	weft_stream_fault(st, fault, NULL, 0, 0);
 }
 
 /* RFC 5040, 4.8: the Read Request in a Terminate shows how far we got. */
@@ -147,16 +301,216 @@ static void answer_failed(struct weft_stream *st, const struct weft_msg *msg, en
 static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enum weft_fault fault)
 {
 	if (msg->swr)
-		weft_pick_fail(st, msg->swr, fault);
+		fail_request(st, msg->swr, fault);
 	else if (msg->answer)
 		answer_failed(st, msg, fault);
 	else
 		weft_stream_fault(st, fault, NULL, 0, 0);
-	weft_pick_drop(&st->tx);
+	weft_segment_drop(&st->tx);
+}
+
+/* --- what is sent next --- */
+
+enum picked {
+	PICKED_NONE,	/* nothing may be sent now */
+	PICKED_MESSAGE,	/* a message is in hand */
+	PICKED_LATER,	/* what is next takes process context */
+};
+
+/* By field: the whole of a message would be cleared by a string instruction, slow to start. */
+static weft_hot struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
+{
+	struct weft_msg *msg;
+
+	for (msg = tx->msg; msg < tx->msg + msgs; msg++) {
+		msg->opcode = 0;
+		msg->source = 0;
+		msg->hdr_len = 0;
+		msg->answer = false;
+		msg->length = 0;
+		msg->done = 0;
+		msg->stag = 0;
+		msg->to = 0;
+		msg->msn = 0;
+		msg->src_stag = 0;
+		msg->src_to = 0;
+		msg->swr = NULL;
+	}
+	tx->msgs = msgs;
+	tx->cur = 0;
+	return tx->msg;
+}
+
+static bool pick_terminate(struct weft_stream *st)
+{
+	if (st->tx.msgs && st->tx.msg[0].opcode == WEFT_OP_TERMINATE)
+		return true;
+	if (st->tx.term_staged)
+		return false;
+	weft_term_message(st, hold(&st->tx, 1));
+	return true;
+}
+
+/* RFC 6581, 5: exactly one zero-length message of the agreed kind comes first. */
+static bool pick_rtr(struct weft_stream *st)
+{
+	static const u8 opcode[] = {
+		[WEFT_RTR_SEND] = WEFT_OP_SEND,
+		[WEFT_RTR_WRITE] = WEFT_OP_WRITE,
+		[WEFT_RTR_READ] = WEFT_OP_READ_REQ,
+	};
+	const struct weft_read_req nothing = {};
+	struct weft_msg *msg = hold(&st->tx, 1);
+
+	msg->opcode = opcode[st->tx.rtr];
+	if (st->tx.rtr != WEFT_RTR_WRITE)
+		weft_msg_untagged(&st->tx.ddp, msg, msg->opcode);
+	if (st->tx.rtr == WEFT_RTR_READ) {
+		msg->hdr_len = WEFT_READ_REQ_LEN;
+		weft_read_req_build(&nothing, st->tx.hdr);
+		*weft_readq_sent_slot(&st->readq) = (struct weft_readq_sent){
+			.no_wr = true,
+			.msn = msg->msn,
+		};
+		weft_readq_sent_push(&st->readq);
+	}
+	st->tx.rtr = 0;
+	return true;
+}
+
+static bool weft_hot pick_answer(struct weft_stream *st)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
+	struct weft_msg *msg;
+	enum weft_fault fault;
+
+	if (!owed)
+		return false;
+	msg = hold(&st->tx, 1);
+	msg->answer = true;
+	fault = owed->fault;
+	if (fault == WEFT_FAULT_NONE)
+		fault = owed->atomic ? weft_atomic_answer(st, owed, msg) :
+				       weft_read_answer(st, owed, msg);
+	if (fault == WEFT_FAULT_NONE)
+		return true;
+	weft_segment_drop(&st->tx);
+	weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
+	return false;
+}
+
+/* Takes the next request from the send queue, if none is in hand. */
+static enum picked fetch_request(struct weft_stream *st)
+{
+	struct weft_sendq *sq = st->cfg.sq;
+	struct weft_swr *swr;
+
+	if (st->tx.swr)
+		return PICKED_MESSAGE;
+	if (!weft_sendq_pending(sq))
+		return PICKED_NONE;
+	if (!sq->wr && st->tx.sock.atomic)
+		return PICKED_LATER;	/* the first one of a queue allocates memory */
+	swr = weft_sendq_fetch(sq);
+	if (IS_ERR(swr))
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_QP_OP, NULL, 0, 0);
+	if (IS_ERR_OR_NULL(swr))
+		return PICKED_NONE;
+	swr->tx_end = U64_MAX;
+	st->tx.swr = swr;
+	return PICKED_MESSAGE;
+}
+
+/* What no waiting can cure; a depth of 0 was agreed, or chosen by the consumer. */
+static enum weft_fault check_request(const struct weft_stream *st, const struct weft_swr *swr,
+				     const struct weft_tx_op *op)
+{
+	if (swr->status)
+		return swr->vendor_err;
+	if (swr->wqe.flags & WEFT_WRF_INLINE && !(op->flags & WEFT_TXF_INLINE))
+		return WEFT_FAULT_LOCAL_QP_OP;
+	if (op->flags & WEFT_TXF_CREDIT && !st->readq.ord)
+		return WEFT_FAULT_LOCAL_QP_OP;
+	return WEFT_FAULT_NONE;
+}
+
+static enum weft_fault plan_request(struct weft_stream *st, struct weft_swr *swr,
+				    const struct weft_tx_op *op)
+{
+	struct weft_msg *msg = hold(&st->tx, op->messages);
+	enum weft_fault fault;
+	u8 i;
+
+	swr->awaits_response = op->flags & WEFT_TXF_RESPONSE;
+	fault = op->plan(st, swr, msg);
+	for (i = 0; i < op->messages; i++)
+		msg[i].swr = swr;
+	return fault;
+}
+
+/* Requests that send nothing are done on the way. */
+static enum picked pick_request(struct weft_stream *st)
+{
+	struct weft_tx *tx = &st->tx;
+	const struct weft_tx_op *op;
+	enum weft_fault fault;
+	struct weft_swr *swr;
+	enum picked picked;
+
+	for (;;) {
+		picked = fetch_request(st);
+		if (picked != PICKED_MESSAGE)
+			return picked;
+		swr = tx->swr;
+		op = weft_tx_op(swr->wqe.opcode);
+		fault = check_request(st, swr, op);
+		if (fault == WEFT_FAULT_NONE && weft_tx_waits(st, swr, op))
+			return PICKED_NONE;
+		/* It may wait for accesses to the memory whose rights it changes. */
+		if (fault == WEFT_FAULT_NONE && op->flags & WEFT_TXF_LOCAL && tx->sock.atomic)
+			return PICKED_LATER;
+		if (fault == WEFT_FAULT_NONE)
+			fault = plan_request(st, swr, op);
+		if (fault != WEFT_FAULT_NONE) {
+			fail_request(st, swr, fault);
+			return PICKED_NONE;
+		}
+		tx->swr = NULL;
+		if (!(op->flags & WEFT_TXF_LOCAL))
+			break;
+		swr->tx_end = tx->sock.pos;
+	}
+	if (unlikely(tx->msg->length >= WEFT_ZC_TX_MIN))
+		weft_zc_tx_begin(st, swr, tx->msg);
+	return PICKED_MESSAGE;
+}
+
+static enum picked weft_hot pick_message(struct weft_stream *st)
+{
+	enum picked picked = PICKED_NONE;
+	struct weft_tx *tx = &st->tx;
+	bool yielded;
+
+	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
+		return pick_terminate(st) ? PICKED_MESSAGE : PICKED_NONE;
+	if (tx->msgs || (tx->rtr && pick_rtr(st)))
+		return PICKED_MESSAGE;
+	/* After many answers in a row the send queue goes first. */
+	yielded = tx->burst >= ANSWER_BURST && weft_sendq_pending(st->cfg.sq);
+	if (yielded)
+		tx->burst = 0;
+	else if (weft_readq_owes(&st->readq) && pick_answer(st))
+		return PICKED_MESSAGE;
+	if (!tx->drained)
+		picked = pick_request(st);
+	if (picked == PICKED_MESSAGE)
+		return picked;
+	/* A request that waits holds up no answer. */
+	return yielded && pick_answer(st) ? PICKED_MESSAGE : picked;
 }
 
 /**
- * weft_segment_next - stage one segment of the next message, or a row of them
+ * weft_segment_next - stage one segment of the next message, or a span of them
  * @st: stream, tx claim held, with room in its batch
  *
  * A segment that cannot be made fails its request, or the stream; one for which there is no
@@ -164,15 +518,15 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
  */
 enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 {
-	enum weft_pick_result picked = weft_pick(st);
+	enum picked picked = pick_message(st);
 	struct weft_msg *msg;
 	enum weft_fault fault;
 	bool last;
 
-	if (picked != WEFT_PICK_MESSAGE)
-		return picked == WEFT_PICK_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
+	if (picked != PICKED_MESSAGE)
+		return picked == PICKED_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
 	msg = &st->tx.msg[st->tx.cur];
-	if (weft_bulk_is_worth(&st->tx.sock, msg) && weft_bulk_stage(st, msg))
+	if (may_span(&st->tx.sock, msg) && stage_span(st, msg))
 		return WEFT_SEGMENT_STAGED;
 	fault = stage_segment(st, msg, &last);
 	if (fault != WEFT_FAULT_NONE) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * From the message in hand to segments in the train.
+ * What is sent next, as segments in the batch. By the holder of the tx claim only.
  */
 #ifndef WEFT_ENGINE_PATH_TX_SEGMENT_H
 #define WEFT_ENGINE_PATH_TX_SEGMENT_H
@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct weft_stream;
+struct weft_tx;
 
 enum weft_segment_result {
 	WEFT_SEGMENT_NONE,	/* nothing may be sent now */
@@ -16,5 +17,6 @@ enum weft_segment_result {
 };
 
 enum weft_segment_result weft_segment_next(struct weft_stream *st);
+void weft_segment_drop(struct weft_tx *tx);
 
 #endif

@@ -11,15 +11,15 @@ struct weft_msg;
 struct weft_stream;
 struct weft_swr;
 
-/* Octets of a message that is worth a loan. */
-#define WEFT_LEND_FROM 131072U
+/* Bytes of a message that is worth it. */
+#define WEFT_ZC_TX_MIN 131072U
 
 /* Holder of the tx claim. */
-void weft_lend_begin(struct weft_stream *st, struct weft_swr *swr, const struct weft_msg *msg);
-bool weft_lend_segment(const struct weft_stream *st, const struct weft_msg *msg);
+void weft_zc_tx_begin(struct weft_stream *st, struct weft_swr *swr, const struct weft_msg *msg);
+bool weft_zc_tx_segment(const struct weft_stream *st, const struct weft_msg *msg);
 
 /* The stream's worker, on the way down. */
-bool weft_lend_settle(struct weft_stream *st);
-void weft_lend_end(struct weft_stream *st);
+bool weft_zc_tx_settle(struct weft_stream *st);
+void weft_zc_tx_end(struct weft_stream *st);
 
 #endif

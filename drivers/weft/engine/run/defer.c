@@ -22,6 +22,8 @@
  */
 #include "engine/run/defer.h"
 
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -36,11 +38,41 @@
 #define IDLE_LOOKS	20
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
-#define PATIENCE	(HZ / 10)	/* while the process is kicking something else */
-#define KICKING_MAX	4U
+#define LATE_AFTER	(HZ / 10)	/* while the process rings other doorbells */
+#define RINGING_MAX	4U
 #define STRETCH_MAX	16U
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
+
+/**
+ * struct weft_defer - the watch over one send queue, there once it was wished for
+ * @st: whose queue
+ * @timer: looks at the queue while @on
+ * @on: the timer runs; set by the holder of the tx claim, cleared by the timer
+ * @waiting: something was posted and not fetched at the last look
+ * @idle: looks in a row that found nothing new
+ * @late: how often a post lay about; good looks make up for it
+ * @seen: what tx had fetched at the last look
+ * @rings: the doorbells of the process, then
+ * @stretch: periods from one look to the next, more while the process rings others
+ * @since: jiffies of the last look at which no post had waited
+ * @backoff: jiffies to leave the queue alone after the next failure
+ * @not_before: jiffies before which the queue is not watched again
+ */
+struct weft_defer {
+	struct weft_stream *st;
+	struct hrtimer timer;
+	bool on;
+	bool waiting;
+	u8 idle;
+	u8 late;
+	u32 seen;
+	u32 rings;
+	u32 stretch;
+	unsigned long since;
+	unsigned long backoff;
+	unsigned long not_before;
+};
 
 /* When to look next, in nanoseconds from now, and how much later will do. */
 struct pace {
@@ -50,45 +82,37 @@ struct pace {
 
 /*
  * However many queues a process has, it is not looked at much more often; and the less,
- * the longer it was seen kicking. A look that need not be soon may wait for another
+ * the longer it was seen ringing doorbells. A look that need not be soon may wait for another
  * one's, so that one interrupt does for all queues of a process.
  */
 static struct pace pace(const struct weft_defer *w)
 {
 	u64 least = max(READ_ONCE(w->st->index->watch), 10U) * (u64)NSEC_PER_USEC;
-	u32 times = min(weft_db_stat_watched(w->st->cfg.db_stat) * w->stretch, STRETCH_MAX);
+	u32 queues = max(atomic_read(&w->st->cfg.db_stat->watched), 1);
+	u32 times = min(queues * w->stretch, STRETCH_MAX);
 
 	return (struct pace){ .period = times * least, .slack = (times - 1) * least };
 }
 
 /*
- * A post nobody announced, seen twice and still not fetched by anybody. A process that
- * is kicking other queues gets to it, unless it seems that it never will.
+ * Looks once. Return: there is work for tx, a post that nobody announced, seen twice and still
+ * not fetched. A process that rings the doorbells of other queues gets to it, unless it seems
+ * that it never will.
  */
-static bool lies_about(struct weft_defer *w, u32 fetched, bool waiting, bool rang)
-{
-	if (!waiting || !w->waiting || fetched != w->seen) {
-		w->since = jiffies;
-		return false;
-	}
-	return !rang || time_after(jiffies, w->since + PATIENCE);
-}
-
-static void back_off(struct weft_defer *w)
-{
-	WRITE_ONCE(w->not_before, jiffies + w->backoff);
-	w->backoff = min_t(unsigned long, 2 * w->backoff, BACKOFF_MAX);
-}
-
-/* Looks once. Return: there is work for tx. */
 static bool look(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
+	const struct weft_db_stat *db_stat = st->cfg.db_stat;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
+	u32 rings = READ_ONCE(db_stat->rings);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool rang = weft_db_stat_rang(st->cfg.db_stat, &w->rings);
-	bool late = lies_about(w, fetched, waiting, rang);
+	bool rang = rings != w->rings || READ_ONCE(db_stat->inside);
+	bool late = false;
 
+	if (waiting && w->waiting && fetched == w->seen)
+		late = !rang || time_after(jiffies, w->since + LATE_AFTER);
+	else
+		w->since = jiffies;
 	if (late)
 		w->late += LATE_COST;
 	else if (w->late && fetched != w->seen)
@@ -99,52 +123,43 @@ static bool look(struct weft_defer *w)
 		w->idle++;
 	w->waiting = waiting && !late;
 	w->seen = fetched;
-	w->stretch = rang ? min(2 * w->stretch, KICKING_MAX) : 1;
+	w->rings = rings;
+	w->stretch = rang ? min(2 * w->stretch, RINGING_MAX) : 1;
 	return late;
 }
 
-static bool goes_on(struct weft_defer *w)
-{
-	if (w->late >= LATE_MAX) {
-		back_off(w);
-		return false;
-	}
-	if (w->idle < IDLE_LOOKS)
-		return true;
-	w->backoff = BACKOFF_MIN;
-	return false;
-}
-
-static void plan_next(struct weft_defer *w)
-{
-	struct pace next = pace(w);
-	ktime_t at = ktime_add_ns(hrtimer_cb_get_time(&w->timer), next.period);
-
-	hrtimer_set_expires_range_ns(&w->timer, at, next.slack);
-}
-
-/* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
 	struct weft_defer *w = container_of(timer, struct weft_defer, timer);
 	struct weft_stream *st = w->st;
 	bool late = look(w);
-	bool on = goes_on(w);
+	struct pace next;
+	ktime_t at;
 
 	if (late)
 		weft_count(st->cfg.counters, WEFT_CTR_KICKS_WATCH);
-	if (!on)
-		WRITE_ONCE(w->on, false);
-	if (late || !on)
-		weft_tx_schedule(st);
-	if (!on)
-		weft_db_stat_unwatch(st->cfg.db_stat);
-	if (on)
-		plan_next(w);
-	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	if (w->late < LATE_MAX && w->idle < IDLE_LOOKS) {
+		if (late)
+			weft_tx_schedule(st);
+		next = pace(w);
+		at = ktime_add_ns(hrtimer_cb_get_time(timer), next.period);
+		hrtimer_set_expires_range_ns(timer, at, next.slack);
+		return HRTIMER_RESTART;
+	}
+	if (w->late >= LATE_MAX) {
+		WRITE_ONCE(w->not_before, jiffies + w->backoff);
+		w->backoff = min_t(unsigned long, 2 * w->backoff, BACKOFF_MAX);
+	} else {
+		w->backoff = BACKOFF_MIN;
+	}
+	/* The context that runs tx after the mark finds @on clear, and asks for doorbells again. */
+	WRITE_ONCE(w->on, false);
+	weft_tx_schedule(st);
+	atomic_dec(&st->cfg.db_stat->watched);
+	return HRTIMER_NORESTART;
 }
 
-/* Without memory the queue asks for kicks, and the next time it is tried again. */
+/* Without memory the queue asks for doorbells, and the next time it is tried again. */
 static struct weft_defer *new_watch(struct weft_stream *st)
 {
 	struct weft_defer *w = kzalloc(sizeof(*w), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
@@ -173,7 +188,7 @@ void weft_defer_cancel(struct weft_stream *st)
 		return;
 	hrtimer_cancel(&w->timer);
 	if (w->on)
-		weft_db_stat_unwatch(st->cfg.db_stat);
+		atomic_dec(&st->cfg.db_stat->watched);
 	w->on = false;
 }
 
@@ -182,7 +197,7 @@ static void start(struct weft_defer *w)
 	const struct weft_stream *st = w->st;
 	struct pace first;
 
-	weft_db_stat_watch(st->cfg.db_stat);
+	atomic_inc(&st->cfg.db_stat->watched);
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
@@ -199,7 +214,7 @@ static void start(struct weft_defer *w)
  * @st: stream that may send, of an application that is lazy
  *
  * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
- * must ask for kicks: there are no watches, or nothing was posted since the last one ended.
+ * must ask for doorbells: there are no watches, or nothing was posted since the last one ended.
  */
 bool weft_defer_begin(struct weft_stream *st)
 {

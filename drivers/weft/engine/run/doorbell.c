@@ -25,7 +25,7 @@
 #include "engine/state/claim.h"
 #include "engine/state/stream.h"
 #include "net/tcp_info.h"
-#include "net/tcp_socket.h"
+#include "net/tcp_internals.h"
 #include "proto/hot.h"
 
 /* How long to wait before an allocation that failed is tried again. */
@@ -65,7 +65,8 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 		if (!weft_tx_claim_or_mark(&st->tx.claim))
 			return;
 		result = weft_tx_turn(st, run);
-		resumes = result == WEFT_TX_MORE && st->sock && weft_sock_await_space(st->sock);
+		resumes = result == WEFT_TX_MORE && st->sock &&
+			  weft_tcp_await_space(st->tx.sock.sk);
 		again = weft_tx_unclaim(&st->tx.claim);
 		/* A callback that came before the claim was free has left a mark instead. */
 		if (resumes && (run->atomic || !again))
@@ -85,12 +86,17 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
  */
 void weft_hot weft_tx_process(struct weft_stream *st)
 {
+	struct weft_db_stat *db_stat = st->cfg.db_stat;
 	struct weft_tx_run run;
 
 	weft_tx_run_process(&run);
-	weft_db_stat_enter(st->cfg.db_stat);
+	if (db_stat)
+		WRITE_ONCE(db_stat->inside, true);
 	run_tx(st, &run);
-	weft_db_stat_leave(st->cfg.db_stat);
+	if (db_stat) {
+		WRITE_ONCE(db_stat->rings, READ_ONCE(db_stat->rings) + 1);
+		WRITE_ONCE(db_stat->inside, false);
+	}
 }
 
 static void tx_work(struct work_struct *work)

@@ -17,10 +17,10 @@ struct weft_stag_table;
 struct weft_stream;
 
 /* What the operator may choose. */
-enum weft_lend_mode {
-	WEFT_LEND_NEVER,
-	WEFT_LEND_WHERE_IT_PAYS,
-	WEFT_LEND_ALWAYS, /* for tests: also where the kernel copies */
+enum weft_zc_tx_mode {
+	WEFT_ZC_TX_NEVER,
+	WEFT_ZC_TX_AUTO,
+	WEFT_ZC_TX_ALWAYS, /* for tests: also where the kernel copies */
 };
 
 /**
@@ -32,7 +32,7 @@ enum weft_lend_mode {
  * @atomics: peers of later connections may ask for them; may be changed at any time
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
- * @zerocopy: enum weft_lend_mode; may be changed at any time
+ * @zerocopy: enum weft_zc_tx_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {

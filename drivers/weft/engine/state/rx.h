@@ -10,7 +10,6 @@
 #include "mem/access.h"
 #include "net/mpa_rx.h"
 #include "proto/ddp.h"
-#include "proto/ddp_hdr.h"
 #include "proto/rdmap.h"
 #include "ring/recvq.h"
 #include "uapi/weft-abi.h"
@@ -37,7 +36,7 @@ struct weft_rx_held {
  * @rq_mem: likewise for receives, whose buffers are in the domain of the receive queue
  * @ddp: expected MSN and MO per untagged queue
  * @msgs: which messages are in progress
- * @like: header of the last segment, while others like it are expected (engine/path/rx_batch.c)
+ * @like: header of the last segment, while others like it are expected (engine/path/rx.c)
  * @rwr: receive in hand, valid while @rwr_held
  * @rtr_kinds: a ready-to-receive message of one of these kinds must come first
  * @first_seen: the peer has sent its first FPDU

@@ -30,13 +30,13 @@ struct weft_sock;
 struct weft_stream_hooks;
 
 /**
- * struct weft_lend - loans of a stream; all zero to begin with
- * @out: messages whose memory TCP still reads
+ * struct weft_zc_tx - zero-copy transmit of a stream; all zero to begin with
+ * @pending: messages whose memory TCP still reads
  * @copied: of them in a row the kernel had to copy; a hint
  * @abandoned: requests of this stream are done, whatever is out; under the retire lock
  */
-struct weft_lend {
-	atomic_t out;
+struct weft_zc_tx {
+	atomic_t pending;
 	u8 copied;
 	bool abandoned;
 };
@@ -90,7 +90,7 @@ struct weft_stream {
 	u32 ord;
 
 	struct weft_tx tx;
-	struct weft_lend lend;
+	struct weft_zc_tx zc_tx;
 	struct weft_defer *defer;
 	struct workqueue_struct *wq;
 	u64 acked;
@@ -98,13 +98,5 @@ struct weft_stream {
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct work_struct rx_work;
 };
-
-/* Are segments still taken? Context: owner of rx. */
-static inline bool weft_rx_goes_on(const struct weft_stream *st)
-{
-	enum weft_qp_state state = READ_ONCE(st->state);
-
-	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
-}
 
 #endif
