@@ -14,7 +14,31 @@
 #define TIMER_MAX	31
 #define RETRY_MAX	7
 
-/* Whom the peer is: only a connection that is made by hand names one. */
+/* No resizing, no alternate path, no event once the send queue has drained. */
+static bool asks_too_much(const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & (IB_QP_CAP | IB_QP_ALT_PATH))
+		return true;
+	if (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED)
+		return true;
+	return mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
+}
+
+/* A Q_Key is for datagrams, and the table of P_Keys has one entry. */
+static int check_set_up(const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & IB_QP_QKEY)
+		return -EINVAL;
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
+		return -EINVAL;
+	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
+		return -EINVAL;
+	return 0;
+}
+
+/* Who the peer is: only a connection that is made by hand names one. */
 static int check_peer(const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
@@ -51,14 +75,33 @@ int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 {
 	int ret;
 
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & IB_QP_CAP)
+	if (asks_too_much(attr, mask))
 		return -EOPNOTSUPP;
-	if (mask & IB_QP_PORT && attr->port_num != 1)
-		return -EINVAL;
-	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
-		return -EINVAL;
-	ret = check_peer(attr, mask);
+	ret = check_set_up(attr, mask);
+	if (!ret)
+		ret = check_peer(attr, mask);
 	return ret ?: check_timers(attr, mask);
+}
+
+/*
+ * INIT as rdma_cm asks for it on an iWARP device, in the kernel and in librdmacm: without a
+ * P_Key, which whoever connects by hand has to name. The flags are none on the active side, and
+ * Read and Write on the other.
+ */
+static bool is_of_rdma_cm(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT && !(mask & IB_QP_PKEY_INDEX);
+}
+
+/* What the application itself has said stays, whatever rdma_cm asks for afterwards. */
+static void set_access(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
+{
+	bool own = !is_of_rdma_cm(attr, mask);
+
+	if (attrs->access_is_own && !own)
+		return;
+	attrs->access = attr->qp_access_flags;
+	attrs->access_is_own = own;
 }
 
 static void set_peer(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
@@ -100,14 +143,35 @@ static void set_timers(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
 {
 	attrs->set |= mask;
+	if (mask & IB_QP_STATE) {
+		attrs->state = attr->qp_state;
+		attrs->by_hand |= attr->qp_state == IB_QPS_RTR;
+	}
 	if (mask & IB_QP_ACCESS_FLAGS)
-		attrs->access = attr->qp_access_flags;
+		set_access(attrs, attr, mask);
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		attrs->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attrs->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	set_peer(attrs, attr, mask);
 	set_timers(attrs, attr, mask);
+}
+
+/**
+ * weft_qp_attrs_access - what the peer may do
+ * @attrs: attributes
+ *
+ * The flags of rdma_cm say nothing of what an application wants: programs everywhere let the
+ * passive side read and write, and do atomics at QPs that it gave no right to. So those restrict
+ * nothing, unless the QP is connected by hand after all.
+ *
+ * Context: any. Return: enum ib_access_flags.
+ */
+int weft_qp_attrs_access(const struct weft_qp_attrs *attrs)
+{
+	if (!(attrs->set & IB_QP_ACCESS_FLAGS) || attrs->access_is_own || attrs->by_hand)
+		return attrs->access;
+	return attrs->access | WEFT_QP_REMOTE_ACCESS;
 }
 
 /**
@@ -119,7 +183,7 @@ void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
  */
 void weft_qp_attrs_tell(const struct weft_qp_attrs *attrs, struct ib_qp_attr *attr)
 {
-	attr->qp_access_flags = attrs->access;
+	attr->qp_access_flags = weft_qp_attrs_access(attrs);
 	attr->path_mtu = attrs->path_mtu;
 	attr->min_rnr_timer = attrs->min_rnr_timer;
 	attr->timeout = attrs->timeout;

@@ -8,10 +8,16 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
+#define WEFT_QP_REMOTE_ACCESS \
+	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
 /**
  * struct weft_qp_attrs - what was set by a modify
  * @set: which of them were, enum ib_qp_attr_mask; the others are 0
- * @access: enum ib_access_flags: what the peer may do
+ * @state: asked for last
+ * @by_hand: RTR was: it is the application that connects, and not rdma_cm
+ * @access: enum ib_access_flags, see weft_qp_attrs_access()
+ * @access_is_own: they are the application's, not rdma_cm's
  * @path_mtu: only told back, segments are TCP's
  * @min_rnr_timer, @timeout, @retry_cnt, @rnr_retry: encoded as in InfiniBand
  * @max_rd_atomic: requests for a response that may be outstanding
@@ -24,6 +30,9 @@
  */
 struct weft_qp_attrs {
 	u32 set;
+	enum ib_qp_state state;
+	bool by_hand;
+	bool access_is_own;
 	int access;
 	enum ib_mtu path_mtu;
 	u8 min_rnr_timer;
@@ -40,6 +49,7 @@ struct weft_qp_attrs {
 
 int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask);
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask);
+int weft_qp_attrs_access(const struct weft_qp_attrs *attrs);
 void weft_qp_attrs_tell(const struct weft_qp_attrs *attrs, struct ib_qp_attr *attr);
 
 #endif

@@ -11,24 +11,20 @@
 #include "engine/life/introspect.h"
 #include "engine/life/stream.h"
 #include "verbs/device.h"
-
-#define HAND_MADE	(IB_QP_AV | IB_QP_DEST_QPN | IB_QP_RQ_PSN | IB_QP_SQ_PSN)
+#include "verbs/qp_transition.h"
 
 /**
  * struct change - a modify on its way
- * @stream: the state of the stream
- * @mask: what the caller names, enum ib_qp_attr_mask
+ * @now: where the QP stands
  * @next: attributes as they will be if the transition succeeds
  */
 struct change {
-	enum weft_qp_state stream;
-	int mask;
+	struct weft_qp_now now;
 	const struct weft_qp_attrs *next;
 };
 
 /* clang-format off */
-static const enum ib_qp_state shown_states[] = {
-	[WEFT_QP_IDLE] = IB_QPS_INIT,
+static const enum ib_qp_state stream_states[] = {
 	[WEFT_QP_RTS] = IB_QPS_RTS,
 	[WEFT_QP_CLOSING] = IB_QPS_SQD,
 	[WEFT_QP_TERMINATE] = IB_QPS_ERR,
@@ -36,6 +32,37 @@ static const enum ib_qp_state shown_states[] = {
 };
 
 /* clang-format on */
+
+/*
+ * Before there is a connection the state is what was asked for, and so is RTR where a
+ * connection made by hand stands already. A QP of an iWARP device begins in INIT, which
+ * programs ask for: rdma-core's tests among them.
+ */
+static enum ib_qp_state told_state(const struct weft_qp *qp, enum weft_qp_state stream)
+{
+	const struct weft_qp_attrs *attrs = &qp->attrs;
+
+	lockdep_assert_held(&qp->modify_lock);
+	if (stream == WEFT_QP_RTS && attrs->by_hand && attrs->state == IB_QPS_RTR)
+		return IB_QPS_RTR;
+	if (stream != WEFT_QP_IDLE)
+		return stream_states[stream];
+	return attrs->set & IB_QP_STATE ? attrs->state : IB_QPS_INIT;
+}
+
+/* An id of iw_cm has a reference as long as it may ask for anything. */
+static struct weft_qp_now where(const struct weft_qp *qp)
+{
+	const struct weft_qp_attrs *attrs = &qp->attrs;
+	struct weft_stream_info info;
+
+	weft_stream_query(qp->stream, &info);
+	return (struct weft_qp_now){
+		.state = told_state(qp, info.state),
+		.fresh = info.state == WEFT_QP_IDLE && !(attrs->set & IB_QP_STATE),
+		.managed = !attrs->by_hand && (info.started || refcount_read(&qp->refs) > 1),
+	};
+}
 
 /* What a connection has agreed on holds, whatever was asked for before. */
 static void tell_attrs(const struct weft_qp *qp, const struct weft_stream_info *info,
@@ -55,12 +82,13 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_stream_info info;
 
+	/* The core tells a process all of it. */
 	*attr = (struct ib_qp_attr){ .port_num = 1 };
 	mutex_lock(&qp->modify_lock);
 	weft_stream_query(qp->stream, &info);
+	attr->qp_state = told_state(qp, info.state);
 	tell_attrs(qp, &info, attr);
 	mutex_unlock(&qp->modify_lock);
-	attr->qp_state = shown_states[info.state];
 	attr->cur_qp_state = attr->qp_state;
 	attr->sq_draining = info.state == WEFT_QP_CLOSING && !info.sq_drained;
 	weft_qp_caps(qp, ib->srq, &attr->cap);
@@ -83,26 +111,25 @@ static int to_reset(struct weft_qp *qp, const struct change *change)
 
 static int to_init(struct weft_qp *qp, const struct change *change)
 {
-	return change->stream == WEFT_QP_IDLE ? 0 : -EINVAL;
+	return 0;
 }
 
 /* A path set by hand: there is no TCP connection behind it. */
 static int to_receiving(struct weft_qp *qp, const struct change *change)
 {
-	if (change->mask & HAND_MADE)
-		return -EINVAL;
-	return change->stream == WEFT_QP_IDLE || change->stream == WEFT_QP_RTS ? 0 : -EINVAL;
+	return -EINVAL;
 }
 
-/* Only a connection makes a QP ready; iw_cm brings it, not the application. */
+/* Where a connection of rdma_cm stands already. */
 static int to_ready(struct weft_qp *qp, const struct change *change)
 {
-	if (change->mask & HAND_MADE)
-		return -EINVAL;
-	return change->stream == WEFT_QP_RTS ? 0 : -EINVAL;
+	return 0;
 }
 
-/* rdma_disconnect() comes here and passes our error on to the application. */
+/*
+ * rdma_disconnect() comes here and passes our error on to the application. Where nothing is
+ * connected, or not any more, there is nothing to do for it.
+ */
 static int to_drained(struct weft_qp *qp, const struct change *change)
 {
 	weft_stream_close(qp->stream);
@@ -127,39 +154,25 @@ static int (*const transitions[])(struct weft_qp *qp, const struct change *chang
 
 /* clang-format on */
 
-static int change_state(struct weft_qp *qp, enum ib_qp_state wanted, struct change *change)
-{
-	struct weft_stream_info info;
-
-	if (wanted >= ARRAY_SIZE(transitions) || !transitions[wanted])
-		return -EINVAL;
-	weft_stream_query(qp->stream, &info);
-	change->stream = info.state;
-	return transitions[wanted](qp, change);
-}
-
 static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct weft_qp_attrs next = qp->attrs;
-	struct change change = { .mask = mask, .next = &next };
-	int ret = 0;
+	struct change change = { .now = where(qp), .next = &next };
+	int ret;
 
 	lockdep_assert_held(&qp->modify_lock);
+	ret = weft_qp_transition_check(&change.now, attr, mask);
+	if (ret)
+		return ret;
 	weft_qp_attrs_set(&next, attr, mask);
 	if (mask & IB_QP_STATE)
-		ret = change_state(qp, attr->qp_state, &change);
-	else if (mask & HAND_MADE)
-		ret = -EINVAL;
+		ret = transitions[attr->qp_state](qp, &change);
 	if (!ret)
 		qp->attrs = next;
 	return ret;
 }
 
-/*
- * Nothing changes if anything is wrong. Access flags are kept to be shown and no more:
- * rdma_cm hands out 0 for the active side before it connects and never the atomic bit, while
- * programs everywhere read, write and do atomics at such QPs. An STag's own rights rule.
- */
+/* Nothing changes if anything is wrong. */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
