@@ -136,6 +136,7 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 	qp->stream = weft_stream_create(&dev->streams, &cfg);
 	if (IS_ERR(qp->stream))
 		return PTR_ERR(qp->stream);
+	weft_stream_set_access(qp->stream, weft_qp_attrs_access(&qp->attrs));
 	qp->ib.qp_num = weft_stream_qpn(qp->stream);
 	return 0;
 }

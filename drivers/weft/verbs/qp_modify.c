@@ -167,9 +167,11 @@ static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int 
 	weft_qp_attrs_set(&next, attr, mask);
 	if (mask & IB_QP_STATE)
 		ret = transitions[attr->qp_state](qp, &change);
-	if (!ret)
-		qp->attrs = next;
-	return ret;
+	if (ret)
+		return ret;
+	qp->attrs = next;
+	weft_stream_set_access(qp->stream, weft_qp_attrs_access(&next));
+	return 0;
 }
 
 /* Nothing changes if anything is wrong. */
