@@ -57,7 +57,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (!READ_ONCE(qp->destroyed) && qp->ib.event_handler)
+	if (!READ_ONCE(qp->muted) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -208,11 +208,13 @@ uncharge:
 	return ret;
 }
 
+/* Destroy waits for the last one, and RESET for the last but one. */
 static void drop_ref(struct weft_qp *qp)
 {
-	if (!refcount_dec_and_test(&qp->refs))
-		return;
-	smp_mb__after_atomic();	/* pairs with the one of prepare_to_wait_event() */
+	if (refcount_dec_and_test(&qp->refs))
+		smp_mb__after_atomic();
+	else
+		smp_mb();	/* both pair with the one of prepare_to_wait_event() */
 	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
 }
 
@@ -235,7 +237,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	 * have to acknowledge the event before this returns, and a kernel consumer's handler
 	 * would run inside of ib_destroy_qp().
 	 */
-	WRITE_ONCE(qp->destroyed, true);
+	WRITE_ONCE(qp->muted, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);

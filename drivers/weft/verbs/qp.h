@@ -21,7 +21,7 @@
  * @modify_lock: @attrs; one modify at a time
  * @attrs: as set by modifies
  * @signal_all: every send completes
- * @destroyed: its owner is destroying it and gets no events any more
+ * @muted: its owner resets or destroys it, and gets no events of that
  * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
@@ -32,7 +32,7 @@ struct weft_qp {
 	struct weft_qp_attrs attrs;
 	refcount_t refs;
 	bool signal_all;
-	bool destroyed;
+	bool muted;
 	struct weft_recvq rq;
 	struct weft_sendq sq ____cacheline_aligned_in_smp;
 };

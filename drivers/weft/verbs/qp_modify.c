@@ -5,13 +5,20 @@
  */
 #include "verbs/qp.h"
 
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/wait_bit.h>
 
+#include "cm/cm.h"
 #include "engine/life/introspect.h"
 #include "engine/life/stream.h"
+#include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/qp_transition.h"
+
+/* For iw_cm to let go of a QP whose connection has ended. */
+#define RELEASE_TIMEOUT	(5 * HZ)
 
 /**
  * struct change - a modify on its way
@@ -103,12 +110,6 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	return 0;
 }
 
-/* A second life after an error is not to be had. */
-static int to_reset(struct weft_qp *qp, const struct change *change)
-{
-	return weft_stream_reset(qp->stream);
-}
-
 static int to_init(struct weft_qp *qp, const struct change *change)
 {
 	return 0;
@@ -144,7 +145,6 @@ static int to_error(struct weft_qp *qp, const struct change *change)
 
 /* clang-format off */
 static int (*const transitions[])(struct weft_qp *qp, const struct change *change) = {
-	[IB_QPS_RESET] = to_reset,
 	[IB_QPS_INIT] = to_init,
 	[IB_QPS_RTR] = to_receiving,
 	[IB_QPS_RTS] = to_ready,
@@ -153,6 +153,14 @@ static int (*const transitions[])(struct weft_qp *qp, const struct change *chang
 };
 
 /* clang-format on */
+
+/* Attributes are as they will hold from here on. */
+static void set_attrs(struct weft_qp *qp, const struct weft_qp_attrs *next)
+{
+	lockdep_assert_held(&qp->modify_lock);
+	qp->attrs = *next;
+	weft_stream_set_access(qp->stream, weft_qp_attrs_access(next));
+}
 
 static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
@@ -167,10 +175,66 @@ static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int 
 	weft_qp_attrs_set(&next, attr, mask);
 	if (mask & IB_QP_STATE)
 		ret = transitions[attr->qp_state](qp, &change);
+	if (!ret)
+		set_attrs(qp, &next);
+	return ret;
+}
+
+/*
+ * Not under the lock: an id of iw_cm that is being destroyed modifies the QP before it lets go
+ * of it, and could otherwise do so in the next life of the QP.
+ */
+static int end_connection(struct weft_qp *qp)
+{
+	struct weft_stream_info info;
+	int ret = 0;
+
+	weft_stream_query(qp->stream, &info);
+	if (info.state == WEFT_QP_IDLE)
+		return 0;
+	WRITE_ONCE(qp->muted, true);
+	if (!info.started)
+		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
+	weft_stream_end(qp->stream);
+	if (!wait_var_event_timeout(&qp->refs, refcount_read(&qp->refs) == 1, RELEASE_TIMEOUT))
+		ret = -EBUSY;
+	WRITE_ONCE(qp->muted, false);
+	return ret;
+}
+
+static int reset_locked(struct weft_qp *qp)
+{
+	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
+	int ret;
+
+	lockdep_assert_held(&qp->modify_lock);
+	ret = weft_stream_reset(qp->stream);
+	if (!ret)
+		set_attrs(qp, &fresh);
+	return ret;
+}
+
+/* From any state: whatever the QP was, it is as if it had just been made. */
+static int reset(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct weft_qp_now now;
+	int ret;
+
+	mutex_lock(&qp->modify_lock);
+	now = where(qp);
+	ret = weft_qp_transition_check(&now, attr, mask);
+	mutex_unlock(&qp->modify_lock);
+	if (!ret)
+		ret = end_connection(qp);
 	if (ret)
 		return ret;
-	qp->attrs = next;
-	weft_stream_set_access(qp->stream, weft_qp_attrs_access(&next));
+	mutex_lock(&qp->modify_lock);
+	ret = reset_locked(qp);
+	mutex_unlock(&qp->modify_lock);
+	if (ret)
+		return ret;
+	weft_forget_qp(qp->ib.send_cq, qp->ib.qp_num);
+	weft_forget_qp(qp->ib.recv_cq, qp->ib.qp_num);
 	return 0;
 }
 
@@ -183,6 +247,8 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	ret = weft_qp_attrs_check(attr, mask);
 	if (ret)
 		return ret;
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)
+		return reset(qp, attr, mask);
 	mutex_lock(&qp->modify_lock);
 	ret = modify_locked(qp, attr, mask);
 	mutex_unlock(&qp->modify_lock);
