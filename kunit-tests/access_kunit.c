@@ -144,11 +144,7 @@ static void weft_mem_get_refuses(struct kunit *test)
 	leave(test, w);
 }
 
-/**
- * struct qp_row - a right of the peer's
- * @bit: that stands for it among the access flags of a QP
- * @fault: what the peer hears if it is missing
- */
+/* A right of the peer's, its access flag, and what the peer hears if that is missing. */
 struct qp_row {
 	const char *name;
 	enum weft_mem_right right;

@@ -135,11 +135,7 @@ static void weft_qp_attrs_are_told_back(struct kunit *test)
 	expect_made_up(test, &got);
 }
 
-/**
- * struct access_row - flags of three modifies, and what they come to
- * @steps: mask 0: no more
- * @access: what holds, and is told
- */
+/* Flags of up to three modifies, and what they come to: it holds, and is told. */
 struct access_row {
 	const char *name;
 	struct {
@@ -165,8 +161,14 @@ static const struct access_row access_rows[] = {
 	{ "own_before_rdma_cm", { { LATER, 0, RR }, { OF_CM, IB_QPS_INIT, RR | RW } }, RR },
 	{ "own_in_rts", { { OF_CM, IB_QPS_INIT, 0 }, { OF_CM, IB_QPS_RTS, 0 } }, 0 },
 	{ "own_twice", { { LATER, 0, 0 }, { LATER, 0, RR | RA } }, RR | RA },
-	{ "by_hand", { { OF_CM, IB_QPS_INIT, RW }, { IB_QP_STATE, IB_QPS_RTR } }, RW },
-	{ "by_hand_never_set", { { IB_QP_STATE, IB_QPS_INIT }, { IB_QP_STATE, IB_QPS_RTR } }, 0 },
+	{ "by_hand", { { OF_CM, IB_QPS_INIT, RW }, { IB_QP_STATE | IB_QP_AV, IB_QPS_RTR } }, RW },
+	{ "by_hand_never_set",
+	  { { IB_QP_STATE, IB_QPS_INIT }, { IB_QP_STATE | IB_QP_AV, IB_QPS_RTR } },
+	  0 },
+	{ "rdma_cm_accepts",
+	  { { OF_CM, IB_QPS_INIT, RR | RW }, { OF_CM, IB_QPS_RTR, RR | RW } },
+	  OPEN },
+	{ "own_before_accept", { { LATER, 0, RW }, { OF_CM, IB_QPS_RTR, RR | RW } }, RW },
 };
 
 WEFT_ROWS(access_rows)

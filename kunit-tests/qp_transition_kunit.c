@@ -147,7 +147,23 @@ static void weft_qp_transition_of_a_fresh_qp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_qp_transition_check(&now, &attr, IB_QP_STATE), -EINVAL);
 }
 
-/* A port and nothing else is what rdma_cm names instead of RTR and RTS. */
+/* As iw_cm_init_qp_attr() has it: from INIT, with a port and rights, and with no peer. */
+static void weft_qp_transition_to_rtr_of_rdma_cm(struct kunit *test)
+{
+	const int rights = IB_QP_PORT | IB_QP_ACCESS_FLAGS;
+	u32 from;
+
+	for (from = 0; from < STATES; from++)
+		KUNIT_EXPECT_EQ(test, ask(from, false, IB_QPS_RTR, rights),
+				from == IB_QPS_INIT ? 0 : -EINVAL);
+	KUNIT_EXPECT_EQ(test, ask(IB_QPS_INIT, true, IB_QPS_RTR, rights), 0);
+	KUNIT_EXPECT_EQ(test, ask(IB_QPS_INIT, false, IB_QPS_RTR, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ask(IB_QPS_INIT, false, IB_QPS_RTR, IB_QP_PORT), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ask(IB_QPS_INIT, false, IB_QPS_RTR, rights | IB_QP_DEST_QPN),
+			-EINVAL);
+}
+
+/* A port and nothing else is what rdma_cm names instead of RTS. */
 static void weft_qp_transition_to_no_state(struct kunit *test)
 {
 	struct ib_qp_attr attr = { .port_num = 1 };
@@ -170,6 +186,7 @@ static struct kunit_case qp_transition_cases[] = {
 	KUNIT_CASE_PARAM(weft_qp_transition_masks, mask_rows_gen_params),
 	KUNIT_CASE(weft_qp_transition_current_state),
 	KUNIT_CASE(weft_qp_transition_of_a_fresh_qp),
+	KUNIT_CASE(weft_qp_transition_to_rtr_of_rdma_cm),
 	KUNIT_CASE(weft_qp_transition_to_no_state),
 	{},
 };

@@ -212,9 +212,9 @@ uncharge:
 static void drop_ref(struct weft_qp *qp)
 {
 	if (refcount_dec_and_test(&qp->refs))
-		smp_mb__after_atomic();
+		smp_mb__after_atomic();	/* as below */
 	else
-		smp_mb();	/* both pair with the one of prepare_to_wait_event() */
+		smp_mb();	/* pairs with the one of prepare_to_wait_event() */
 	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
 }
 

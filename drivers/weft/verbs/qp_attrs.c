@@ -84,12 +84,14 @@ int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 }
 
 /*
- * INIT as rdma_cm asks for it on an iWARP device, in the kernel and in librdmacm: without a
- * P_Key, which whoever connects by hand has to name. The flags are none on the active side, and
- * Read and Write on the other.
+ * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in librdmacm:
+ * without a P_Key and a peer, which whoever connects by hand has to name. The flags are none on
+ * the active side, and Read and Write on the other.
  */
 static bool is_of_rdma_cm(const struct ib_qp_attr *attr, int mask)
 {
+	if (weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask))
+		return true;
 	return mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT && !(mask & IB_QP_PKEY_INDEX);
 }
 
@@ -143,7 +145,7 @@ static void set_timers(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
 {
 	attrs->set |= mask;
-	if (mask & IB_QP_STATE) {
+	if (mask & IB_QP_STATE && !weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask)) {
 		attrs->state = attr->qp_state;
 		attrs->by_hand |= attr->qp_state == IB_QPS_RTR;
 	}

@@ -47,6 +47,12 @@ struct weft_qp_attrs {
 	struct rdma_ah_attr av;
 };
 
+/* RTR of a QP that rdma_cm connects names no peer. */
+static inline bool weft_qp_attrs_is_rtr_of_rdma_cm(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_STATE && attr->qp_state == IB_QPS_RTR && !(mask & IB_QP_AV);
+}
+
 int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask);
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask);
 int weft_qp_attrs_access(const struct weft_qp_attrs *attrs);

@@ -118,7 +118,7 @@ static int to_init(struct weft_qp *qp, const struct change *change)
 /* A path set by hand: there is no TCP connection behind it. */
 static int to_receiving(struct weft_qp *qp, const struct change *change)
 {
-	return -EINVAL;
+	return change->next->by_hand ? -EINVAL : 0;
 }
 
 /* Where a connection of rdma_cm stands already. */

@@ -2,7 +2,7 @@
 /*
  * Which modify suits which state of a QP. Attributes are those that InfiniBand asks for and
  * allows for the step (IBTA, 11.2.5.2), with these differences: rdma_cm names no P_Key on an
- * iWARP device, so none is asked for in INIT; SQD is an orderly end, which nothing follows but
+ * iWARP device, so none is asked for in INIT, and no peer in RTR, which means nothing then; SQD is an orderly end, which nothing follows but
  * ERR and RESET; and an address vector is set with RTR and then stays.
  *
  * rdma_disconnect() of librdmacm asks for SQD and fails if that does, whatever has become of
@@ -12,6 +12,8 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
+
+#include "verbs/qp_attrs.h"
 
 #define SET_UP	(IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS)
 #define LIVE	(IB_QP_ACCESS_FLAGS | IB_QP_MIN_RNR_TIMER | IB_QP_PATH_MIG_STATE)
@@ -79,7 +81,10 @@ static const struct transition transitions[IB_QPS_ERR + 1][IB_QPS_ERR + 1] = {
 	},
 };
 
-/* rdma_cm names a port and nothing else where InfiniBand would go to RTR and RTS. */
+/* Before it accepts or, in the kernel, connects. */
+static const struct transition rtr_of_rdma_cm = { ALWAYS, IB_QP_PORT | IB_QP_ACCESS_FLAGS };
+
+/* rdma_cm names a port and nothing else where InfiniBand would go to RTS. */
 static const struct transition same_state = { ALWAYS, .optional = SET_UP | LIVE };
 
 static bool applies(const struct transition *t, const struct weft_qp_now *now)
@@ -105,6 +110,8 @@ static const struct transition *find(const struct weft_qp_now *now, const struct
 		return &same_state;
 	if (attr->qp_state >= ARRAY_SIZE(transitions))
 		return NULL;
+	if (from == IB_QPS_INIT && weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask))
+		return &rtr_of_rdma_cm;
 	return &transitions[from][attr->qp_state];
 }
 

@@ -193,7 +193,7 @@ static void query_tells_what_holds(void)
 	CHECK(!got.qkey && !got.rq_psn && !got.sq_psn && !got.dest_qp_num && !got.pkey_index);
 	CHECK(!got.timeout && !got.retry_cnt && !got.rnr_retry && !got.min_rnr_timer);
 	CHECK(!got.ah_attr.port_num && !got.ah_attr.dlid && !got.alt_port_num);
-	CHECK(!got.alt_pkey_index && !got.alt_timeout && !got.en_sqd_async_notify);
+	CHECK(!got.alt_pkey_index && !got.alt_timeout);
 	CHECK(got.path_mtu >= IBV_MTU_256 && got.path_mtu <= IBV_MTU_4096);
 	CHECK(!modify(c.id->qp, IBV_QP_MIN_RNR_TIMER, set));
 	CHECK(query(c.id->qp).min_rnr_timer == 17);
