@@ -6,6 +6,7 @@
 
 #include "mem/access.h"
 #include "mem/backing.h"
+#include "mem/rights.h"
 #include "mem_world.h"
 #include "proto/atomic.h"
 #include "proto/rdmap.h"
@@ -146,6 +147,52 @@ static void weft_mem_get_refuses(struct kunit *test)
 	leave(test, w);
 }
 
+/* A right of the peer's, its access flag, and what the peer hears if that is missing. */
+struct qp_row {
+	const char *name;
+	enum weft_mem_right right;
+	u32 bit;
+	enum weft_fault fault;
+};
+
+static const struct qp_row qp_rows[] = {
+	{ "write", WEFT_MEM_REMOTE_WRITE, RW, WEFT_FAULT_TAGGED_STAG },
+	{ "read", WEFT_MEM_REMOTE_READ, RR, WEFT_FAULT_RDMAP_ACCESS },
+	{ "atomic", WEFT_MEM_REMOTE_ATOMIC, RA, WEFT_FAULT_RDMAP_ACCESS },
+};
+
+WEFT_ROWS(qp_rows)
+
+/* A QP without a right refuses what the STag allows, from the next access on; only that. */
+static void weft_mem_get_of_a_restricted_qp(struct kunit *test)
+{
+	const struct qp_row *row = test->param_value;
+	struct world *w = make_world(test);
+	struct weft_mem_region *mr = make_region(test, w, RIGHTS);
+	u32 stag = mr->grant.stag;
+	struct weft_mem_ref ref;
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, weft_mem_get(&w->user, stag, IOVA, 8, row->right, &ref),
+			WEFT_FAULT_NONE);
+	weft_mem_set_access(&w->user, RIGHTS & ~row->bit);
+	KUNIT_EXPECT_EQ(test, weft_mem_get(&w->user, stag, IOVA, 8, row->right, &ref), row->fault);
+	KUNIT_EXPECT_EQ(test, weft_mem_get(&w->user, stag, IOVA, 0, row->right, &ref),
+			WEFT_FAULT_NONE);
+	weft_mem_release(&w->user);
+	for (i = 0; i < ARRAY_SIZE(qp_rows); i++)
+		if (i != row - qp_rows)
+			KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 8, qp_rows[i].right, NULL),
+					WEFT_FAULT_NONE);
+	weft_mem_set_access(&w->user, 0);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 8, WEFT_MEM_LOCAL_WRITE, NULL), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 8, WEFT_MEM_LOCAL_READ, NULL), WEFT_FAULT_NONE);
+	weft_mem_set_access(&w->user, row->bit);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 8, row->right, NULL), WEFT_FAULT_NONE);
+	drop(test, w, mr);
+	leave(test, w);
+}
+
 /* One pin for a run of accesses; an invalidation stops the next one and is waited for. */
 static void weft_mem_get_holds_a_run(struct kunit *test)
 {
@@ -258,6 +305,7 @@ static void weft_backing_atomic_both_codes(struct kunit *test)
 static struct kunit_case access_cases[] = {
 	KUNIT_CASE(weft_mem_walk_finds_every_octet),
 	KUNIT_CASE_PARAM(weft_mem_get_refuses, get_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_mem_get_of_a_restricted_qp, qp_rows_gen_params),
 	KUNIT_CASE(weft_mem_get_holds_a_run),
 	KUNIT_CASE(weft_mem_get_kernel_address),
 	KUNIT_CASE(weft_backing_atomic_both_codes),

@@ -53,6 +53,9 @@ static const struct step_row step_rows[] = {
 	STEP(TERMINATE, TERMINATE_SENT, TERMINATE, WEFT_QPA_HALF_CLOSE | WEFT_QPA_DEADLINE),
 	STEP(TERMINATE, CONN_LOST, ERROR, FLUSH),
 	STEP(TERMINATE, TIMED_OUT, ERROR, FLUSH),
+
+	/* a second life, once the first is over */
+	STEP(ERROR, RESET, IDLE, 0),
 };
 
 WEFT_ROWS(step_rows)
@@ -61,12 +64,12 @@ WEFT_ROWS(step_rows)
 
 /* Events that come too late, or again, and change nothing. */
 static const u32 ignored[WEFT_QP_STATES] = {
-	[WEFT_QP_IDLE] = BIT_OF(CLOSE_ASKED),
+	[WEFT_QP_IDLE] = BIT_OF(CLOSE_ASKED) | BIT_OF(RESET),
 	[WEFT_QP_RTS] = 0,
 	[WEFT_QP_CLOSING] = BIT_OF(CLOSE_ASKED) | BIT_OF(PEER_CLOSED),
 	[WEFT_QP_TERMINATE] = BIT_OF(CLOSE_ASKED) | BIT_OF(FAULTED) | BIT_OF(SQ_DRAINED) |
 			      BIT_OF(PEER_CLOSED),
-	[WEFT_QP_ERROR] = (1U << WEFT_QP_EVENTS) - 1,
+	[WEFT_QP_ERROR] = ((1U << WEFT_QP_EVENTS) - 1) & ~BIT_OF(RESET),
 };
 
 static void step_of_table(struct kunit *test)
@@ -157,6 +160,8 @@ static void every_life_of_a_stream(struct kunit *test)
 			struct weft_qp_step step = weft_qp_fsm(todo[at].state, event);
 			struct life next = { step.next, todo[at].done | step.actions };
 
+			if (event == WEFT_QP_RESET)
+				next.done = 0;
 			if (step.actions & WEFT_QPA_IMPOSSIBLE)
 				continue;
 			expect_sane_step(test, todo[at], event, step);

@@ -52,6 +52,22 @@ in_rows() {
 	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
 }
 
+# TCP counts anew in each life, and what is added to the counters is what it counts.
+lives_that_lose_packets() {
+	local before retransmitted rc=0
+	modprobe -q sch_netem
+	before=$(counted tcp_retransmits)
+	tc qdisc add dev lo root netem loss 10%
+	(case_ lives_after_a_disconnect) || rc=$?
+	tc qdisc del dev lo root
+	[ "$rc" -eq 0 ] || return "$rc"
+	sleep 0.1	# the core reads its counters afresh by and by
+	retransmitted=$(($(counted tcp_retransmits) - before))
+	echo "retransmitted: $retransmitted"
+	[ "$retransmitted" -ge 1 ] || fail "none"
+	[ "$retransmitted" -lt 100000 ] || fail "more than there were packets"
+}
+
 # KERNEL_CONSUMER is what scripts/kmod KERNEL masked_atomics builds.
 kernel_consumer() {
 	[ -e "${KERNEL_CONSUMER:-}" ] || skip "KERNEL_CONSUMER names no module"
@@ -137,8 +153,21 @@ for name in srq_limit_event srq_resize srq_run_dry srq_of_another_domain \
 	t "queues: $name" case_ "$name"
 done
 for name in reset_empties_the_receive_queue reset_empties_the_send_queue reset_makes_room \
-	reset_leaves_the_srq_alone reset_of_a_connected_qp_is_refused; do
+	reset_leaves_the_srq_alone lives_after_a_disconnect a_life_after_an_error \
+	a_connected_qp_is_reset a_connected_qp_with_an_srq_is_reset \
+	a_window_ends_with_the_life_it_was_bound_in lives_amid_posts; do
 	t "states: $name" case_ "$name"
+done
+t "states: lives that lose packets" lives_that_lose_packets
+for name in a_refused_modify_changes_nothing a_modify_heeds_the_current_state \
+	a_qp_without_a_connection what_is_not_done_is_refused rtr_without_a_path_is_refused \
+	query_tells_what_holds a_disconnect_never_fails; do
+	t "modify: $name" case_ "$name"
+done
+for name in rdma_cm_restricts_nothing a_qp_without_write a_qp_without_read \
+	a_qp_without_atomics a_closed_qp_is_no_worse_off rights_come_and_go \
+	own_flags_outlast_rdma_cm a_right_goes_amid_a_read; do
+	t "access flags: $name" case_ "$name"
 done
 for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"

@@ -39,7 +39,8 @@
 		{ 2, "abort-asked" }, { 3, "faulted" },		\
 		{ 4, "peer-terminated" }, { 5, "terminate-sent" }, \
 		{ 6, "sq-drained" }, { 7, "peer-closed" },	\
-		{ 8, "conn-lost" }, { 9, "timed-out" })
+		{ 8, "conn-lost" }, { 9, "timed-out" },	\
+		{ 10, "reset" })
 
 #define weft_show_conn_state(state)				\
 	__print_symbolic(state,					\

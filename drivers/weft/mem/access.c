@@ -30,7 +30,9 @@ static bool is_local(enum weft_mem_right right)
 	return rights[right].context == WEFT_STAG_LOCAL;
 }
 
-static __always_inline struct weft_stag_view view_of(const struct weft_mem_region *mr)
+/* A right that the QP withholds is as good as none of the STag's. */
+static __always_inline struct weft_stag_view view_of(const struct weft_mem_user *user,
+						     const struct weft_mem_region *mr)
 {
 	if (!mr)
 		return (struct weft_stag_view){ .valid = false };
@@ -38,7 +40,7 @@ static __always_inline struct weft_stag_view view_of(const struct weft_mem_regio
 		.valid = true,
 		.pd = mr->pd,
 		.qpn = mr->grant.qpn,
-		.access = mr->grant.access,
+		.access = mr->grant.access & ~READ_ONCE(user->withheld),
 		.base = mr->grant.iova,
 		.length = mr->grant.length,
 	};
@@ -77,7 +79,7 @@ static noinline enum weft_fault check(const struct weft_mem_user *user,
 				      const struct weft_mem_region *mr, u64 to, u32 len,
 				      enum weft_mem_right right)
 {
-	const struct weft_stag_view view = view_of(mr);
+	const struct weft_stag_view view = view_of(user, mr);
 	const struct weft_stag_req req = request_of(user, to, len, right);
 	enum weft_fault fault = weft_stag_check(&view, &req);
 
@@ -101,7 +103,7 @@ static __always_inline bool allows(const struct weft_mem_user *user,
 
 	if (!mr || !mr->grant.backing->vec || (is_local(right) && !is_local_key(mr)))
 		return false;
-	view = view_of(mr);
+	view = view_of(user, mr);
 	return weft_stag_allows(&view, &req);
 }
 

@@ -23,6 +23,8 @@
  * @qpn: number of the QP
  * @kernel: a kernel consumer: lkey 0 names kernel memory by address
  * @has_windows: type 2 windows may be bound to the QP
+ * @withheld: enum weft_access: rights that no STag has for the QP's peer; may be changed at
+ *	any time, by READ_ONCE() and WRITE_ONCE()
  *
  * One for what a QP sends, one for what it receives, and one for the buffers of its receive
  * queue, owned by whoever runs that direction. Invalidations wait for what is held: a run of
@@ -36,6 +38,7 @@ struct weft_mem_user {
 	u32 qpn;
 	bool kernel;
 	bool has_windows;
+	u8 withheld;
 };
 
 enum weft_mem_right {

@@ -177,6 +177,18 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 	return fault;
 }
 
+/**
+ * weft_mem_set_access - what the peer of a QP may do, where an STag allows it as well
+ * @user: the QP
+ * @access: enum ib_access_flags; only remote rights are looked at
+ *
+ * Context: any; one caller at a time. Holds from the next access on.
+ */
+void weft_mem_set_access(struct weft_mem_user *user, u32 access)
+{
+	WRITE_ONCE(user->withheld, WINDOW_ACCESS & ~access);
+}
+
 static void close_bound(struct weft_mem_region *mr, u32 qpn)
 {
 	if (mr->kind != WEFT_STAG_WINDOW2 || !weft_stag_hold(mr))

@@ -34,6 +34,7 @@ struct weft_mem_binding {
 enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_region *mr, u32 stag,
 				  u32 access);
 enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req);
+void weft_mem_set_access(struct weft_mem_user *user, u32 access);
 void weft_mem_close_windows(const struct weft_mem_user *user);
 enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy);

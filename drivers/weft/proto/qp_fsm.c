@@ -35,6 +35,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_PEER_CLOSED]		= GO(ERROR, DOWN),
 		[WEFT_QP_CONN_LOST]		= GO(ERROR, DOWN),
 		[WEFT_QP_TIMED_OUT]		= NEVER(IDLE),
+		[WEFT_QP_RESET]			= STAY(IDLE),
 	},
 	[WEFT_QP_RTS] = {
 		[WEFT_QP_STARTED]		= NEVER(RTS),
@@ -47,6 +48,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_PEER_CLOSED]		= GO(ERROR, DOWN),
 		[WEFT_QP_CONN_LOST]		= GO(ERROR, DOWN),
 		[WEFT_QP_TIMED_OUT]		= NEVER(RTS),
+		[WEFT_QP_RESET]			= NEVER(RTS),
 	},
 	[WEFT_QP_CLOSING] = {
 		[WEFT_QP_STARTED]		= NEVER(CLOSING),
@@ -61,6 +63,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_PEER_CLOSED]		= STAY(CLOSING),
 		[WEFT_QP_CONN_LOST]		= GO(ERROR, DOWN),
 		[WEFT_QP_TIMED_OUT]		= GO(ERROR, DOWN),
+		[WEFT_QP_RESET]			= NEVER(CLOSING),
 	},
 	/*
 	 * Entered once, with ACCUSE, so rx is stopped and cm knows. A FIN of the
@@ -79,8 +82,9 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_PEER_CLOSED]		= STAY(TERMINATE),
 		[WEFT_QP_CONN_LOST]		= GO(ERROR, FLUSH),
 		[WEFT_QP_TIMED_OUT]		= GO(ERROR, FLUSH),
+		[WEFT_QP_RESET]			= NEVER(TERMINATE),
 	},
-	/* For good; whatever was on its way when it happened comes too late. */
+	/* Whatever was on its way when it happened comes too late. */
 	[WEFT_QP_ERROR] = {
 		[WEFT_QP_STARTED]		= STAY(ERROR),
 		[WEFT_QP_CLOSE_ASKED]		= STAY(ERROR),
@@ -92,6 +96,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_PEER_CLOSED]		= STAY(ERROR),
 		[WEFT_QP_CONN_LOST]		= STAY(ERROR),
 		[WEFT_QP_TIMED_OUT]		= STAY(ERROR),
+		[WEFT_QP_RESET]			= GO(IDLE, 0),
 	},
 };
 
@@ -143,6 +148,7 @@ const char *weft_qp_event_name(enum weft_qp_event event)
 		[WEFT_QP_PEER_CLOSED]		= "peer-closed",
 		[WEFT_QP_CONN_LOST]		= "conn-lost",
 		[WEFT_QP_TIMED_OUT]		= "timed-out",
+		[WEFT_QP_RESET]			= "reset",
 	};
 
 	return (size_t)event < ARRAY_SIZE(names) ? names[event] : "?";

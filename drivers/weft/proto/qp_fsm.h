@@ -12,7 +12,7 @@ enum weft_qp_state {
 	WEFT_QP_RTS,
 	WEFT_QP_CLOSING,	/* asked to close: the send queue drains, then FIN */
 	WEFT_QP_TERMINATE,	/* a Terminate is due or just sent */
-	WEFT_QP_ERROR,		/* flushed; for good */
+	WEFT_QP_ERROR,		/* flushed, until it is reset */
 	WEFT_QP_STATES
 };
 
@@ -27,6 +27,7 @@ enum weft_qp_event {
 	WEFT_QP_PEER_CLOSED,	/* FIN on a message boundary */
 	WEFT_QP_CONN_LOST,	/* reset, timeout, FIN inside an FPDU */
 	WEFT_QP_TIMED_OUT,	/* the deadline of closing or terminating */
+	WEFT_QP_RESET,		/* modify to RESET, and nothing is left of the connection */
 	WEFT_QP_EVENTS
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A queue pair: creation with its rings and stream, the verbs' view of the
- * stream's states, and the references that iw_cm holds.
+ * A queue pair: creation with its rings and stream, its end, and the references that
+ * iw_cm holds.
  */
 #include "verbs/qp.h"
 
@@ -22,9 +22,6 @@
 
 /* Programs that take what they get, rsockets among them, should get some. */
 #define MIN_INLINE	96U
-
-#define HAND_MADE	(IB_QP_AV | IB_QP_DEST_QPN | IB_QP_RQ_PSN | IB_QP_SQ_PSN)
-#define KNOWN_ACCESS	(IB_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL)
 
 static const enum ib_event_type qp_events[] = {
 	[WEFT_STREAM_FATAL] = IB_EVENT_QP_FATAL,
@@ -60,7 +57,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (!READ_ONCE(qp->destroyed) && qp->ib.event_handler)
+	if (!READ_ONCE(qp->muted) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -139,12 +136,20 @@ static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 	qp->stream = weft_stream_create(&dev->streams, &cfg);
 	if (IS_ERR(qp->stream))
 		return PTR_ERR(qp->stream);
+	weft_stream_set_access(qp->stream, weft_qp_attrs_access(&qp->attrs));
 	qp->ib.qp_num = weft_stream_qpn(qp->stream);
 	return 0;
 }
 
-/* What was granted, which is at least what was asked for. */
-static void report_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap)
+/**
+ * weft_qp_caps - what was granted, which is at least what was asked for
+ * @qp: QP whose queues are there
+ * @srq: it has a shared receive queue
+ * @cap: written completely
+ *
+ * Context: any.
+ */
+void weft_qp_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap)
 {
 	cap->max_send_wr = qp->sq.ring.entries;
 	cap->max_send_sge = qp->sq.max_sge;
@@ -181,6 +186,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 		return ret;
 
 	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	mutex_init(&qp->modify_lock);
 	refcount_set(&qp->refs, 1);
 	ret = init_queues(qp, init, weft_udata_space(udata));
 	if (ret)
@@ -188,7 +194,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 	ret = respond(qp, init->srq, udata);
 	if (ret)
 		goto free_queues;
-	report_caps(qp, init->srq, &init->cap);
+	weft_qp_caps(qp, init->srq, &init->cap);
 	/* Findable by number from here on, so this comes last. */
 	ret = init_stream(qp, init, udata);
 	if (ret)
@@ -202,140 +208,13 @@ uncharge:
 	return ret;
 }
 
-/* clang-format off */
-static const enum ib_qp_state shown_states[] = {
-	[WEFT_QP_IDLE] = IB_QPS_INIT,
-	[WEFT_QP_RTS] = IB_QPS_RTS,
-	[WEFT_QP_CLOSING] = IB_QPS_SQD,
-	[WEFT_QP_TERMINATE] = IB_QPS_ERR,
-	[WEFT_QP_ERROR] = IB_QPS_ERR,
-};
-
-/* clang-format on */
-
-int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	struct weft_stream_info info;
-
-	weft_stream_query(qp->stream, &info);
-	attr->qp_state = shown_states[info.state];
-	attr->cur_qp_state = attr->qp_state;
-	attr->sq_draining = info.state == WEFT_QP_CLOSING && !info.sq_drained;
-	attr->path_mtu = ib_mtu_int_to_enum(to_weft_dev(ib->device)->netdev->mtu);
-	attr->qp_access_flags = qp->access;
-	attr->max_rd_atomic = min(info.ord, 255U);
-	attr->max_dest_rd_atomic = min(info.ird, 255U);
-	attr->port_num = 1;
-	report_caps(qp, ib->srq, &attr->cap);
-
-	init->qp_type = ib->qp_type;
-	init->sq_sig_type = qp->signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
-	init->qp_context = ib->qp_context;
-	init->send_cq = ib->send_cq;
-	init->recv_cq = ib->recv_cq;
-	init->srq = ib->srq;
-	init->cap = attr->cap;
-	return 0;
-}
-
-/* A second life after an error is not to be had. */
-static int to_reset(struct weft_qp *qp, enum weft_qp_state now)
-{
-	return weft_stream_reset(qp->stream);
-}
-
-static int to_init(struct weft_qp *qp, enum weft_qp_state now)
-{
-	return now == WEFT_QP_IDLE ? 0 : -EINVAL;
-}
-
-/* rdma_cm asks for this before it accepts; it means nothing to iWARP. */
-static int to_receiving(struct weft_qp *qp, enum weft_qp_state now)
-{
-	return now == WEFT_QP_IDLE || now == WEFT_QP_RTS ? 0 : -EINVAL;
-}
-
-/* Only a connection makes a QP ready; iw_cm brings it, not the application. */
-static int to_ready(struct weft_qp *qp, enum weft_qp_state now)
-{
-	return now == WEFT_QP_RTS ? 0 : -EINVAL;
-}
-
-/* rdma_disconnect() comes here and passes our error on to the application. */
-static int to_drained(struct weft_qp *qp, enum weft_qp_state now)
-{
-	weft_stream_close(qp->stream);
-	return 0;
-}
-
-static int to_error(struct weft_qp *qp, enum weft_qp_state now)
-{
-	weft_stream_abort(qp->stream);
-	return 0;
-}
-
-/* clang-format off */
-static int (*const transitions[])(struct weft_qp *qp, enum weft_qp_state now) = {
-	[IB_QPS_RESET] = to_reset,
-	[IB_QPS_INIT] = to_init,
-	[IB_QPS_RTR] = to_receiving,
-	[IB_QPS_RTS] = to_ready,
-	[IB_QPS_SQD] = to_drained,
-	[IB_QPS_ERR] = to_error,
-};
-
-/* clang-format on */
-
-static int change_state(struct weft_qp *qp, enum ib_qp_state wanted)
-{
-	struct weft_stream_info info;
-
-	if (wanted >= ARRAY_SIZE(transitions) || !transitions[wanted])
-		return -EINVAL;
-	weft_stream_query(qp->stream, &info);
-	return transitions[wanted](qp, info.state);
-}
-
-static int check_modify(const struct ib_qp_attr *attr, int mask)
-{
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & IB_QP_CAP)
-		return -EOPNOTSUPP;
-	if (mask & IB_QP_PORT && attr->port_num != 1)
-		return -EINVAL;
-	/* A path set by hand: there is no TCP connection behind it. */
-	if (mask & HAND_MADE)
-		return -EINVAL;
-	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
-		return -EINVAL;
-	return 0;
-}
-
-/*
- * Access flags are kept to be shown and no more: rdma_cm hands out 0 for the
- * active side before it connects and never the atomic bit, while programs
- * everywhere read, write and do atomics at such QPs. An STag's own rights rule.
- */
-int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	int ret;
-
-	ret = check_modify(attr, mask);
-	if (ret)
-		return ret;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
-	if (mask & IB_QP_STATE)
-		ret = change_state(qp, attr->qp_state);
-	return ret;
-}
-
+/* Destroy waits for the last one, and RESET for the last but one. */
 static void drop_ref(struct weft_qp *qp)
 {
-	if (!refcount_dec_and_test(&qp->refs))
-		return;
-	smp_mb__after_atomic();	/* pairs with the one of prepare_to_wait_event() */
+	if (refcount_dec_and_test(&qp->refs))
+		smp_mb__after_atomic();	/* as below */
+	else
+		smp_mb();	/* pairs with the one of prepare_to_wait_event() */
 	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
 }
 
@@ -358,7 +237,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	 * have to acknowledge the event before this returns, and a kernel consumer's handler
 	 * would run inside of ib_destroy_qp().
 	 */
-	WRITE_ONCE(qp->destroyed, true);
+	WRITE_ONCE(qp->muted, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
 	drop_ref(qp);
@@ -366,6 +245,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);
+	mutex_destroy(&qp->modify_lock);
 	weft_uncharge(&to_weft_dev(ib->device)->num_qp);
 	return 0;
 }

@@ -6,29 +6,33 @@
 #define WEFT_VERBS_QP_H
 
 #include <linux/cache.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
 #include "engine/life/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
+#include "verbs/qp_attrs.h"
 
 /**
  * struct weft_qp - a queue pair
  * @stream: everything it does; lives as long as the QP
- * @access: remote rights as last set by a modify, only shown
+ * @modify_lock: @attrs; one modify at a time
+ * @attrs: as set by modifies
  * @signal_all: every send completes
- * @destroyed: its owner is destroying it and gets no events any more
+ * @muted: its owner resets or destroys it, and gets no events of that
  * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
 struct weft_qp {
 	struct ib_qp ib;
 	struct weft_stream *stream;
-	int access;
+	struct mutex modify_lock; /* attrs */
+	struct weft_qp_attrs attrs;
 	refcount_t refs;
 	bool signal_all;
-	bool destroyed;
+	bool muted;
 	struct weft_recvq rq;
 	struct weft_sendq sq ____cacheline_aligned_in_smp;
 };
@@ -57,11 +61,15 @@ static inline struct ib_qp *weft_qp_find(struct weft_stream_index *streams, u32 
 	return &qp->ib;
 }
 
+void weft_qp_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap);
+
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+
+/* verbs/qp_modify.c */
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
-int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
 
 /* For iw_cm. */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);

@@ -4,7 +4,7 @@
 import time
 
 from harness import (FLUSH, LOC_PROT, MW_BIND, OK, QP_ACCESS_ERR, AgentError, pattern, test,
-                     unfit)
+                     unfit, untouched)
 from wirepeer import mpa, rdmap
 
 
@@ -104,6 +104,44 @@ def a_type_1_window_is_of_its_domain(f):
     stranger = f.running(rev=1, domain=f.domain())
     stranger.peer.write(key, region.iova, b"x")
     stranger.refused(1, 1, 2)
+
+
+@test("DDP-055", "VERBS-004", "EXT-053", each=("write", "read", "atomic"))
+def a_right_that_the_queue_pair_withholds(f, what):
+    """What its STag alone would allow is refused as if that did not."""
+    target = f.mr(64)
+    link = f.running(rev=1)
+    f.agent.cmd("modify", k=link.k, access="wra")
+    if what == "read":
+        link.peer.write(target.rkey, target.iova, b"")
+        f.agent.cmd("modify", k=link.k, access="wa")
+        link.peer.read(target.rkey, target.iova, 0)
+        link.peer.expect(rdmap.READ_RESP)
+        link.peer.read(target.rkey, target.iova, 8)
+        link.refused(0, 1, 2, bits="MDR")
+    elif what == "atomic":
+        f.agent.cmd("modify", k=link.k, access="wr")
+        link.peer.atomic(0, target.rkey, target.iova, data=1)
+        link.refused(0, 1, 2)
+    else:
+        f.agent.cmd("modify", k=link.k, access="ra")
+        link.peer.write(target.rkey, target.iova, b"")
+        link.peer.write(target.rkey, target.iova, b"x")
+        link.refused(1, 1, 0)       # DDP has no code for a right that is not granted
+    untouched(target)
+
+
+@test("DDP-055", "VERBS-004")
+def what_rdma_cm_asks_for_withholds_nothing(f):
+    """It names Read and Write for a responder, nothing for an initiator, and never atomics."""
+    target = f.mr(64)
+    for link in (f.running(rev=1), f.active()):
+        assert link.state()["access"] == 2 | 4 | 8, link.state()
+        link.peer.write(target.rkey, target.iova, b"x")
+        link.peer.read(target.rkey, target.iova, 8)
+        link.peer.expect(rdmap.READ_RESP)
+        link.peer.atomic(0, target.rkey, target.iova, data=0)
+        link.peer.expect(rdmap.ATOMIC_RESP)
 
 
 @test("VERBS-007")

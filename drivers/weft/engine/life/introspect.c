@@ -23,6 +23,7 @@ void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
 {
 	*out = (struct weft_stream_info){
 		.state = READ_ONCE(st->state),
+		.started = READ_ONCE(st->cm_events),
 		.ird = st->ird,
 		.ord = st->ord,
 		.mulpdu = st->tx.sock.mulpdu,

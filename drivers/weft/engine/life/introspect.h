@@ -20,9 +20,14 @@ struct weft_stream_index;
 /* Untagged queues of DDP, which an MSN each counts messages on. */
 #define WEFT_STREAM_QUEUES	4
 
-/* A snapshot for query_qp and resource tracking. */
+/**
+ * struct weft_stream_info - a snapshot for query_qp and resource tracking
+ * @started: it has, or had, a connection: depths were agreed on
+ * @ird, @ord: depths
+ */
 struct weft_stream_info {
 	enum weft_qp_state state;
+	bool started;
 	u32 ird;
 	u32 ord;
 	u32 mulpdu;

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RESET of a QP that has no connection yet: its queues are empty afterwards.
+ * RESET of a QP: its queues are empty afterwards, and it may be connected, again if it was.
  */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 
 #include "engine/life/stream.h"
+#include "engine/life/teardown.h"
 #include "engine/path/tx.h"
+#include "engine/run/defer.h"
 #include "engine/state/claim.h"
+#include "engine/state/fsm.h"
 #include "engine/state/stream.h"
+#include "mem/rights.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
+
+/* How long anything else may refer to a stream whose connection is over. */
+#define HOLDERS_TIMEOUT	(5 * HZ)
 
 static int discard_posted(struct weft_stream *st)
 {
@@ -27,23 +38,132 @@ static int discard_posted(struct weft_stream *st)
 }
 
 /**
- * weft_stream_reset - forget what is posted
- * @st: stream in state IDLE
+ * weft_stream_end - end a stream's connection, if it has one
+ * @st: stream
+ *
+ * When it returns the socket is gone and everybody has been told. Context: may sleep; never
+ * from a callback of the stream.
+ */
+void weft_stream_end(struct weft_stream *st)
+{
+	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_down_wait(st);
+}
+
+/*
+ * The connection that has ended could otherwise abort the next one, and memory that TCP still
+ * sends from belongs to requests of old. A look at the stream, by netlink or by number, does
+ * not take long.
+ */
+static int wait_for_holders(struct weft_stream *st)
+{
+	unsigned long end = jiffies + HOLDERS_TIMEOUT;
+
+	while (kref_read(&st->ref) > 1) {
+		if (time_after(jiffies, end))
+			return -EBUSY;
+		usleep_range(100, 500);
+	}
+	return 0;
+}
+
+static void renew_tx(struct weft_tx *tx)
+{
+	tx->burst = 0;
+	tx->term_staged = false;
+	tx->drained = false;
+	tx->mem.has_windows = false;
+}
+
+static void renew_rx(struct weft_rx *rx)
+{
+	memset(&rx->msgs, 0, sizeof(rx->msgs));
+	rx->rtr_send = false;
+	rx->kick = false;
+	rx->written = 0;
+	rx->placed = 0;
+}
+
+static void renew_connection(struct weft_stream *st)
+{
+	WRITE_ONCE(st->cm_events, NULL);
+	st->cm = NULL;
+	memset(&st->mpa, 0, sizeof(st->mpa));
+	st->close_error = 0;
+	memset(&st->fault, 0, sizeof(st->fault));
+	memset(&st->peer_term, 0, sizeof(st->peer_term));
+	st->peer_fault = WEFT_FAULT_NONE;
+	st->peer_terminated = false;
+	st->initiator = false;
+	st->gate_open = false;
+	st->ird = 0;
+	st->ord = 0;
+	st->acked = 0;
+	st->lend.copied = 0;
+	st->lend.abandoned = false;
+	kvfree(st->readq_mem);
+	st->readq_mem = NULL;
+	memset(&st->readq, 0, sizeof(st->readq));
+}
+
+/*
+ * As it was made, but for its number, its counters and its queues' indices. What a connection
+ * begins with is not here (init_directions() in engine/life/stream.c). The claim of tx is held:
+ * a doorbell leaves a mark, and finds a stream without a connection afterwards.
+ */
+static void renew(struct weft_stream *st)
+{
+	lockdep_assert_held(&st->lifecycle);
+	weft_mem_close_windows(&st->tx.mem);
+	weft_defer_cancel(st);
+	renew_tx(&st->tx);
+	renew_rx(&st->rx);
+	renew_connection(st);
+	weft_down_renew(st);
+	st->quiet = false;
+	if (!st->cfg.shared_rq)
+		weft_recvq_set_flushing(st->cfg.rq, false);
+	weft_stream_step(st, WEFT_QP_RESET);
+}
+
+static int reset_locked(struct weft_stream *st)
+{
+	enum weft_qp_state state = READ_ONCE(st->state);
+	int err;
+
+	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
+		return -EBUSY;
+	err = discard_posted(st);
+	if (!err && state == WEFT_QP_ERROR)
+		renew(st);
+	return err;
+}
+
+/**
+ * weft_stream_reset - forget what is posted, and the connection that there was
+ * @st: stream that is not connected, or on which weft_stream_end() was called
  *
  * Requests in both queues of the QP go without a completion; those in a shared receive
  * queue stay. Under @lifecycle no socket comes or goes: without one, nothing receives, and
- * an owner of tx sends nothing. Context: process, may sleep.
+ * an owner of tx sends nothing. Context: process, may sleep; one caller at a time.
  *
- * Return: 0, -EINVAL in any other state, or -EIO when a process has made nonsense of a queue.
+ * Return: 0; -EBUSY if a connection came up meanwhile, or will not let go of the stream; or
+ * -EIO when a process has made nonsense of a queue. Then posts are still flushed if they were.
  */
 int weft_stream_reset(struct weft_stream *st)
 {
-	int err = -EINVAL;
+	int err = 0;
 
+	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
+		weft_down_wait(st);
+		weft_down_end(st);
+		err = wait_for_holders(st);
+	}
+	if (err)
+		return err;
 	mutex_lock(&st->lifecycle);
 	weft_tx_claim_wait(st);
-	if (READ_ONCE(st->state) == WEFT_QP_IDLE)
-		err = discard_posted(st);
+	err = reset_locked(st);
 	weft_tx_unclaim(&st->tx.claim); /* the start of the stream runs tx in any case */
 	mutex_unlock(&st->lifecycle);
 	return err;

@@ -238,6 +238,19 @@ bool weft_stream_serves_kernel(const struct weft_stream *st)
 	return st->cfg.kernel;
 }
 
+/**
+ * weft_stream_set_access - what the peer may do, where an STag allows it as well
+ * @st: stream
+ * @access: enum ib_access_flags; only remote rights are looked at
+ *
+ * Holds from the next segment on, in both directions. Context: any; one caller at a time.
+ */
+void weft_stream_set_access(struct weft_stream *st, u32 access)
+{
+	weft_mem_set_access(&st->rx.mem, access);
+	weft_mem_set_access(&st->tx.mem, access);
+}
+
 /* A ready-to-receive Read needs a place even if no depth was agreed. */
 static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 {

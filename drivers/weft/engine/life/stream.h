@@ -31,6 +31,7 @@ struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn);
 u32 weft_stream_qpn(const struct weft_stream *st);
 void *weft_stream_owner(const struct weft_stream *st);
 bool weft_stream_serves_kernel(const struct weft_stream *st);
+void weft_stream_set_access(struct weft_stream *st, u32 access);
 
 int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 		      const struct weft_mpa_result *mpa, bool initiator,
@@ -38,6 +39,7 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, enum weft_fault fault,
 		       const struct weft_stream_cm_events *events, void *cm);
+void weft_stream_end(struct weft_stream *st);
 int weft_stream_reset(struct weft_stream *st);
 void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);

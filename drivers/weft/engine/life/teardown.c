@@ -7,6 +7,7 @@
 #include "engine/life/teardown.h"
 
 #include <linux/jiffies.h>
+#include <linux/string.h>
 #include <linux/timer.h>
 #include <linux/wait_bit.h>
 
@@ -232,4 +233,25 @@ void weft_down_end(struct weft_stream *st)
 {
 	timer_delete_sync(&weft_stream_down(st)->deadline);
 	cancel_work_sync(&weft_stream_down(st)->work);
+}
+
+/**
+ * weft_down_renew - the stream may go down once more
+ * @st: stream after weft_down_end(), @lifecycle held
+ *
+ * Context: any.
+ */
+void weft_down_renew(struct weft_stream *st)
+{
+	struct weft_down *down = weft_stream_down(st);
+
+	lockdep_assert_held(&st->lifecycle);
+	down->acked = 0;
+	down->received = 0;
+	down->renewals = 0;
+	down->late = false;
+	down->told_closing = false;
+	WRITE_ONCE(down->over, false);
+	/* TCP counts anew with each connection. */
+	memset(&weft_stream_life(st)->harvested, 0, sizeof(struct weft_tcp_stats));
 }

@@ -61,5 +61,6 @@ void weft_down_init(struct weft_stream *st);
 void weft_down_wake(struct weft_stream *st);
 void weft_down_wait(struct weft_stream *st);
 void weft_down_end(struct weft_stream *st);
+void weft_down_renew(struct weft_stream *st);
 
 #endif

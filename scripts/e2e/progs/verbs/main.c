@@ -111,6 +111,52 @@ void release(struct end *e)
 	munmap(e->buf, 2 * BYTES);
 }
 
+/* The QP with its queues goes over to a new id; the old one has no connection any more. */
+static void take_qp_to(struct end *e, struct rdma_cm_id *id)
+{
+	struct rdma_cm_id *old = e->id;
+
+	id->qp = old->qp;
+	id->send_cq = old->send_cq;
+	id->send_cq_channel = old->send_cq_channel;
+	id->recv_cq = old->recv_cq;
+	id->recv_cq_channel = old->recv_cq_channel;
+	old->qp = NULL;
+	old->send_cq = NULL;
+	old->send_cq_channel = NULL;
+	old->recv_cq = NULL;
+	old->recv_cq_channel = NULL;
+	rdma_destroy_ep(old);
+	e->id = id;
+}
+
+static void *reconnect_thread(void *arg)
+{
+	struct rdma_conn_param param = { .initiator_depth = read_depth,
+					 .responder_resources = read_depth };
+	struct end *e = arg;
+	struct rdma_cm_id *id;
+
+	CHECK(!rdma_create_ep(&id, resolve(0), NULL, NULL));
+	take_qp_to(e, id);
+	CHECK(!rdma_connect(e->id, &param));
+	return NULL;
+}
+
+void reconnect_pair(struct end *client, struct end *server)
+{
+	struct rdma_conn_param param = { .initiator_depth = read_depth,
+					 .responder_resources = read_depth };
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, reconnect_thread, client));
+	CHECK(!rdma_get_request(listener, &id));
+	take_qp_to(server, id);
+	CHECK(!rdma_accept(server->id, &param));
+	pthread_join(thread, NULL);
+}
+
 /* The core reads its counters afresh by and by. */
 unsigned long counted(const char *name)
 {
@@ -311,7 +357,7 @@ void works(struct end *client, struct end *server)
 static const struct test_case *const tables[] = {
 	work_cases,	atomic_cases, window_cases, object_cases, srq_cases,  cq_cases,
 	extended_cases, limit_cases,  stream_cases, bulk_cases,	  long_cases, word_cases,
-	read_cases,	shop_cases,   lending_cases, state_cases, scribble_cases
+	read_cases,	shop_cases,   lending_cases, state_cases, scribble_cases, modify_cases
 };
 
 static const struct test_case *find(const char *name)

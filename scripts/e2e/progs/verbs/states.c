@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What a change of a QP's state does to what is posted. */
+#define _GNU_SOURCE
 #include "verbs.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #define OLD 4
 #define SLOT 64
@@ -136,13 +141,224 @@ static void reset_leaves_the_srq_alone(void)
 	CHECK(!ibv_destroy_srq(srq));
 }
 
-/* A QP that is connected, or was, is not reset. */
-static void reset_of_a_connected_qp_is_refused(void)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+/* --- a second life --------------------------------------------------------------------- */
 
-	CHECK(ibv_modify_qp(c.id->qp, &attr, IBV_QP_STATE) == EINVAL);
+static enum ibv_qp_state state_of(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!ibv_query_qp(e->id->qp, &attr, IBV_QP_STATE, &init));
+	return attr.qp_state;
+}
+
+static void comes_to(struct end *e, enum ibv_qp_state state)
+{
+	double end = now() + SECONDS;
+
+	while (state_of(e) != state)
+		CHECK(now() < end && !usleep(1000));
+}
+
+/* INIT is that of rdma_create_qp(): it names no P_Key and no right. */
+static void begin_anew(struct end *e)
+{
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	to_state(e->id->qp, IBV_QPS_RESET);
+	CHECK(state_of(e) == IBV_QPS_RESET);
+	nothing(e->id->send_cq);
+	nothing(e->id->recv_cq);
+	CHECK(!ibv_modify_qp(e->id->qp, &init, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+}
+
+static void no_event(struct end *e)
+{
+	struct pollfd p = { .fd = e->id->verbs->async_fd, .events = POLLIN };
+
+	CHECK(poll(&p, 1, 100) == 0);
+}
+
+/* More than one, and each with all that a first one has: depths, windows of keys, events. */
+static void lives_after_a_disconnect(void)
+{
+	uint32_t qpn;
+
+	connect_pair(&c2, &s2, NULL);
+	qpn = s2.id->qp->qp_num;
+	for (int life = 0; life < 4; life++) {
+		works(&c2, &s2);
+		CHECK(!post(&c2, 1, IBV_WR_RDMA_READ, sge(c2.own, 0, 3000), (uintptr_t)s2.buf,
+			    s2.open->rkey, IBV_SEND_SIGNALED));
+		expect(c2.id->send_cq, 1, IBV_WC_SUCCESS);
+		give(&s2, 50);
+		CHECK(!rdma_disconnect(life % 2 ? s2.id : c2.id));
+		comes_to(&s2, IBV_QPS_ERR);
+		comes_to(&c2, IBV_QPS_ERR);
+		expect(s2.id->recv_cq, 50, IBV_WC_WR_FLUSH_ERR);
+		give(&s2, 51); /* flushed, and forgotten by the reset */
+		begin_anew(&s2);
+		begin_anew(&c2);
+		reconnect_pair(&c2, &s2);
+		CHECK(s2.id->qp->qp_num == qpn && state_of(&s2) == IBV_QPS_RTS);
+	}
+	works(&c2, &s2);
+	no_event(&s2);
+	end_pair();
 	works(&c, &s);
+}
+
+/* A Terminate, its event and what was flushed are of the first life; so is the next event. */
+static void a_life_after_an_error(void)
+{
+	struct ibv_async_event event;
+	struct ibv_wc wc;
+
+	connect_pair(&c2, &s2, NULL);
+	for (int life = 0; life < 3; life++) {
+		works(&c2, &s2);
+		CHECK(!post(&c2, 2, IBV_WR_RDMA_READ, sge(c2.own, 0, 8), (uintptr_t)s2.own->addr,
+			    s2.own->rkey, IBV_SEND_SIGNALED));
+		expect(c2.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
+		for (int i = 0; i < 2; i++) {
+			CHECK(!ibv_get_async_event(c.id->verbs, &event));
+			CHECK(event.element.qp == s2.id->qp ?
+				      event.event_type == IBV_EVENT_QP_ACCESS_ERR :
+				      event.event_type == IBV_EVENT_QP_FATAL);
+			ibv_ack_async_event(&event);
+		}
+		no_event(&s2);
+		flushes(&c2);
+		flushes(&s2);
+		begin_anew(&s2);
+		begin_anew(&c2);
+		CHECK(ibv_poll_cq(s2.id->recv_cq, 1, &wc) == 0);
+		reconnect_pair(&c2, &s2);
+	}
+	works(&c2, &s2);
+	end_pair();
+}
+
+/* Without a word to its owner, and with the end of its connection to the peer. */
+static void a_connected_qp_is_reset(void)
+{
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	for (int id = 0; id < OLD; id++) {
+		give(&s2, id);
+		CHECK(!post(&s2, id, IBV_WR_RDMA_READ, sge(s2.own, 0, BYTES), (uintptr_t)c2.buf,
+			    c2.open->rkey, IBV_SEND_SIGNALED));
+	}
+	begin_anew(&s2);
+	comes_to(&c2, IBV_QPS_ERR);
+	begin_anew(&c2);
+	no_event(&s2);
+	reconnect_pair(&c2, &s2);
+	works(&c2, &s2);
+	nothing(s2.id->recv_cq);
+	end_pair();
+}
+
+/* Receives of the SRQ stay, and LAST_WQE_REACHED is for a QP in error. */
+static void a_connected_qp_with_an_srq_is_reset(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = WRS, .max_sge = 1 } };
+	struct ibv_sge sg = sge(s.own, 0, SLOT);
+	struct ibv_recv_wr *bad, wr = { .wr_id = 5, .sg_list = &sg, .num_sge = 1 };
+
+	srq = ibv_create_srq(s.id->pd, &attr);
+	CHECK(srq && !ibv_post_srq_recv(srq, &wr, &bad));
+	connect_pair(&c2, &s2, with_srq_and_reset);
+	for (int life = 0; life < 3; life++) {
+		CHECK(!send_sge(&c2, 1, sge(c2.own, 0, SLOT), 0));
+		expect(c2.id->send_cq, 1, IBV_WC_SUCCESS);
+		expect(s2.id->recv_cq, 5, IBV_WC_SUCCESS);
+		CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+		begin_anew(&s2);
+		no_event(&s2);
+		comes_to(&c2, IBV_QPS_ERR);
+		begin_anew(&c2);
+		reconnect_pair(&c2, &s2);
+	}
+	end_pair();
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* A window of type 2 that was bound in one life opens nothing in the next. */
+static void a_window_ends_with_the_life_it_was_bound_in(void)
+{
+	struct ibv_mr *region =
+		ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr *bad,
+		wr = { .wr_id = 3, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+
+	CHECK(region && mw);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, BYTES,
+							  IBV_ACCESS_REMOTE_READ };
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
+	expect(s2.id->send_cq, 3, IBV_WC_SUCCESS);
+	CHECK(!post(&c2, 4, IBV_WR_RDMA_READ, sge(c2.own, 0, 8), (uintptr_t)s.buf, wr.bind_mw.rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c2.id->send_cq, 4, IBV_WC_SUCCESS);
+	begin_anew(&s2);
+	comes_to(&c2, IBV_QPS_ERR);
+	begin_anew(&c2);
+	CHECK(!ibv_dereg_mr(region)); /* nothing is bound to it any more */
+	region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(region);
+	reconnect_pair(&c2, &s2);
+	works(&c2, &s2);
+	CHECK(!post(&c2, 4, IBV_WR_RDMA_READ, sge(c2.own, 0, 8), (uintptr_t)s.buf, wr.bind_mw.rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c2.id->send_cq, 4, IBV_WC_REM_ACCESS_ERR);
+	end_pair();
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(region));
+}
+
+static struct end *churned;
+static volatile int churning;
+
+static void *post_all_the_time(void *unused)
+{
+	struct ibv_wc wc;
+
+	while (churning) {
+		recv_sge(churned, 1, sge(churned->own, 0, 8));
+		send_sge(churned, 2, sge(churned->own, 0, 8), 0);
+		ibv_poll_cq(churned->id->send_cq, 1, &wc);
+		ibv_poll_cq(churned->id->recv_cq, 1, &wc);
+	}
+	return unused;
+}
+
+/* Another thread posts and polls at whatever state the QP is in. */
+static void lives_amid_posts(void)
+{
+	pthread_t thread;
+
+	connect_pair(&c2, &s2, NULL);
+	for (int life = 0; life < 30; life++) {
+		churned = life % 2 ? &c2 : &s2;
+		churning = 1;
+		CHECK(!pthread_create(&thread, NULL, post_all_the_time, NULL));
+		usleep(life * 500);
+		if (life % 3 == 0)
+			to_state(c2.id->qp, IBV_QPS_ERR);
+		to_state(churned->id->qp, IBV_QPS_RESET);
+		churning = 0;
+		pthread_join(thread, NULL);
+		comes_to(life % 2 ? &s2 : &c2, IBV_QPS_ERR);
+		begin_anew(&s2);
+		begin_anew(&c2);
+		reconnect_pair(&c2, &s2);
+		works(&c2, &s2);
+	}
+	end_pair();
 }
 
 const struct test_case state_cases[] = {
@@ -150,6 +366,11 @@ const struct test_case state_cases[] = {
 	CASE(reset_empties_the_send_queue),
 	CASE(reset_makes_room),
 	CASE(reset_leaves_the_srq_alone),
-	CASE(reset_of_a_connected_qp_is_refused),
+	CASE(lives_after_a_disconnect),
+	CASE(a_life_after_an_error),
+	CASE(a_connected_qp_is_reset),
+	CASE(a_connected_qp_with_an_srq_is_reset),
+	CASE(a_window_ends_with_the_life_it_was_bound_in),
+	CASE(lives_amid_posts),
 	{},
 };

@@ -49,7 +49,7 @@ struct test_case {
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
 	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
 	long_cases[], word_cases[], read_cases[], shop_cases[], lending_cases[], state_cases[],
-	scribble_cases[];
+	scribble_cases[], modify_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -82,6 +82,9 @@ void make_hearing(struct end *e);
 /* Another connection to ourselves. */
 void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));
 void release(struct end *e);
+
+/* The same QPs once more, after their connection has ended; both were reset. */
+void reconnect_pair(struct end *client, struct end *server);
 
 /* No two words of a region, and no two seeds, are the same. */
 uint32_t word_of(uint32_t i, uint32_t seed);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Modify and query of a QP: what the application asks for, beside the states that its stream
+ * goes through by itself.
+ */
+#include "verbs/qp.h"
+
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/wait_bit.h>
+
+#include "cm/cm.h"
+#include "engine/life/introspect.h"
+#include "engine/life/stream.h"
+#include "verbs/cq.h"
+#include "verbs/device.h"
+#include "verbs/qp_transition.h"
+
+/* For iw_cm to let go of a QP whose connection has ended. */
+#define RELEASE_TIMEOUT	(5 * HZ)
+
+/**
+ * struct change - a modify on its way
+ * @now: where the QP stands
+ * @next: attributes as they will be if the transition succeeds
+ */
+struct change {
+	struct weft_qp_now now;
+	const struct weft_qp_attrs *next;
+};
+
+/* clang-format off */
+static const enum ib_qp_state stream_states[] = {
+	[WEFT_QP_RTS] = IB_QPS_RTS,
+	[WEFT_QP_CLOSING] = IB_QPS_SQD,
+	[WEFT_QP_TERMINATE] = IB_QPS_ERR,
+	[WEFT_QP_ERROR] = IB_QPS_ERR,
+};
+
+/* clang-format on */
+
+/*
+ * Before there is a connection the state is what was asked for, and so is RTR where a
+ * connection made by hand stands already. A QP of an iWARP device begins in INIT, which
+ * programs ask for: rdma-core's tests among them.
+ */
+static enum ib_qp_state told_state(const struct weft_qp *qp, enum weft_qp_state stream)
+{
+	const struct weft_qp_attrs *attrs = &qp->attrs;
+
+	lockdep_assert_held(&qp->modify_lock);
+	if (stream == WEFT_QP_RTS && attrs->by_hand && attrs->state == IB_QPS_RTR)
+		return IB_QPS_RTR;
+	if (stream != WEFT_QP_IDLE)
+		return stream_states[stream];
+	return attrs->set & IB_QP_STATE ? attrs->state : IB_QPS_INIT;
+}
+
+/* An id of iw_cm has a reference as long as it may ask for anything. */
+static struct weft_qp_now where(const struct weft_qp *qp)
+{
+	const struct weft_qp_attrs *attrs = &qp->attrs;
+	struct weft_stream_info info;
+
+	weft_stream_query(qp->stream, &info);
+	return (struct weft_qp_now){
+		.state = told_state(qp, info.state),
+		.fresh = info.state == WEFT_QP_IDLE && !(attrs->set & IB_QP_STATE),
+		.managed = !attrs->by_hand && (info.started || refcount_read(&qp->refs) > 1),
+	};
+}
+
+/* What a connection has agreed on holds, whatever was asked for before. */
+static void tell_attrs(const struct weft_qp *qp, const struct weft_stream_info *info,
+		       struct ib_qp_attr *attr)
+{
+	weft_qp_attrs_tell(&qp->attrs, attr);
+	if (info->started) {
+		attr->max_rd_atomic = min(info->ord, 255U);
+		attr->max_dest_rd_atomic = min(info->ird, 255U);
+	}
+	if (!(qp->attrs.set & IB_QP_PATH_MTU))
+		attr->path_mtu = ib_mtu_int_to_enum(to_weft_dev(qp->ib.device)->netdev->mtu);
+}
+
+int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_stream_info info;
+
+	/* The core tells a process all of it. */
+	*attr = (struct ib_qp_attr){ .port_num = 1 };
+	mutex_lock(&qp->modify_lock);
+	weft_stream_query(qp->stream, &info);
+	attr->qp_state = told_state(qp, info.state);
+	tell_attrs(qp, &info, attr);
+	mutex_unlock(&qp->modify_lock);
+	attr->cur_qp_state = attr->qp_state;
+	attr->sq_draining = info.state == WEFT_QP_CLOSING && !info.sq_drained;
+	weft_qp_caps(qp, ib->srq, &attr->cap);
+
+	init->qp_type = ib->qp_type;
+	init->sq_sig_type = qp->signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init->qp_context = ib->qp_context;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
+	init->cap = attr->cap;
+	return 0;
+}
+
+static int to_init(struct weft_qp *qp, const struct change *change)
+{
+	return 0;
+}
+
+/* A path set by hand: there is no TCP connection behind it. */
+static int to_receiving(struct weft_qp *qp, const struct change *change)
+{
+	return change->next->by_hand ? -EINVAL : 0;
+}
+
+/* Where a connection of rdma_cm stands already. */
+static int to_ready(struct weft_qp *qp, const struct change *change)
+{
+	return 0;
+}
+
+/*
+ * rdma_disconnect() comes here and passes our error on to the application. Where nothing is
+ * connected, or not any more, there is nothing to do for it.
+ */
+static int to_drained(struct weft_qp *qp, const struct change *change)
+{
+	weft_stream_close(qp->stream);
+	return 0;
+}
+
+static int to_error(struct weft_qp *qp, const struct change *change)
+{
+	weft_stream_abort(qp->stream);
+	return 0;
+}
+
+/* clang-format off */
+static int (*const transitions[])(struct weft_qp *qp, const struct change *change) = {
+	[IB_QPS_INIT] = to_init,
+	[IB_QPS_RTR] = to_receiving,
+	[IB_QPS_RTS] = to_ready,
+	[IB_QPS_SQD] = to_drained,
+	[IB_QPS_ERR] = to_error,
+};
+
+/* clang-format on */
+
+/* Attributes are as they will hold from here on. */
+static void set_attrs(struct weft_qp *qp, const struct weft_qp_attrs *next)
+{
+	lockdep_assert_held(&qp->modify_lock);
+	qp->attrs = *next;
+	weft_stream_set_access(qp->stream, weft_qp_attrs_access(next));
+}
+
+static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct weft_qp_attrs next = qp->attrs;
+	struct change change = { .now = where(qp), .next = &next };
+	int ret;
+
+	lockdep_assert_held(&qp->modify_lock);
+	ret = weft_qp_transition_check(&change.now, attr, mask);
+	if (ret)
+		return ret;
+	weft_qp_attrs_set(&next, attr, mask);
+	if (mask & IB_QP_STATE)
+		ret = transitions[attr->qp_state](qp, &change);
+	if (!ret)
+		set_attrs(qp, &next);
+	return ret;
+}
+
+/*
+ * Not under the lock: an id of iw_cm that is being destroyed modifies the QP before it lets go
+ * of it, and could otherwise do so in the next life of the QP.
+ */
+static int end_connection(struct weft_qp *qp)
+{
+	struct weft_stream_info info;
+	int ret = 0;
+
+	weft_stream_query(qp->stream, &info);
+	if (info.state == WEFT_QP_IDLE)
+		return 0;
+	WRITE_ONCE(qp->muted, true);
+	if (!info.started)
+		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
+	weft_stream_end(qp->stream);
+	if (!wait_var_event_timeout(&qp->refs, refcount_read(&qp->refs) == 1, RELEASE_TIMEOUT))
+		ret = -EBUSY;
+	WRITE_ONCE(qp->muted, false);
+	return ret;
+}
+
+static int reset_locked(struct weft_qp *qp)
+{
+	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
+	int ret;
+
+	lockdep_assert_held(&qp->modify_lock);
+	ret = weft_stream_reset(qp->stream);
+	if (!ret)
+		set_attrs(qp, &fresh);
+	return ret;
+}
+
+/* From any state: whatever the QP was, it is as if it had just been made. */
+static int reset(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct weft_qp_now now;
+	int ret;
+
+	mutex_lock(&qp->modify_lock);
+	now = where(qp);
+	ret = weft_qp_transition_check(&now, attr, mask);
+	mutex_unlock(&qp->modify_lock);
+	if (!ret)
+		ret = end_connection(qp);
+	if (ret)
+		return ret;
+	mutex_lock(&qp->modify_lock);
+	ret = reset_locked(qp);
+	mutex_unlock(&qp->modify_lock);
+	if (ret)
+		return ret;
+	weft_forget_qp(qp->ib.send_cq, qp->ib.qp_num);
+	weft_forget_qp(qp->ib.recv_cq, qp->ib.qp_num);
+	return 0;
+}
+
+/* Nothing changes if anything is wrong. */
+int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	ret = weft_qp_attrs_check(attr, mask);
+	if (ret)
+		return ret;
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)
+		return reset(qp, attr, mask);
+	mutex_lock(&qp->modify_lock);
+	ret = modify_locked(qp, attr, mask);
+	mutex_unlock(&qp->modify_lock);
+	return ret;
+}
