@@ -99,8 +99,8 @@ static void renew_connection(struct weft_stream *st)
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;
-	st->lend.copied = 0;
-	st->lend.abandoned = false;
+	st->zc_tx.copied = 0;
+	st->zc_tx.abandoned = false;
 	kvfree(st->readq_mem);
 	st->readq_mem = NULL;
 	memset(&st->readq, 0, sizeof(st->readq));
