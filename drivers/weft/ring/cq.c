@@ -135,7 +135,7 @@ static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
 	arm = READ_ONCE(cq->ctl->arm);
 	if (arm != WEFT_ARM_NEXT && !(arm == WEFT_ARM_SOLICITED && urgent))
 		return false;
-	/* With moderation an error is told at once; else the last of so many, or the timer, tells. */
+	/* Moderation: an error is told at once; else the last of so many, or the timer, tells. */
 	if (m->count && !cqe->status && ++m->held < m->count) {
 		if (m->held == 1)
 			hrtimer_start(&m->timer, m->period, HRTIMER_MODE_REL_SOFT);
