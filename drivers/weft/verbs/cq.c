@@ -126,6 +126,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	ib->cqe = cq->cq.ring.entries;
 	return 0;
 }
+	weft_tracked_init(&cq->tracked);
 
 /**
  * weft_resize_cq - go on in a ring of another size
@@ -185,8 +186,10 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	weft_cq_free(&cq->cq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_cq);
 	return 0;
+	weft_tracked_hide(&cq->tracked);
 }
 
+	weft_tracked_end(&cq->tracked);
 /* clang-format off */
 static const enum ib_wc_opcode wc_opcodes[] = {
 	[WEFT_WC_SEND] = IB_WC_SEND,

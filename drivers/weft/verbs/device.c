@@ -157,7 +157,7 @@ static const struct ib_device_ops device_ops = {
 
 	.create_qp = weft_create_qp,
 	.modify_qp = weft_modify_qp,
-	.query_qp = weft_query_qp,
+	.query_qp = weft_query_tracked_qp,
 	.destroy_qp = weft_destroy_qp,
 	.post_send = weft_post_send,
 	.post_recv = weft_post_recv,

@@ -7,7 +7,6 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
-#include <linux/wait_bit.h>
 
 #include "base/compat.h"
 #include "cm/cm.h"
@@ -60,7 +59,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (!READ_ONCE(qp->destroyed) && qp->ib.event_handler)
+	if (!weft_tracked_is_hidden(&qp->tracked) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -181,7 +180,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 		return ret;
 
 	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	refcount_set(&qp->refs, 1);
+	weft_tracked_init(&qp->tracked);
 	ret = init_queues(qp, init, weft_udata_space(udata));
 	if (ret)
 		goto uncharge;
@@ -331,14 +330,6 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	return ret;
 }
 
-static void drop_ref(struct weft_qp *qp)
-{
-	if (!refcount_dec_and_test(&qp->refs))
-		return;
-	smp_mb__after_atomic();	/* pairs with the one of prepare_to_wait_event() */
-	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
-}
-
 /* A process that is killed while it connects must not wait for the peer. */
 static void give_up_connecting(struct weft_qp *qp)
 {
@@ -358,11 +349,11 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	 * have to acknowledge the event before this returns, and a kernel consumer's handler
 	 * would run inside of ib_destroy_qp().
 	 */
-	WRITE_ONCE(qp->destroyed, true);
+	weft_tracked_hide(&qp->tracked);
 	give_up_connecting(qp);
-	weft_stream_destroy(qp->stream);
-	drop_ref(qp);
-	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
+	weft_stream_end(qp->stream);
+	weft_tracked_end(&qp->tracked);
+	weft_stream_put(qp->stream);
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);
@@ -377,10 +368,10 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 
 void weft_iw_add_ref(struct ib_qp *ib)
 {
-	refcount_inc(&to_weft_qp(ib)->refs);
+	refcount_inc(&to_weft_qp(ib)->tracked.refs);
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
 {
-	drop_ref(to_weft_qp(ib));
+	weft_tracked_put(&to_weft_qp(ib)->tracked);
 }

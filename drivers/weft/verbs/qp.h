@@ -6,29 +6,28 @@
 #define WEFT_VERBS_QP_H
 
 #include <linux/cache.h>
-#include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
 #include "engine/life/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
+#include "verbs/tracked.h"
 
 /**
  * struct weft_qp - a queue pair
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
- * @destroyed: its owner is destroying it and gets no events any more
- * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
+ * @tracked: references of dumps, and one per iw_cm_id that works on it; while it is hidden its
+ *	owner gets no events
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
 struct weft_qp {
 	struct ib_qp ib;
 	struct weft_stream *stream;
 	int access;
-	refcount_t refs;
+	struct weft_tracked tracked;
 	bool signal_all;
-	bool destroyed;
 	struct weft_recvq rq;
 	struct weft_sendq sq ____cacheline_aligned_in_smp;
 };
@@ -47,14 +46,9 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
  */
 static inline struct ib_qp *weft_qp_find(struct weft_stream_index *streams, u32 qpn)
 {
-	struct weft_stream *st = weft_stream_find(streams, qpn);
-	struct weft_qp *qp;
+	struct weft_qp *qp = weft_stream_find_owner(streams, qpn);
 
-	if (!st)
-		return NULL;
-	qp = weft_stream_owner(st);
-	weft_stream_put(st);
-	return &qp->ib;
+	return qp ? &qp->ib : NULL;
 }
 
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);

@@ -147,8 +147,8 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
  * @index: of the device; gives the QP number
  * @cfg: copied; what it points to outlives the stream
  *
- * Context: may sleep. Return: the stream, owned by the caller until
- * weft_stream_destroy(), or an ERR_PTR.
+ * Context: may sleep. Return: the stream, for weft_stream_end() and then weft_stream_put(),
+ * or an ERR_PTR.
  */
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg)
@@ -180,14 +180,14 @@ free:
 }
 
 /**
- * weft_stream_destroy - end a stream and let go of it
- * @st: from weft_stream_create()
+ * weft_stream_end - end a stream
+ * @st: from weft_stream_create(); weft_stream_put() is still to come
  *
  * When it returns all work is flushed, the socket is gone, cm has heard of it,
- * and nothing given in the configuration is used any more. Context: may sleep;
- * never from a callback of the stream.
+ * nothing given in the configuration is used any more, and no QP is found by its number.
+ * Context: may sleep; never from a callback of the stream.
  */
-void weft_stream_destroy(struct weft_stream *st)
+void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
@@ -198,7 +198,6 @@ void weft_stream_destroy(struct weft_stream *st)
 	weft_doorbell_end(st);
 	weft_defer_cancel(st); /* tx begins none any more */
 	weft_mem_close_windows(&st->tx.mem);
-	weft_stream_put(st);
 }
 
 /**
@@ -235,6 +234,26 @@ void *weft_stream_owner(const struct weft_stream *st)
 /* Its consumer may be a disk that memory is waiting for. */
 bool weft_stream_serves_kernel(const struct weft_stream *st)
 {
+/**
+ * weft_stream_find_owner - whose stream has a QP number?
+ * @index: of the device
+ * @qpn: QP number
+ *
+ * Context: any. Return: the owner given in the configuration, which lasts as the caller makes
+ * sure by itself; NULL if there is none.
+ */
+void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn)
+{
+	struct weft_stream *st;
+	void *owner;
+
+	rcu_read_lock();
+	st = xa_load(&index->xa, qpn);
+	owner = st ? st->cfg.owner : NULL;
+	rcu_read_unlock();
+	return owner;
+}
+
 	return st->cfg.kernel;
 }
 

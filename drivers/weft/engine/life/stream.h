@@ -24,9 +24,10 @@ void weft_stream_index_destroy(struct weft_stream_index *index);
 
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg);
-void weft_stream_destroy(struct weft_stream *st);
+void weft_stream_end(struct weft_stream *st);
 
 struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn);
+void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn);
 
 u32 weft_stream_qpn(const struct weft_stream *st);
 void *weft_stream_owner(const struct weft_stream *st);
