@@ -31,11 +31,13 @@ late_dumps() {
 	for name in srq_limit_event srq_resize cq_resize queue_pairs_end_amid_writes window2; do
 		limit 60 "$verbs" "$saddr4" "$name"
 	done
-	for name in answered late; do
+	for name in answered late looked_up early; do
 		echo "$name: $(parameter "$name")" | tee -a "$tmp/late"
 	done
 	expect '^late: 0$' "$tmp/late" 1
+	expect '^early: 0$' "$tmp/late" 1
 	expect '^answered: [0-9][0-9]' "$tmp/late" 1
+	expect '^looked_up: [1-9]' "$tmp/late" 1
 }
 
 topology_dummy

@@ -7,6 +7,8 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/rcupdate.h>
+#include <linux/xarray.h>
 
 #include "base/compat.h"
 #include "cm/cm.h"
@@ -340,6 +342,17 @@ static void give_up_connecting(struct weft_qp *qp)
 		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
 }
 
+/*
+ * What iw_cm has found by its number it takes a reference to in the same critical section,
+ * with interrupts off: a grace period is enough. Mostly there is nothing to wait for. Pairs
+ * with weft_iw_add_ref().
+ */
+static void finish_lookups(struct weft_qp *qp)
+{
+	if (atomic_read_acquire(&qp->lookups))
+		synchronize_rcu();
+}
+
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
@@ -352,6 +365,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_tracked_hide(&qp->tracked);
 	give_up_connecting(qp);
 	weft_stream_end(qp->stream);
+	finish_lookups(qp);
 	weft_tracked_end(&qp->tracked);
 	weft_stream_put(qp->stream);
 	weft_forget_qp(ib->send_cq, ib->qp_num);
@@ -361,14 +375,32 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	return 0;
 }
 
+/*
+ * A process may name any number, also that of a QP that another one is destroying. Under
+ * the lock of the index it is not gone, and its end sees the lookup.
+ */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	return weft_qp_find(&to_weft_dev(ib)->streams, qpn);
+	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
+	struct weft_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(streams, flags);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
+	if (qp)
+		atomic_inc(&qp->lookups);
+	xa_unlock_irqrestore(streams, flags);
+	return qp ? &qp->ib : NULL;
 }
 
 void weft_iw_add_ref(struct ib_qp *ib)
 {
-	refcount_inc(&to_weft_qp(ib)->tracked.refs);
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	refcount_inc(&qp->tracked.refs);
+	atomic_dec_if_positive(&qp->lookups); /* ordered behind the reference */
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)

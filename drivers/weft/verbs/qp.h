@@ -5,6 +5,7 @@
 #ifndef WEFT_VERBS_QP_H
 #define WEFT_VERBS_QP_H
 
+#include <linux/atomic.h>
 #include <linux/cache.h>
 #include <rdma/ib_verbs.h>
 
@@ -18,6 +19,7 @@
  * @stream: everything it does; lives as long as the QP
  * @access: remote rights as last set by a modify, only shown
  * @signal_all: every send completes
+ * @lookups: by iw_cm, which has not taken its reference yet
  * @tracked: references of dumps, and one per iw_cm_id that works on it; while it is hidden its
  *	owner gets no events
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
@@ -26,6 +28,7 @@ struct weft_qp {
 	struct ib_qp ib;
 	struct weft_stream *stream;
 	int access;
+	atomic_t lookups;
 	struct weft_tracked tracked;
 	bool signal_all;
 	struct weft_recvq rq;

@@ -77,7 +77,7 @@ void weft_stream_module_exit(void)
 
 void weft_stream_index_init(struct weft_stream_index *index)
 {
-	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
+	xa_init_flags(&index->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
@@ -163,15 +163,15 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 	if (!st->rx.rwr.sge)
 		goto free;
 	init_stream(st, index, cfg);
-	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
-			      &index->next, GFP_KERNEL);
+	err = xa_alloc_cyclic_irq(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
+				  &index->next, GFP_KERNEL);
 	if (err < 0)
 		goto free;
 	st->tx.mem.qpn = st->qpn;
 	st->rx.mem = st->tx.mem;
 	st->rx.rq_mem = st->tx.mem;
 	st->rx.rq_mem.pd = cfg->rq_pd;
-	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
+	xa_store_irq(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
 free:
 	kfree(st->rx.rwr.sge);
@@ -192,7 +192,7 @@ void weft_stream_end(struct weft_stream *st)
 	weft_tx_settle(st);
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 	weft_down_wait(st);
-	xa_erase(&st->index->xa, st->qpn);
+	xa_erase_irq(&st->index->xa, st->qpn);
 	weft_down_end(st);
 	weft_rx_entry_end(st);
 	weft_doorbell_end(st);
@@ -221,19 +221,6 @@ struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn)
 	return st;
 }
 
-u32 weft_stream_qpn(const struct weft_stream *st)
-{
-	return st->qpn;
-}
-
-void *weft_stream_owner(const struct weft_stream *st)
-{
-	return st->cfg.owner;
-}
-
-/* Its consumer may be a disk that memory is waiting for. */
-bool weft_stream_serves_kernel(const struct weft_stream *st)
-{
 /**
  * weft_stream_find_owner - whose stream has a QP number?
  * @index: of the device
@@ -267,6 +254,19 @@ static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
 	if (!st->readq_mem)
 		return -ENOMEM;
+u32 weft_stream_qpn(const struct weft_stream *st)
+{
+	return st->qpn;
+}
+
+void *weft_stream_owner(const struct weft_stream *st)
+{
+	return st->cfg.owner;
+}
+
+/* Its consumer may be a disk that memory is waiting for. */
+bool weft_stream_serves_kernel(const struct weft_stream *st)
+{
 	weft_readq_init(&st->readq, st->readq_mem, ord, ird);
 	st->ord = ord;
 	st->ird = ird;

@@ -25,7 +25,7 @@ enum weft_lend_mode {
 
 /**
  * struct weft_stream_index - all streams of a device
- * @xa: by QP number; read under RCU
+ * @xa: by QP number; read under RCU, or under its lock (irqsave): then its owner is not gone
  * @next: number to try next
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
