@@ -31,6 +31,7 @@ late_dumps() {
 	for name in srq_limit_event srq_resize cq_resize queue_pairs_end_amid_writes window2; do
 		limit 60 "$verbs" "$saddr4" "$name"
 	done
+	VERBS_QPN=$(parameter idle_qpn) limit 60 "$verbs" "$saddr4" connects_the_qp_of_another
 	for name in answered late looked_up early; do
 		echo "$name: $(parameter "$name")" | tee -a "$tmp/late"
 	done

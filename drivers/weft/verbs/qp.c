@@ -7,7 +7,9 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/cred.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/xarray.h>
 
 #include "base/compat.h"
@@ -376,8 +378,23 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 }
 
 /*
- * A process may name any number, also that of a QP that another one is destroying. Under
- * the lock of the index it is not gone, and its end sees the lookup.
+ * A process may name any number. What it connects to a peer of its choice has to be its own, or
+ * of another process of its user, which it can do anything to. Those of the kernel:
+ * verbs/iw.c.
+ */
+static bool may_name(const struct weft_qp *qp)
+{
+	struct task_struct *maker = qp->ib.res.task;
+
+	if (!qp->ib.uobject || !maker)
+		return true;
+	return same_thread_group(maker, current) ||
+	       uid_eq(task_cred_xxx(maker, euid), current_euid());
+}
+
+/*
+ * It may be the number of a QP that is being destroyed. Under the lock of the index it is not
+ * gone, and its end sees the lookup.
  */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
@@ -389,6 +406,8 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	xa_lock_irqsave(streams, flags);
 	st = xa_load(streams, qpn);
 	qp = st ? weft_stream_owner(st) : NULL;
+	if (qp && !may_name(qp))
+		qp = NULL;
 	if (qp)
 		atomic_inc(&qp->lookups);
 	xa_unlock_irqrestore(streams, flags);
