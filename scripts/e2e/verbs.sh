@@ -147,7 +147,7 @@ done
 for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
-	posts_without_end_hurt_nobody_else; do
+	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
 	t "streams: $name" case_ "$name"
 done
 for name in bulk_both_ways bulk_and_the_end; do

@@ -94,19 +94,31 @@ void weft_stream_index_destroy(struct weft_stream_index *index)
 
 /* --- birth and death ---------------------------------------------------- */
 
+/* May something of it still run? Nothing of it is begun after weft_stream_end(). */
+static bool is_active(struct weft_stream_life *life)
+{
+	struct weft_stream *st = &life->st;
+
+	return (st->defer && hrtimer_active(&st->defer->timer)) ||
+	       timer_pending(&life->down.deadline) || work_pending(&life->down.work) ||
+	       delayed_work_pending(&st->tx_work) || work_pending(&st->rx_work);
+}
+
+/* In a softirq, where kvfree() may be called; whoever drops the last reference may hold a lock. */
 static void free_late(struct rcu_head *rcu)
 {
-	kmem_cache_free(streams, container_of(rcu, struct weft_stream_life, st.rcu));
+	struct weft_stream_life *life = container_of(rcu, struct weft_stream_life, st.rcu);
+
+	WARN_ON_ONCE(is_active(life));
+	kvfree(life->st.readq_mem);
+	kfree(life->st.defer);
+	kfree(life->st.rx.rwr.sge);
+	kmem_cache_free(streams, life);
 }
 
 static void free_stream(struct kref *ref)
 {
-	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
-
-	kvfree(st->readq_mem);
-	kfree(st->defer);
-	kfree(st->rx.rwr.sge);
-	call_rcu(&st->rcu, free_late);
+	call_rcu(&container_of(ref, struct weft_stream, ref)->rcu, free_late);
 }
 
 static const struct weft_stream_hooks hooks = {
@@ -241,19 +253,6 @@ void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn)
 	return owner;
 }
 
-	return st->cfg.kernel;
-}
-
-/* A ready-to-receive Read needs a place even if no depth was agreed. */
-static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
-{
-	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
-	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), extra);
-	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), extra);
-
-	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
-	if (!st->readq_mem)
-		return -ENOMEM;
 u32 weft_stream_qpn(const struct weft_stream *st)
 {
 	return st->qpn;
@@ -267,6 +266,19 @@ void *weft_stream_owner(const struct weft_stream *st)
 /* Its consumer may be a disk that memory is waiting for. */
 bool weft_stream_serves_kernel(const struct weft_stream *st)
 {
+	return st->cfg.kernel;
+}
+
+/* A ready-to-receive Read needs a place even if no depth was agreed. */
+static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
+{
+	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
+	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), extra);
+	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), extra);
+
+	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
+	if (!st->readq_mem)
+		return -ENOMEM;
 	weft_readq_init(&st->readq, st->readq_mem, ord, ird);
 	st->ord = ord;
 	st->ird = ird;
