@@ -118,6 +118,7 @@ static void make_cq(struct kunit *test, struct stream_world *w, struct weft_cq *
 static void make_queues(struct kunit *test, struct stream_world *w)
 {
 	KUNIT_ASSERT_EQ(test, weft_sendq_init(&w->sq, STREAM_SQES, 1, 0, NULL), 0);
+	w->told_at = w->net.pushes;
 	KUNIT_ASSERT_EQ(test, weft_recvq_init(&w->rq, STREAM_RQES, 1, NULL), 0);
 	w->sq.user = true;
 	w->rq.user = true;
