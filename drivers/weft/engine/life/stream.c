@@ -81,6 +81,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
+	atomic_set(&index->watched, 0);
 	index->atomics = true;
 	index->zerocopy = WEFT_LEND_WHERE_IT_PAYS;
 	index->harvested = jiffies;
@@ -88,7 +89,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 
 void weft_stream_index_destroy(struct weft_stream_index *index)
 {
-	WARN_ON_ONCE(!xa_empty(&index->xa));
+	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->watched));
 	xa_destroy(&index->xa);
 }
 

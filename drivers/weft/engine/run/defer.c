@@ -38,7 +38,7 @@
 #define LATE_MAX	96
 #define PATIENCE	(HZ / 10)	/* while the process is kicking something else */
 #define KICKING_MAX	4U
-#define STRETCH_MAX	16U
+#define STRETCH_MAX	16U	/* periods: 4 ms unless an operator has changed them */
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
@@ -49,9 +49,10 @@ struct pace {
 };
 
 /*
- * However many queues a process has, it is not looked at much more often; and the less,
- * the longer it was seen kicking. A look that need not be soon may wait for another
- * one's, so that one interrupt does for all queues of a process.
+ * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the
+ * more often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer it was seen kicking. A look
+ * that need not be soon may wait for another one's, so that one interrupt does for all queues
+ * of a process.
  */
 static struct pace pace(const struct weft_defer *w)
 {
@@ -123,6 +124,23 @@ static void plan_next(struct weft_defer *w)
 	hrtimer_set_expires_range_ns(&w->timer, at, next.slack);
 }
 
+/* Counts a queue more. Return: false if there are so many that this one asks for kicks. */
+static bool enter_watch(const struct weft_stream *st)
+{
+	if (!weft_db_stat_watch(st->cfg.db_stat, WEFT_DEFER_PROCESS_MAX))
+		return false;
+	if (atomic_add_unless(&st->index->watched, 1, WEFT_DEFER_DEVICE_MAX))
+		return true;
+	weft_db_stat_unwatch(st->cfg.db_stat);
+	return false;
+}
+
+static void leave_watch(const struct weft_stream *st)
+{
+	atomic_dec(&st->index->watched);
+	weft_db_stat_unwatch(st->cfg.db_stat);
+}
+
 /* Whoever runs tx after the mark finds @on clear and asks for kicks again. */
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
@@ -138,7 +156,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (late || !on)
 		weft_tx_schedule(st);
 	if (!on)
-		weft_db_stat_unwatch(st->cfg.db_stat);
+		leave_watch(st);
 	if (on)
 		plan_next(w);
 	return on ? HRTIMER_RESTART : HRTIMER_NORESTART;
@@ -173,7 +191,7 @@ void weft_defer_cancel(struct weft_stream *st)
 		return;
 	hrtimer_cancel(&w->timer);
 	if (w->on)
-		weft_db_stat_unwatch(st->cfg.db_stat);
+		leave_watch(st);
 	w->on = false;
 }
 
@@ -182,7 +200,6 @@ static void start(struct weft_defer *w)
 	const struct weft_stream *st = w->st;
 	struct pace first;
 
-	weft_db_stat_watch(st->cfg.db_stat);
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
@@ -199,7 +216,8 @@ static void start(struct weft_defer *w)
  * @st: stream that may send, of an application that is lazy
  *
  * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
- * must ask for kicks: there are no watches, or nothing was posted since the last one ended.
+ * must ask for kicks: there are no watches, or too many, or nothing was posted since the last
+ * one ended.
  */
 bool weft_defer_begin(struct weft_stream *st)
 {
@@ -213,6 +231,8 @@ bool weft_defer_begin(struct weft_stream *st)
 		return false;
 	if (!READ_ONCE(w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
+			return false;
+		if (!enter_watch(st))
 			return false;
 		start(w);
 	}

@@ -14,6 +14,10 @@
 
 struct weft_stream;
 
+/* Queues under watch at most: a look is an interrupt's work, which no cgroup pays for. */
+#define WEFT_DEFER_PROCESS_MAX	512
+#define WEFT_DEFER_DEVICE_MAX	2048
+
 /**
  * struct weft_db_stat - how a process rings doorbells, over all its queues
  * @rings: doorbells so far
@@ -61,10 +65,10 @@ static inline bool weft_db_stat_rang(const struct weft_db_stat *db_stat, u32 *se
 	return rang;
 }
 
-static inline void weft_db_stat_watch(struct weft_db_stat *db_stat)
+/* Counts a queue under watch. Return: false if there are @most. */
+static inline bool weft_db_stat_watch(struct weft_db_stat *db_stat, int most)
 {
-	if (db_stat)
-		atomic_inc(&db_stat->watched);
+	return !db_stat || atomic_add_unless(&db_stat->watched, 1, most);
 }
 
 static inline void weft_db_stat_unwatch(struct weft_db_stat *db_stat)
