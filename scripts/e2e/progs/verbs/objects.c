@@ -66,6 +66,21 @@ static void rereg_access(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+/* It stays what it was told to be: its first byte is at 0 wherever it lies. */
+static void rereg_zero_based(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN | IBV_ACCESS_ZERO_BASED);
+
+	CHECK(mr);
+	both_ways(s.buf, 0, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf + 20480, 12288, 0));
+	both_ways(s.buf + 20480, 0, mr->rkey, 12288);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, NULL,
+			    s.buf, 8192, OPEN));
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
 static void rereg_domain(void)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
@@ -213,6 +228,26 @@ static void other_process(int fd, uint32_t pd_handle, uint32_t mr_handle, uint32
 	ibv_unimport_pd(pd);
 	CHECK(!ibv_close_device(context));
 	exit(0);
+}
+
+/* The region is of its maker's memory, and stays of it: a child has other pages there. */
+static void rereg_in_another_process(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, IBV_ACCESS_REMOTE_READ);
+	int status = 0;
+	pid_t pid;
+
+	CHECK(mr);
+	pid = fork();
+	if (!pid) {
+		CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
+		CHECK(errno == EOPNOTSUPP);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
 }
 
 static void import_objects(void)
@@ -367,7 +402,9 @@ static void dmabuf(void)
 const struct test_case object_cases[] = {
 	CASE(rereg_translation),
 	CASE(rereg_access),
+	CASE(rereg_zero_based),
 	CASE(rereg_domain),
+	CASE(rereg_in_another_process),
 	CASE(rereg_refused),
 	CASE(advise),
 	CASE(parent_domain),
