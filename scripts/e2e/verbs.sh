@@ -109,7 +109,7 @@ for name in send_bad_lkey send_beyond_region send_of_another_domain receive_too_
 done
 for name in qp_types too_large query_qp rereg_translation rereg_access rereg_zero_based \
 	rereg_domain rereg_in_another_process rereg_refused advise parent_domain parent_domain_refused import_objects \
-	device_memory_refused strangers_connect_no_qp_of_mine; do
+	device_memory_refused unknown_requests_are_refused strangers_connect_no_qp_of_mine; do
 	t "objects: $name" case_ "$name"
 done
 modprobe -q udmabuf || modprobe -q vgem

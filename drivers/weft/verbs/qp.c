@@ -176,7 +176,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 	struct weft_qp *qp = to_weft_qp(ib);
 	int ret;
 
-	ret = check_init(init);
+	ret = check_init(init) ?: weft_udata_check(udata, 0);
 	if (ret)
 		return ret;
 	ret = weft_charge(&dev->num_qp, WEFT_MAX_QP);

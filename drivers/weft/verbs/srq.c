@@ -86,7 +86,7 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	    init->attr.max_sge > WEFT_MAX_SGE)
 		return -EINVAL;
 
-	ret = weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
+	ret = weft_udata_check(udata, 0) ?: weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
 	if (ret)
 		return ret;
 	INIT_WORK(&srq->limit_work, report_limit);
@@ -110,7 +110,7 @@ static int tell_map(const struct weft_ring *ring, struct ib_udata *udata)
 		return 0;
 	if (udata->inlen < sizeof(req))
 		return -EOPNOTSUPP;
-	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	ret = weft_udata_check(udata, sizeof(req)) ?: ib_copy_from_udata(&req, udata, sizeof(req));
 	if (ret)
 		return ret;
 	weft_ring_describe(ring, &map);

@@ -7,10 +7,13 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
+#include <rdma/ib_user_verbs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define OPEN (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -291,6 +294,66 @@ static void device_memory_refused(void)
 	CHECK(!ibv_alloc_dm(s.id->verbs, &attr) && errno == EOPNOTSUPP);
 }
 
+/* --- what a library says of itself ---------------------------------------------------------------- */
+
+/* As the library opens a device, with @words of its own behind. Returns 0 or why not. */
+static int open_context(const uint32_t *own, size_t words, int missing)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_get_context cmd;
+		uint32_t own[8];
+	} req = {};
+	struct {
+		struct ib_uverbs_get_context_resp core;
+		struct weft_uresp_alloc_ctx own;
+	} resp;
+	size_t bytes = offsetof(typeof(req), own) + words * 4;
+	unsigned char *end;
+	char path[256];
+	int fd, ret;
+
+	/* The last @missing bytes cannot be read. */
+	end = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(end != MAP_FAILED);
+	end += 4096;
+	CHECK(!munmap(end, 4096));
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", c.id->verbs->device->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	req.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT;
+	req.hdr.in_words = bytes / 4;
+	req.hdr.out_words = sizeof(resp) / 4;
+	req.cmd.response = (uintptr_t)&resp;
+	memcpy(req.own, own, words * 4);
+	memcpy(end - (bytes - missing), &req, bytes - missing);
+	ret = write(fd, end - (bytes - missing), bytes) == (ssize_t)bytes ? 0 : errno;
+	if (!ret)
+		close(resp.core.async_fd);
+	close(fd);
+	return ret;
+}
+
+/* A mistake is told; it is not taken for less than what was asked. */
+static void unknown_requests_are_refused(void)
+{
+	uint32_t own[6] = { WEFT_CTX_OFFSETS };
+
+	CHECK(open_context(own, 0, 0) == 0);
+	CHECK(open_context(own, 2, 0) == 0);
+	CHECK(open_context(own, 6, 0) == 0);
+	CHECK(open_context(own, 2, 8) == EFAULT);
+	own[5] = 1;
+	CHECK(open_context(own, 6, 0) == EOPNOTSUPP);
+	own[5] = 0;
+	own[1] = 1;
+	CHECK(open_context(own, 2, 0) == EOPNOTSUPP);
+	own[1] = 0;
+	own[0] = 1U << 31;
+	CHECK(open_context(own, 2, 0) == EOPNOTSUPP);
+	works(&c, &s);
+}
+
 /* --- dma-buf --------------------------------------------------------------------------------------- */
 
 #define DMABUF 65536
@@ -411,6 +474,7 @@ const struct test_case object_cases[] = {
 	CASE(parent_domain_refused),
 	CASE(import_objects),
 	CASE(device_memory_refused),
+	CASE(unknown_requests_are_refused),
 	CASE(dmabuf),
 	{},
 };
