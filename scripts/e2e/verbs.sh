@@ -144,7 +144,7 @@ for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
 done
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
-for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
+for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
 	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
