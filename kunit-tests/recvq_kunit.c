@@ -3,6 +3,10 @@
  * A ring, and the receive queue that stands in one: hostile indices, malformed
  * entries, the limit of a shared one, another size.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+
 #include "ring/recvq.h"
 #include "ring/ring.h"
 #include "suite.h"
@@ -162,6 +166,65 @@ static void weft_recvq_resize_moves_entries(struct kunit *test)
 	weft_recvq_free(rq);
 }
 
+struct looker {
+	struct weft_recvq *rq;
+	struct weft_recvq_details seen;
+	struct completion done;
+};
+
+static int look(void *arg)
+{
+	struct looker *l = arg;
+
+	weft_recvq_inspect(l->rq, &l->seen);
+	complete(&l->done);
+	return 0;
+}
+
+static int other_cpu(void)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (cpu != smp_processor_id())
+			return cpu;
+	return -1;
+}
+
+/* While a ring is exchanged for another one nobody looks at either. */
+static void weft_recvq_inspect_takes_the_lock(struct kunit *test)
+{
+	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
+	struct looker l = { .rq = rq };
+	struct task_struct *task;
+	int cpu;
+
+	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
+	rq->shared = true;
+	rq->limit = 2;
+	rq->ctl->prod = 3;
+	init_completion(&l.done);
+	task = kthread_create(look, &l, "weft_look");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	migrate_disable();
+	cpu = other_cpu();
+	if (cpu >= 0)
+		kthread_bind(task, cpu);
+	spin_lock_irq(&rq->lock);
+	wake_up_process(task);
+	mdelay(cpu >= 0 ? 50 : 0);
+	KUNIT_EXPECT_FALSE(test, completion_done(&l.done));
+	spin_unlock_irq(&rq->lock);
+	migrate_enable();
+	wait_for_completion(&l.done);
+	KUNIT_EXPECT_EQ(test, l.seen.entries, ENTRIES);
+	KUNIT_EXPECT_EQ(test, l.seen.max_sge, SGES);
+	KUNIT_EXPECT_EQ(test, l.seen.waiting, 3U);
+	KUNIT_EXPECT_EQ(test, l.seen.consumed, 0U);
+	KUNIT_EXPECT_EQ(test, l.seen.limit, 2U);
+	weft_recvq_free(rq);
+}
+
 static void weft_recvq_discard_takes_what_is_posted(struct kunit *test)
 {
 	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
@@ -189,6 +252,7 @@ static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(weft_ring_init_refuses),
 	KUNIT_CASE(weft_recvq_fetch_judges),
 	KUNIT_CASE(weft_recvq_discard_takes_what_is_posted),
+	KUNIT_CASE(weft_recvq_inspect_takes_the_lock),
 	KUNIT_CASE(weft_recvq_limit_is_raised_once),
 	KUNIT_CASE(weft_recvq_resize_moves_entries),
 	{},

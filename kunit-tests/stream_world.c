@@ -2,7 +2,9 @@
 #include "stream_world.h"
 
 #include "engine/ops/op.h"
+#include "engine/path/rx_batch.h"
 #include "net/mpa_tx.h"
+#include "net/tcp_info.h"
 
 static struct stream_world *world_of(struct weft_stream *st)
 {
@@ -13,6 +15,21 @@ static struct stream_world *world_of(struct weft_stream *st)
 int weft_sock_error(const struct weft_sock *s)
 {
 	return container_of(s, struct stream_world, sock)->net.error;
+}
+
+enum weft_sock_state weft_sock_state(const struct weft_sock *s)
+{
+	return WEFT_SOCK_UP;
+}
+
+u64 weft_tcp_bytes_acked(const struct weft_sock *s)
+{
+	return 0;
+}
+
+bool weft_sock_await_space(struct weft_sock *s)
+{
+	return false;
 }
 
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos)
@@ -37,6 +54,15 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 }
 
 /* Played: the engine's path. */
+void weft_rxrow_expect(struct weft_stream *st, const struct weft_rx_seg *seg)
+{
+}
+
+u32 weft_rxrow_take(void *owner, const struct weft_ulpdu_span *row)
+{
+	return 0;
+}
+
 enum weft_segment_result weft_segment_next(struct weft_stream *st)
 {
 	struct stream_world *w = world_of(st);
@@ -99,6 +125,7 @@ static void completion(void *owner)
 {
 	struct stream_world *w = owner;
 
+	w->told_at = w->net.pushes;
 	if (!w->reposts)
 		return;
 	w->reposts--;

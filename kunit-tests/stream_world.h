@@ -55,6 +55,7 @@ struct played_net {
  * struct stream_world - a stream and all it works on
  * @defer: what the hook of that name says
  * @reposts: how often the process still answers an event of a CQ with a send and a receive
+ * @told_at: pushes before the last event of a CQ
  * @posted, @received: sends and receives posted so far; also the wr_id of the next
  */
 struct stream_world {
@@ -69,6 +70,7 @@ struct stream_world {
 	struct played_net net;
 	bool defer;
 	u32 reposts;
+	u32 told_at;
 	u32 posted;
 	u32 received;
 	u32 overflows;

@@ -195,6 +195,35 @@ static void weft_tx_turn_defers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_WATCHED);
 }
 
+/*
+ * The first message of many is done after one batch: an application that sleeps is woken then, and
+ * not when all are sent. In a callback the socket is locked, so it is woken afterwards.
+ */
+static void weft_tx_tells_of_a_send(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, 4);
+	struct weft_tx_run run;
+
+	post_send(w, WEFT_WR_SEND, 0);
+	stage_send(test, w, SEGMENT);
+	weft_cq_arm(&w->send_cq, WEFT_ARM_NEXT);
+	weft_tx_run_process(&run);
+	run.end += 60 * HZ;	/* the machine may be slow */
+	weft_tx_turn(&w->st, &run);
+	KUNIT_EXPECT_EQ(test, w->told_at, 1U);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, 4U);
+
+	w->net.segments = 4;
+	post_send(w, WEFT_WR_SEND, 0);
+	stage_send(test, w, w->st.tx.sock.pos + SEGMENT);
+	weft_cq_arm(&w->send_cq, WEFT_ARM_NEXT);
+	weft_tx_run_atomic(&run, 0);
+	weft_tx_turn(&w->st, &run);
+	KUNIT_EXPECT_EQ(test, w->told_at, 8U);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, 8U);
+	free_stream(w);
+}
+
 static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),
 					KUNIT_CASE(weft_tx_callback_stops),
 					KUNIT_CASE(weft_tx_process_sends_all),
@@ -202,6 +231,7 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 					KUNIT_CASE_PARAM(weft_tx_turn_ends, end_rows_gen_params),
 					KUNIT_CASE(weft_tx_turn_flushes),
 					KUNIT_CASE(weft_tx_turn_defers),
+					KUNIT_CASE(weft_tx_tells_of_a_send),
 					{} };
 
 static struct kunit_suite tx_suite = {

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # What storage consumers ask of a device, one thing after the other: a kernel
-# module that connects to itself.
+# module that connects to itself. And what netlink shows of objects while they are destroyed,
+# those of the module and of a process.
 #
 # KVERBS is the module: scripts/kmod KERNEL kernel_verbs
+# LATE_DUMP another: scripts/kmod KERNEL late_dump
 . "$(dirname "$0")/lib.sh"
 
 suite kverbs <<'TOPOLOGY'
@@ -17,7 +19,32 @@ all_cases() {
 	expect 'kernel_verbs: 11 cases as expected, in 8 rounds' "$tmp/log" 1
 }
 
+parameter() { cat "/sys/module/late_dump/parameters/$1"; }
+
+# The module asks in the place of a dump, and counts what it should not have found.
+late_dumps() {
+	local name
+	insmod "$LATE_DUMP" device="$dev"
+	trap 'rmmod late_dump' EXIT
+	insmod "$KVERBS" address="$saddr4"
+	rmmod kernel_verbs
+	for name in srq_limit_event srq_resize cq_resize queue_pairs_end_amid_writes window2; do
+		limit 60 "$verbs" "$saddr4" "$name"
+	done
+	VERBS_QPN=$(parameter idle_qpn) limit 60 "$verbs" "$saddr4" connects_the_qp_of_another
+	for name in answered late looked_up early; do
+		echo "$name: $(parameter "$name")" | tee -a "$tmp/late"
+	done
+	expect '^late: 0$' "$tmp/late" 1
+	expect '^early: 0$' "$tmp/late" 1
+	expect '^answered: [0-9][0-9]' "$tmp/late" 1
+	expect '^looked_up: [1-9]' "$tmp/late" 1
+}
+
 topology_dummy
 [ -e "${KVERBS:?}" ] || exit 1
+[ -e "${LATE_DUMP:?}" ] || exit 1
+verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 t "registration, invalidation, draining, in all contexts and on two vectors" all_cases
+t "objects that are destroyed while, and after, they are dumped" late_dumps
 finish

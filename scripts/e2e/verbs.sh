@@ -123,9 +123,9 @@ for name in send_bad_lkey send_beyond_region send_of_another_domain receive_too_
 	refused_at_posting full_queues disconnect_flushes; do
 	t "bad: $name" case_ "$name"
 done
-for name in qp_types too_large query_qp rereg_translation rereg_access rereg_domain \
-	rereg_refused advise parent_domain parent_domain_refused import_objects \
-	device_memory_refused; do
+for name in qp_types too_large query_qp rereg_translation rereg_access rereg_zero_based \
+	rereg_domain rereg_in_another_process rereg_refused advise parent_domain parent_domain_refused import_objects \
+	device_memory_refused unknown_requests_are_refused strangers_connect_no_qp_of_mine; do
 	t "objects: $name" case_ "$name"
 done
 modprobe -q udmabuf || modprobe -q vgem
@@ -173,10 +173,10 @@ for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
 done
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
-for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_out \
+for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
-	posts_without_end_hurt_nobody_else; do
+	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
 	t "streams: $name" case_ "$name"
 done
 for name in bulk_both_ways bulk_and_the_end; do

@@ -5,8 +5,10 @@
  * cannot lose it; established mappings hold the pages themselves.
  *
  * A page of its own would be too much for each small queue of thousands of idle
- * connections. A process can scribble over its queues anyway, so those of one
- * process share pages, those of two never.
+ * connections. A process can scribble over its queues anyway, so those of one context share
+ * pages, those of two contexts never. A context is what a process got by opening the device;
+ * another one has it too if it was handed the file (ibv_import_device()), and with it all
+ * queues, to destroy them for instance.
  */
 #include "ring/mmap.h"
 
@@ -22,6 +24,7 @@
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
 
+#include "base/compat.h"
 #include "uapi/weft-abi.h"
 
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
@@ -253,7 +256,7 @@ static struct page *page_of(void *mem)
 
 /*
  * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
- * that is charged to nobody.
+ * that is charged to nobody. Not into core dumps, nor larger than it is.
  */
 static int insert(struct vm_area_struct *vma, void *mem)
 {
@@ -261,6 +264,7 @@ static int insert(struct vm_area_struct *vma, void *mem)
 	unsigned long off;
 	int ret;
 
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	for (off = 0; off < size; off += PAGE_SIZE) {
 		ret = vm_insert_page(vma, vma->vm_start + off, page_of(mem + off));
 		if (ret)

@@ -205,13 +205,35 @@ void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing)
 
 /**
  * weft_recvq_depth - how many receives wait
- * @rq: the queue
+ * @rq: the queue; not resized meanwhile
  *
  * Context: any. Return: a snapshot, at most the size of the queue.
  */
 u32 weft_recvq_depth(const struct weft_recvq *rq)
 {
 	return min(READ_ONCE(rq->ctl->prod) - READ_ONCE(rq->cons), rq->ring.entries);
+}
+
+/**
+ * weft_recvq_inspect - look at a queue, which may be resized meanwhile
+ * @rq: the queue
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_recvq_inspect(struct weft_recvq *rq, struct weft_recvq_details *out)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	*out = (struct weft_recvq_details){
+		.entries = rq->ring.entries,
+		.max_sge = rq->max_sge,
+		.waiting = weft_recvq_depth(rq),
+		.consumed = rq->cons,
+		.limit = rq->limit,
+	};
+	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
 /**

@@ -57,12 +57,22 @@ struct weft_recvq {
 	void *owner;
 };
 
+/* A snapshot, for resource tracking and queries. */
+struct weft_recvq_details {
+	u32 entries;
+	u32 max_sge;
+	u32 waiting;
+	u32 consumed;
+	u32 limit;
+};
+
 int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft_ring_space *space);
 void weft_recvq_free(struct weft_recvq *rq);
 int weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out);
 int weft_recvq_discard(struct weft_recvq *rq);
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing);
 u32 weft_recvq_depth(const struct weft_recvq *rq);
+void weft_recvq_inspect(struct weft_recvq *rq, struct weft_recvq_details *out);
 int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit);
 int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring);
 

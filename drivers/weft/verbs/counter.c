@@ -82,18 +82,23 @@ static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter
  * @counter: new, or with other QPs already
  * @ib: bound to none
  *
- * Context: process; the core holds a lock of @counter. Return: 0 or -ENOMEM.
+ * Context: process; the core holds a lock of @counter. Return: 0, -ENOMEM, or -EINVAL for a
+ * QP that is being destroyed.
  */
 int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib)
 {
 	struct weft_device *dev = to_weft_dev(ib->device);
+	struct weft_qp *qp = to_weft_qp(ib);
 	struct counter *c;
 
+	if (!weft_tracked_get(&qp->tracked))
+		return -EINVAL;
 	mutex_lock(&dev->qp_counters_lock);
 	c = find_or_make(dev, counter);
 	if (c)
-		weft_stream_count_in(to_weft_qp(ib)->stream, &c->counters);
+		weft_stream_count_in(qp->stream, &c->counters);
 	mutex_unlock(&dev->qp_counters_lock);
+	weft_tracked_put(&qp->tracked);
 	if (!c)
 		return -ENOMEM;
 	ib->counter = counter;
@@ -104,15 +109,19 @@ int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib)
  * weft_counter_unbind_qp - count a QP with all others again
  * @ib: bound
  *
- * When it returns nobody adds to the counter on behalf of this QP. Context:
- * process. Return: 0.
+ * When it returns nobody adds to the counter on behalf of this QP. One that is being
+ * destroyed counts until its end. Context: process. Return: 0.
  */
 int weft_counter_unbind_qp(struct ib_qp *ib)
 {
 	struct weft_device *dev = to_weft_dev(ib->device);
+	struct weft_qp *qp = to_weft_qp(ib);
 
-	weft_stream_count_in(to_weft_qp(ib)->stream, &dev->counters);
 	ib->counter = NULL;
+	if (!weft_tracked_get_hidden(&qp->tracked))
+		return 0;
+	weft_stream_count_in(qp->stream, &dev->counters);
+	weft_tracked_put(&qp->tracked);
 	synchronize_rcu();
 	return 0;
 }

@@ -113,7 +113,9 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	struct weft_ibcq *cq = to_weft_cq(ib);
 	int ret;
 
-	ret = check_attr(ib, attr) ?: weft_charge(&dev->num_cq, WEFT_MAX_CQ);
+	ret = check_attr(ib, attr)	    ?:
+		      weft_udata_check(udata, 0) ?:
+						   weft_charge(&dev->num_cq, WEFT_MAX_CQ);
 	if (ret)
 		return ret;
 	INIT_WORK(&cq->overflow_work, report_overflow);
@@ -124,6 +126,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 		return ret;
 	}
 	ib->cqe = cq->cq.ring.entries;
+	weft_tracked_init(&cq->tracked);
 	return 0;
 }
 
@@ -143,6 +146,9 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata)
 
 	if (!cqe || cqe > WEFT_MAX_CQE)
 		return -EINVAL;
+	ret = weft_udata_check(udata, 0);
+	if (ret)
+		return ret;
 	ret = weft_ring_init(&ring, roundup_pow_of_two(cqe), sizeof(struct weft_cqe),
 			     weft_udata_space(udata));
 	if (ret)
@@ -180,8 +186,10 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct weft_ibcq *cq = to_weft_cq(ib);
 
+	weft_tracked_hide(&cq->tracked);
 	cancel_work_sync(&cq->overflow_work);
 	weft_vector_sync(&cq->vector);
+	weft_tracked_end(&cq->tracked);
 	weft_cq_free(&cq->cq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_cq);
 	return 0;

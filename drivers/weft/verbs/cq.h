@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "ring/cq.h"
+#include "verbs/tracked.h"
 #include "verbs/vector.h"
 
 /**
@@ -17,12 +18,14 @@
  * @cq: what streams post to
  * @vector: where a kernel consumer hears of completions
  * @overflow_work: tells the owner that entries were lost, outside of any lock
+ * @tracked: references of dumps
  */
 struct weft_ibcq {
 	struct ib_cq ib;
 	struct weft_cq cq;
 	struct weft_vector vector;
 	struct work_struct overflow_work;
+	struct weft_tracked tracked;
 };
 
 static inline struct weft_ibcq *to_weft_cq(struct ib_cq *ib)

@@ -62,13 +62,6 @@ static int resize_cq(struct ib_cq *cq, compat_cqe entries, struct ib_udata *udat
 	return entries < 1 ? -EINVAL : weft_resize_cq(cq, entries, udata);
 }
 
-/* Not into core dumps, nor larger than it is. */
-static int map_ring(struct ib_ucontext *uctx, struct vm_area_struct *vma)
-{
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	return weft_ring_mmap(uctx, vma);
-}
-
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 				 COMPAT_DMAH_PARAM struct ib_udata *udata)
 {
@@ -135,7 +128,7 @@ static const struct ib_device_ops device_ops = {
 	.dealloc_ucontext = weft_dealloc_ucontext,
 	.query_ucontext = weft_query_ucontext,
 	.disassociate_ucontext = weft_disassociate_ucontext,
-	.mmap = map_ring,
+	.mmap = weft_ring_mmap,
 	.mmap_free = weft_ring_mmap_free,
 
 	.alloc_pd = weft_alloc_pd,
@@ -157,7 +150,7 @@ static const struct ib_device_ops device_ops = {
 
 	.create_qp = weft_create_qp,
 	.modify_qp = weft_modify_qp,
-	.query_qp = weft_query_qp,
+	.query_qp = weft_query_tracked_qp,
 	.destroy_qp = weft_destroy_qp,
 	.post_send = weft_post_send,
 	.post_recv = weft_post_recv,

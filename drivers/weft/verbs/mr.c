@@ -77,6 +77,7 @@ static struct ib_mr *make_valid_mr(struct ib_pd *ibpd, struct weft_backing *back
 	}
 	mr->ib.iova = iova;
 	mr->ib.length = length;
+	mr->zero_based = access & IB_ZERO_BASED;
 	grant.stag = mr->region->grant.stag;
 	/* Cannot fail: nobody else knows the region. */
 	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
@@ -255,8 +256,11 @@ static int plan_rereg(struct weft_mr *mr, int flags, u64 start, u64 length, u64 
 	if (flags & IB_MR_REREG_TRANS) {
 		grant->iova = access & IB_ZERO_BASED ? 0 : iova;
 		grant->length = length;
-	} else {
+	} else if (old->backing->umem->owning_mm == current->mm) {
 		start = old->backing->umem->address;
+	} else {
+		/* That of another process, which shares the context with this one. */
+		return -EOPNOTSUPP;
 	}
 	ret = check_range(grant->length, grant->iova);
 	if (ret)
@@ -289,7 +293,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	int ret;
 
 	if (!(flags & IB_MR_REREG_ACCESS))
-		access = mr->region->grant.access;
+		access = mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0);
 	ret = check_access(access) ?: plan_rereg(mr, flags, start, length, iova, access, &grant);
 	if (ret)
 		return ERR_PTR(ret);
@@ -301,6 +305,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 		return ERR_PTR(ret);
 	}
 	mr->region->pd = to_weft_pd(ibpd)->number;
+	mr->zero_based = access & IB_ZERO_BASED;
 	/* Cannot fail: only its owner makes a region valid, and that is us. */
 	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
 	if (grant.backing != old)

@@ -14,10 +14,12 @@ struct weft_mem_region;
  * struct weft_mr - a memory region
  * @ib: of the core
  * @region: its STag; of a fast-register one also the pages mapped next
+ * @zero_based: offsets count from 0, also when it is moved
  */
 struct weft_mr {
 	struct ib_mr ib;
 	struct weft_mem_region *region;
+	bool zero_based;
 };
 
 static inline struct weft_mr *to_weft_mr(struct ib_mr *ib)

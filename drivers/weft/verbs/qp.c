@@ -7,7 +7,10 @@
 
 #include <linux/log2.h>
 #include <linux/minmax.h>
-#include <linux/wait_bit.h>
+#include <linux/cred.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/xarray.h>
 
 #include "base/compat.h"
 #include "cm/cm.h"
@@ -57,7 +60,7 @@ static void on_async(void *owner, enum weft_stream_event event)
 
 	if (event != WEFT_STREAM_LAST_WQE)
 		log_end(qp);
-	if (!READ_ONCE(qp->muted) && qp->ib.event_handler)
+	if (!READ_ONCE(qp->muted) && !weft_tracked_is_hidden(&qp->tracked) && qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
@@ -178,7 +181,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 	struct weft_qp *qp = to_weft_qp(ib);
 	int ret;
 
-	ret = check_init(init);
+	ret = check_init(init) ?: weft_udata_check(udata, 0);
 	if (ret)
 		return ret;
 	ret = weft_charge(&dev->num_qp, WEFT_MAX_QP);
@@ -187,7 +190,7 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 
 	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	mutex_init(&qp->modify_lock);
-	refcount_set(&qp->refs, 1);
+	weft_tracked_init(&qp->tracked);
 	ret = init_queues(qp, init, weft_udata_space(udata));
 	if (ret)
 		goto uncharge;
@@ -208,14 +211,6 @@ uncharge:
 	return ret;
 }
 
-/* Destroy waits for the last one, and RESET for the last but one. */
-static void drop_ref(struct weft_qp *qp)
-{
-	if (refcount_dec_and_test(&qp->refs))
-		smp_mb__after_atomic();	/* as below */
-	else
-		smp_mb();	/* pairs with the one of prepare_to_wait_event() */
-	wake_up_var(&qp->refs);	/* only an address: the QP may be gone */
 }
 
 /* A process that is killed while it connects must not wait for the peer. */
@@ -228,6 +223,17 @@ static void give_up_connecting(struct weft_qp *qp)
 		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
 }
 
+/*
+ * What iw_cm has found by its number it takes a reference to in the same critical section,
+ * with interrupts off: a grace period is enough. Mostly there is nothing to wait for. Pairs
+ * with weft_iw_add_ref().
+ */
+static void finish_lookups(struct weft_qp *qp)
+{
+	if (atomic_read_acquire(&qp->lookups))
+		synchronize_rcu();
+}
+
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
@@ -237,11 +243,12 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	 * have to acknowledge the event before this returns, and a kernel consumer's handler
 	 * would run inside of ib_destroy_qp().
 	 */
-	WRITE_ONCE(qp->muted, true);
+	weft_tracked_hide(&qp->tracked);
 	give_up_connecting(qp);
-	weft_stream_destroy(qp->stream);
-	drop_ref(qp);
-	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
+	weft_stream_end(qp->stream);
+	finish_lookups(qp);
+	weft_tracked_end(&qp->tracked);
+	weft_stream_put(qp->stream);
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);
@@ -250,17 +257,57 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	return 0;
 }
 
+/*
+ * A process may name any number. What it connects to a peer of its choice has to be its own, or
+ * of another process of its user, which it can do anything to. Those of the kernel:
+ * verbs/iw.c.
+ */
+static bool may_name(const struct weft_qp *qp)
+{
+	struct task_struct *maker = qp->ib.res.task;
+
+	if (!qp->ib.uobject || !maker)
+		return true;
+	return same_thread_group(maker, current) ||
+	       uid_eq(task_cred_xxx(maker, euid), current_euid());
+}
+
+/*
+ * It may be the number of a QP that is being destroyed. Under the lock of the index it is not
+ * gone, and its end sees the lookup.
+ */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	return weft_qp_find(&to_weft_dev(ib)->streams, qpn);
+	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
+	struct weft_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(streams, flags);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
+	if (qp && !may_name(qp))
+		qp = NULL;
+	if (qp)
+		atomic_inc(&qp->lookups);
+	xa_unlock_irqrestore(streams, flags);
+	return qp ? &qp->ib : NULL;
 }
 
 void weft_iw_add_ref(struct ib_qp *ib)
 {
-	refcount_inc(&to_weft_qp(ib)->refs);
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	refcount_inc(&qp->tracked.refs);
+	atomic_inc(&qp->iw_refs);
+	atomic_dec_if_positive(&qp->lookups); /* ordered behind the reference */
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
 {
-	drop_ref(to_weft_qp(ib));
+	struct weft_qp *qp = to_weft_qp(ib);
+
+	if (atomic_dec_and_test(&qp->iw_refs))
+		wake_up_var(&qp->iw_refs);	/* RESET; the full barrier is the decrement's */
+	weft_tracked_put(&qp->tracked);
 }

@@ -5,15 +5,16 @@
 #ifndef WEFT_VERBS_QP_H
 #define WEFT_VERBS_QP_H
 
+#include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/mutex.h>
-#include <linux/refcount.h>
 #include <rdma/ib_verbs.h>
 
 #include "engine/life/stream.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
 #include "verbs/qp_attrs.h"
+#include "verbs/tracked.h"
 
 /**
  * struct weft_qp - a queue pair
@@ -21,8 +22,11 @@
  * @modify_lock: @attrs; one modify at a time
  * @attrs: as set by modifies
  * @signal_all: every send completes
- * @muted: its owner resets or destroys it, and gets no events of that
- * @refs: ours, and one per iw_cm_id that works on it; destroy waits for the last put
+ * @muted: its owner resets it, and gets no events of that
+ * @lookups: by iw_cm, which has not taken its reference yet
+ * @iw_refs: ids of iw_cm that work on it; RESET waits until there are none
+ * @tracked: references of dumps, and one for each of @iw_refs; while it is hidden its owner gets no
+ *	events
  * @rq: its own receive queue, unused with an SRQ; another CPU takes from it than sends
  */
 struct weft_qp {
@@ -30,7 +34,9 @@ struct weft_qp {
 	struct weft_stream *stream;
 	struct mutex modify_lock; /* attrs */
 	struct weft_qp_attrs attrs;
-	refcount_t refs;
+	atomic_t lookups;
+	atomic_t iw_refs;
+	struct weft_tracked tracked;
 	bool signal_all;
 	bool muted;
 	struct weft_recvq rq;
@@ -51,14 +57,9 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
  */
 static inline struct ib_qp *weft_qp_find(struct weft_stream_index *streams, u32 qpn)
 {
-	struct weft_stream *st = weft_stream_find(streams, qpn);
-	struct weft_qp *qp;
+	struct weft_qp *qp = weft_stream_find_owner(streams, qpn);
 
-	if (!st)
-		return NULL;
-	qp = weft_stream_owner(st);
-	weft_stream_put(st);
-	return &qp->ib;
+	return qp ? &qp->ib : NULL;
 }
 
 void weft_qp_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap);

@@ -67,7 +67,7 @@ static struct weft_qp_now where(const struct weft_qp *qp)
 	return (struct weft_qp_now){
 		.state = told_state(qp, info.state),
 		.fresh = info.state == WEFT_QP_IDLE && !(attrs->set & IB_QP_STATE),
-		.managed = !attrs->by_hand && (info.started || refcount_read(&qp->refs) > 1),
+		.managed = !attrs->by_hand && (info.started || atomic_read(&qp->iw_refs)),
 	};
 }
 
@@ -195,8 +195,8 @@ static int end_connection(struct weft_qp *qp)
 	WRITE_ONCE(qp->muted, true);
 	if (!info.started)
 		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
-	weft_stream_end(qp->stream);
-	if (!wait_var_event_timeout(&qp->refs, refcount_read(&qp->refs) == 1, RELEASE_TIMEOUT))
+	weft_stream_abort_wait(qp->stream);
+	if (!wait_var_event_timeout(&qp->iw_refs, !atomic_read(&qp->iw_refs), RELEASE_TIMEOUT))
 		ret = -EBUSY;
 	WRITE_ONCE(qp->muted, false);
 	return ret;

@@ -2,6 +2,9 @@
 /*
  * What `rdma resource show -dd` says about our objects: name and value, one after
  * the other, in a nest of the driver's. Documentation/operating.md explains them.
+ *
+ * An object that is being destroyed (verbs/tracked.h) is answered for with -EAGAIN, at which
+ * the core leaves it out of a dump.
  */
 #include "verbs/restrack.h"
 
@@ -155,16 +158,8 @@ static void put_queues(struct table *t, const struct weft_qp *qp)
 	put(t, "rq_waiting", weft_recvq_depth(&qp->rq));
 }
 
-/**
- * weft_fill_res_qp - a QP, its stream and the TCP connection below
- * @msg: netlink message
- * @ib: kept alive by the core
- *
- * Context: process. Return: 0 or -EMSGSIZE.
- */
-int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
+static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
 {
-	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_stream_details *d;
 	struct weft_stream_info info;
 	struct table t;
@@ -187,6 +182,48 @@ int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
 	return end(&t);
 }
 
+/**
+ * weft_fill_res_qp - a QP, its stream and the TCP connection below
+ * @msg: netlink message
+ * @ib: kept alive by the core
+ *
+ * Context: process. Return: 0, -EMSGSIZE, or -EAGAIN while it is being destroyed.
+ */
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	if (!weft_tracked_get(&qp->tracked))
+		return -EAGAIN;
+	ret = fill_qp(msg, qp);
+	weft_tracked_put(&qp->tracked);
+	return ret;
+}
+
+/**
+ * weft_query_tracked_qp - weft_query_qp() for anybody
+ * @ib: as for weft_query_qp(), but also one that is being destroyed
+ * @attr: as for weft_query_qp()
+ * @mask: as for weft_query_qp()
+ * @init: as for weft_query_qp()
+ *
+ * The core asks this way before it asks for what is above. Context: process. Return: as
+ * weft_query_qp(), or -EAGAIN while it is being destroyed.
+ */
+int weft_query_tracked_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+			  struct ib_qp_init_attr *init)
+{
+	struct weft_qp *qp = to_weft_qp(ib);
+	int ret;
+
+	if (!weft_tracked_get(&qp->tracked))
+		return -EAGAIN;
+	ret = weft_query_qp(ib, attr, mask, init);
+	weft_tracked_put(&qp->tracked);
+	return ret;
+}
+
 /* --- CQ, SRQ --------------------------------------------------------------- */
 
 static const char *arm_name(u32 arm)
@@ -202,29 +239,40 @@ static const char *arm_name(u32 arm)
 
 int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 {
+	struct weft_ibcq *cq = to_weft_cq(ib);
 	struct weft_cq_details d;
-	struct table t = begin(msg);
+	struct table t;
 
-	weft_cq_inspect(&to_weft_cq(ib)->cq, &d);
+	if (!weft_tracked_get(&cq->tracked))
+		return -EAGAIN;
+	weft_cq_inspect(&cq->cq, &d);
+	weft_tracked_put(&cq->tracked);
+	t = begin(msg);
 	put(&t, "entries", d.entries);
 	put(&t, "produced", d.prod);
 	put(&t, "waiting", d.waiting);
 	put_str(&t, "armed", arm_name(d.arm));
 	put(&t, "overflowed", d.overflowed);
-	put(&t, "mapped", to_weft_cq(ib)->cq.user);
+	put(&t, "mapped", cq->cq.user);
 	return end(&t);
 }
 
 int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib)
 {
-	const struct weft_recvq *rq = &to_weft_srq(ib)->rq;
-	struct table t = begin(msg);
+	struct weft_srq *srq = to_weft_srq(ib);
+	struct weft_recvq_details d;
+	struct table t;
 
-	put(&t, "entries", rq->ring.entries);
-	put(&t, "max_sge", rq->max_sge);
-	put(&t, "waiting", weft_recvq_depth(rq));
-	put(&t, "consumed", READ_ONCE(rq->cons));
-	put(&t, "limit", READ_ONCE(rq->limit));
+	if (!weft_tracked_get(&srq->tracked))
+		return -EAGAIN;
+	weft_recvq_inspect(&srq->rq, &d);
+	weft_tracked_put(&srq->tracked);
+	t = begin(msg);
+	put(&t, "entries", d.entries);
+	put(&t, "max_sge", d.max_sge);
+	put(&t, "waiting", d.waiting);
+	put(&t, "consumed", d.consumed);
+	put(&t, "limit", d.limit);
 	return end(&t);
 }
 

@@ -86,14 +86,17 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	    init->attr.max_sge > WEFT_MAX_SGE)
 		return -EINVAL;
 
-	ret = weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
+	ret = weft_udata_check(udata, 0) ?: weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
 	if (ret)
 		return ret;
 	INIT_WORK(&srq->limit_work, report_limit);
 	ret = init_queue(srq, &init->attr, udata);
-	if (ret)
+	if (ret) {
 		weft_uncharge(&dev->num_srq);
-	return ret;
+		return ret;
+	}
+	weft_tracked_init(&srq->tracked);
+	return 0;
 }
 
 /* The command has no answer, so the process says where it wants to read it. */
@@ -107,7 +110,7 @@ static int tell_map(const struct weft_ring *ring, struct ib_udata *udata)
 		return 0;
 	if (udata->inlen < sizeof(req))
 		return -EOPNOTSUPP;
-	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	ret = weft_udata_check(udata, sizeof(req)) ?: ib_copy_from_udata(&req, udata, sizeof(req));
 	if (ret)
 		return ret;
 	weft_ring_describe(ring, &map);
@@ -159,11 +162,12 @@ int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_att
 
 int weft_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 {
-	const struct weft_recvq *rq = &to_weft_srq(ib)->rq;
+	struct weft_recvq_details d;
 
-	attr->max_wr = rq->ring.entries;
-	attr->max_sge = rq->max_sge;
-	attr->srq_limit = READ_ONCE(rq->limit);
+	weft_recvq_inspect(&to_weft_srq(ib)->rq, &d);
+	attr->max_wr = d.entries;
+	attr->max_sge = d.max_sge;
+	attr->srq_limit = d.limit;
 	return 0;
 }
 
@@ -178,7 +182,9 @@ int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	struct weft_srq *srq = to_weft_srq(ib);
 
+	weft_tracked_hide(&srq->tracked);
 	cancel_work_sync(&srq->limit_work);
+	weft_tracked_end(&srq->tracked);
 	weft_recvq_free(&srq->rq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_srq);
 	return 0;

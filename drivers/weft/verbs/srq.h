@@ -9,17 +9,20 @@
 #include <rdma/ib_verbs.h>
 
 #include "ring/recvq.h"
+#include "verbs/tracked.h"
 
 /**
  * struct weft_srq - a shared receive queue
  * @ib: of the core
  * @rq: what streams fetch from
  * @limit_work: tells the owner of the limit, outside of any lock
+ * @tracked: references of dumps
  */
 struct weft_srq {
 	struct ib_srq ib;
 	struct weft_recvq rq;
 	struct work_struct limit_work;
+	struct weft_tracked tracked;
 };
 
 static inline struct weft_srq *to_weft_srq(struct ib_srq *ib)

@@ -37,14 +37,32 @@ struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata)
 	return uctx ? &uctx->db_stat : NULL;
 }
 
-/* Older libraries say nothing. */
-static u32 asked_for(struct ib_udata *udata)
+/**
+ * weft_udata_check - refuse what a newer library asks for and this kernel does not know
+ * @udata: of a verbs operation, NULL for a kernel consumer
+ * @known: bytes of it that have a meaning
+ *
+ * Context: process. Return: 0, or -EOPNOTSUPP unless all behind @known is zero.
+ */
+int weft_udata_check(struct ib_udata *udata, size_t known)
 {
-	struct weft_ureq_alloc_ctx req = {};
-
-	if (udata->inlen < sizeof(req) || ib_copy_from_udata(&req, udata, sizeof(req)))
+	if (!udata || udata->inlen <= known)
 		return 0;
-	return req.flags;
+	return ib_is_udata_cleared(udata, known, udata->inlen - known) ? 0 : -EOPNOTSUPP;
+}
+
+/* Older libraries say nothing. */
+static int read_request(struct ib_udata *udata, struct weft_ureq_alloc_ctx *req)
+{
+	int ret;
+
+	memset(req, 0, sizeof(*req));
+	if (udata->inlen < sizeof(*req))
+		return 0;
+	ret = ib_copy_from_udata(req, udata, sizeof(*req)) ?: weft_udata_check(udata, sizeof(*req));
+	if (ret)
+		return ret;
+	return req->flags & ~WEFT_CTX_OFFSETS || req->reserved ? -EOPNOTSUPP : 0;
 }
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
@@ -54,9 +72,13 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 		.features = WEFT_FEATURE_KEYS,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
+	struct weft_ureq_alloc_ctx req;
 	int ret;
 
-	weft_ring_space_init(&uctx->space, ib, asked_for(udata) & WEFT_CTX_OFFSETS);
+	ret = read_request(udata, &req);
+	if (ret)
+		return ret;
+	weft_ring_space_init(&uctx->space, ib, req.flags & WEFT_CTX_OFFSETS);
 	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (ret)
 		weft_ring_space_destroy(&uctx->space);

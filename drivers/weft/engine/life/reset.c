@@ -38,13 +38,13 @@ static int discard_posted(struct weft_stream *st)
 }
 
 /**
- * weft_stream_end - end a stream's connection, if it has one
+ * weft_stream_abort_wait - end a stream's connection, if it has one
  * @st: stream
  *
  * When it returns the socket is gone and everybody has been told. Context: may sleep; never
  * from a callback of the stream.
  */
-void weft_stream_end(struct weft_stream *st)
+void weft_stream_abort_wait(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 	weft_down_wait(st);
@@ -141,7 +141,7 @@ static int reset_locked(struct weft_stream *st)
 
 /**
  * weft_stream_reset - forget what is posted, and the connection that there was
- * @st: stream that is not connected, or on which weft_stream_end() was called
+ * @st: stream that is not connected, or on which weft_stream_abort_wait() was called
  *
  * Requests in both queues of the QP go without a completion; those in a shared receive
  * queue stay. Under @lifecycle no socket comes or goes: without one, nothing receives, and

@@ -77,10 +77,11 @@ void weft_stream_module_exit(void)
 
 void weft_stream_index_init(struct weft_stream_index *index)
 {
-	xa_init_flags(&index->xa, XA_FLAGS_ALLOC);
+	xa_init_flags(&index->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
 	index->watch = 250;
+	atomic_set(&index->watched, 0);
 	index->atomics = true;
 	index->zerocopy = WEFT_ZC_TX_AUTO;
 	index->harvested = jiffies;
@@ -88,25 +89,37 @@ void weft_stream_index_init(struct weft_stream_index *index)
 
 void weft_stream_index_destroy(struct weft_stream_index *index)
 {
-	WARN_ON_ONCE(!xa_empty(&index->xa));
+	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->watched));
 	xa_destroy(&index->xa);
 }
 
 /* --- birth and death ---------------------------------------------------- */
 
+/* May something of it still run? Nothing of it is begun after weft_stream_end(). */
+static bool is_active(struct weft_stream_life *life)
+{
+	struct weft_stream *st = &life->st;
+
+	return (st->defer && hrtimer_active(&st->defer->timer)) ||
+	       timer_pending(&life->down.deadline) || work_pending(&life->down.work) ||
+	       delayed_work_pending(&st->tx_work) || work_pending(&st->rx_work);
+}
+
+/* In a softirq, where kvfree() may be called; whoever drops the last reference may hold a lock. */
 static void free_late(struct rcu_head *rcu)
 {
-	kmem_cache_free(streams, container_of(rcu, struct weft_stream_life, st.rcu));
+	struct weft_stream_life *life = container_of(rcu, struct weft_stream_life, st.rcu);
+
+	WARN_ON_ONCE(is_active(life));
+	kvfree(life->st.readq_mem);
+	kfree(life->st.defer);
+	kfree(life->st.rx.rwr.sge);
+	kmem_cache_free(streams, life);
 }
 
 static void free_stream(struct kref *ref)
 {
-	struct weft_stream *st = container_of(ref, struct weft_stream, ref);
-
-	kvfree(st->readq_mem);
-	kfree(st->defer);
-	kfree(st->rx.rwr.sge);
-	call_rcu(&st->rcu, free_late);
+	call_rcu(&container_of(ref, struct weft_stream, ref)->rcu, free_late);
 }
 
 static const struct weft_stream_hooks hooks = {
@@ -147,8 +160,8 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
  * @index: of the device; gives the QP number
  * @cfg: copied; what it points to outlives the stream
  *
- * Context: may sleep. Return: the stream, owned by the caller until
- * weft_stream_destroy(), or an ERR_PTR.
+ * Context: may sleep. Return: the stream, for weft_stream_end() and then weft_stream_put(),
+ * or an ERR_PTR.
  */
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg)
@@ -163,15 +176,15 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 	if (!st->rx.rwr.sge)
 		goto free;
 	init_stream(st, index, cfg);
-	err = xa_alloc_cyclic(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
-			      &index->next, GFP_KERNEL);
+	err = xa_alloc_cyclic_irq(&index->xa, &st->qpn, NULL, XA_LIMIT(QPN_FIRST, QPN_LAST),
+				  &index->next, GFP_KERNEL);
 	if (err < 0)
 		goto free;
 	st->tx.mem.qpn = st->qpn;
 	st->rx.mem = st->tx.mem;
 	st->rx.rq_mem = st->tx.mem;
 	st->rx.rq_mem.pd = cfg->rq_pd;
-	xa_store(&index->xa, st->qpn, st, GFP_KERNEL);
+	xa_store_irq(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
 free:
 	kfree(st->rx.rwr.sge);
@@ -180,25 +193,24 @@ free:
 }
 
 /**
- * weft_stream_destroy - end a stream and let go of it
- * @st: from weft_stream_create()
+ * weft_stream_end - end a stream
+ * @st: from weft_stream_create(); weft_stream_put() is still to come
  *
  * When it returns all work is flushed, the socket is gone, cm has heard of it,
- * and nothing given in the configuration is used any more. Context: may sleep;
- * never from a callback of the stream.
+ * nothing given in the configuration is used any more, and no QP is found by its number.
+ * Context: may sleep; never from a callback of the stream.
  */
-void weft_stream_destroy(struct weft_stream *st)
+void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
 	weft_down_wait(st);
-	xa_erase(&st->index->xa, st->qpn);
+	xa_erase_irq(&st->index->xa, st->qpn);
 	weft_down_end(st);
 	weft_rx_entry_end(st);
 	weft_doorbell_end(st);
 	weft_defer_cancel(st); /* tx begins none any more */
 	weft_mem_close_windows(&st->tx.mem);
-	weft_stream_put(st);
 }
 
 /**
@@ -220,6 +232,26 @@ struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn)
 		st = NULL;
 	rcu_read_unlock();
 	return st;
+}
+
+/**
+ * weft_stream_find_owner - whose stream has a QP number?
+ * @index: of the device
+ * @qpn: QP number
+ *
+ * Context: any. Return: the owner given in the configuration, which lasts as the caller makes
+ * sure by itself; NULL if there is none.
+ */
+void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn)
+{
+	struct weft_stream *st;
+	void *owner;
+
+	rcu_read_lock();
+	st = xa_load(&index->xa, qpn);
+	owner = st ? st->cfg.owner : NULL;
+	rcu_read_unlock();
+	return owner;
 }
 
 u32 weft_stream_qpn(const struct weft_stream *st)

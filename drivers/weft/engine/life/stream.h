@@ -24,9 +24,10 @@ void weft_stream_index_destroy(struct weft_stream_index *index);
 
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg);
-void weft_stream_destroy(struct weft_stream *st);
+void weft_stream_end(struct weft_stream *st);
 
 struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn);
+void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn);
 
 u32 weft_stream_qpn(const struct weft_stream *st);
 void *weft_stream_owner(const struct weft_stream *st);
@@ -39,7 +40,7 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, enum weft_fault fault,
 		       const struct weft_stream_cm_events *events, void *cm);
-void weft_stream_end(struct weft_stream *st);
+void weft_stream_abort_wait(struct weft_stream *st);
 int weft_stream_reset(struct weft_stream *st);
 void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);

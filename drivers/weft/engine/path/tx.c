@@ -163,6 +163,9 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
 	while (may_send(st)) {
 		staged = stage_batch(st, run);
 		err = push(st, staged != STAGED_FULL, batch);
+		/* What is done is told before more is sent, unless the socket is locked. */
+		if (!run->atomic)
+			weft_cq_batch_fire(batch);
 		if (err && err != -ENOBUFS)
 			return WEFT_TX_DONE;
 		if (err || staged == STAGED_LATER)

@@ -40,7 +40,7 @@
 #define LATE_MAX	96
 #define LATE_AFTER	(HZ / 10)	/* while the process rings other doorbells */
 #define RINGING_MAX	4U
-#define STRETCH_MAX	16U
+#define STRETCH_MAX	16U	/* periods: 4 ms unless an operator has changed them */
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
@@ -81,9 +81,10 @@ struct pace {
 };
 
 /*
- * However many queues a process has, it is not looked at much more often; and the less,
- * the longer it was seen ringing doorbells. A look that need not be soon may wait for another
- * one's, so that one interrupt does for all queues of a process.
+ * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the
+ * more often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer it was seen ringing
+ * doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
+ * for all queues of a process.
  */
 static struct pace pace(const struct weft_defer *w)
 {
@@ -128,6 +129,23 @@ static bool look(struct weft_defer *w)
 	return late;
 }
 
+/* Counts a queue more. Return: false if there are so many that this one asks for doorbells. */
+static bool enter_watch(const struct weft_stream *st)
+{
+	if (!atomic_add_unless(&st->cfg.db_stat->watched, 1, WEFT_DEFER_PROCESS_MAX))
+		return false;
+	if (atomic_add_unless(&st->index->watched, 1, WEFT_DEFER_DEVICE_MAX))
+		return true;
+	atomic_dec(&st->cfg.db_stat->watched);
+	return false;
+}
+
+static void leave_watch(const struct weft_stream *st)
+{
+	atomic_dec(&st->index->watched);
+	atomic_dec(&st->cfg.db_stat->watched);
+}
+
 static enum hrtimer_restart tick(struct hrtimer *timer)
 {
 	struct weft_defer *w = container_of(timer, struct weft_defer, timer);
@@ -155,7 +173,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	/* The context that runs tx after the mark finds @on clear, and asks for doorbells again. */
 	WRITE_ONCE(w->on, false);
 	weft_tx_schedule(st);
-	atomic_dec(&st->cfg.db_stat->watched);
+	leave_watch(st);
 	return HRTIMER_NORESTART;
 }
 
@@ -188,7 +206,7 @@ void weft_defer_cancel(struct weft_stream *st)
 		return;
 	hrtimer_cancel(&w->timer);
 	if (w->on)
-		atomic_dec(&st->cfg.db_stat->watched);
+		leave_watch(st);
 	w->on = false;
 }
 
@@ -197,7 +215,6 @@ static void start(struct weft_defer *w)
 	const struct weft_stream *st = w->st;
 	struct pace first;
 
-	atomic_inc(&st->cfg.db_stat->watched);
 	w->waiting = false;
 	w->idle = 0;
 	w->late = 0;
@@ -214,7 +231,8 @@ static void start(struct weft_defer *w)
  * @st: stream that may send, of an application that is lazy
  *
  * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
- * must ask for doorbells: there are no watches, or nothing was posted since the last one ended.
+ * must ask for doorbells: there are no watches, or too many, or nothing was posted since the
+ * last one ended.
  */
 bool weft_defer_begin(struct weft_stream *st)
 {
@@ -228,6 +246,8 @@ bool weft_defer_begin(struct weft_stream *st)
 		return false;
 	if (!READ_ONCE(w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
+			return false;
+		if (!enter_watch(st))
 			return false;
 		start(w);
 	}

@@ -10,6 +10,10 @@
 
 struct weft_stream;
 
+/* Queues under watch at most: a look is an interrupt's work, which no cgroup pays for. */
+#define WEFT_DEFER_PROCESS_MAX	512
+#define WEFT_DEFER_DEVICE_MAX	2048
+
 /**
  * struct weft_db_stat - how a process rings doorbells, over all its queues; written by tx
  * @rings: doorbells so far

@@ -5,6 +5,7 @@
 #ifndef WEFT_ENGINE_STATE_CONFIG_H
 #define WEFT_ENGINE_STATE_CONFIG_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -25,13 +26,14 @@ enum weft_zc_tx_mode {
 
 /**
  * struct weft_stream_index - all streams of a device
- * @xa: by QP number; read under RCU
+ * @xa: by QP number; read under RCU, or under its lock (irqsave): then its owner is not gone
  * @next: number to try next
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
  * @atomics: peers of later connections may ask for them; may be changed at any time
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
+ * @watched: queues that are looked at (engine/run/defer.c)
  * @zerocopy: enum weft_zc_tx_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
@@ -41,6 +43,7 @@ struct weft_stream_index {
 	u32 goodbye;
 	u8 atomics;
 	u32 watch;
+	atomic_t watched;
 	u8 zerocopy;
 	unsigned long harvested;
 };

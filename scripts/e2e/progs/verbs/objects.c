@@ -7,10 +7,13 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
+#include <rdma/ib_user_verbs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define OPEN (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -63,6 +66,21 @@ static void rereg_access(void)
 			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 	write_to((uintptr_t)s.buf, mr->rkey, 100);
 	read_from((uintptr_t)s.buf, mr->rkey, 100, IBV_WC_REM_ACCESS_ERR);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* It stays what it was told to be: its first byte is at 0 wherever it lies. */
+static void rereg_zero_based(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN | IBV_ACCESS_ZERO_BASED);
+
+	CHECK(mr);
+	both_ways(s.buf, 0, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf + 20480, 12288, 0));
+	both_ways(s.buf + 20480, 0, mr->rkey, 12288);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, NULL,
+			    s.buf, 8192, OPEN));
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -215,6 +233,26 @@ static void other_process(int fd, uint32_t pd_handle, uint32_t mr_handle, uint32
 	exit(0);
 }
 
+/* The region is of its maker's memory, and stays of it: a child has other pages there. */
+static void rereg_in_another_process(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, IBV_ACCESS_REMOTE_READ);
+	int status = 0;
+	pid_t pid;
+
+	CHECK(mr);
+	pid = fork();
+	if (!pid) {
+		CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
+		CHECK(errno == EOPNOTSUPP);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
+	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
 static void import_objects(void)
 {
 	struct ibv_context *context = ibv_import_device(dup(s.id->verbs->cmd_fd));
@@ -254,6 +292,66 @@ static void device_memory_refused(void)
 	CHECK(!ibv_query_device_ex(s.id->verbs, NULL, &dev) && dev.max_dm_size == 0);
 	errno = 0;
 	CHECK(!ibv_alloc_dm(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+}
+
+/* --- what a library says of itself ---------------------------------------------------------------- */
+
+/* As the library opens a device, with @words of its own behind. Returns 0 or why not. */
+static int open_context(const uint32_t *own, size_t words, int missing)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_get_context cmd;
+		uint32_t own[8];
+	} req = {};
+	struct {
+		struct ib_uverbs_get_context_resp core;
+		struct weft_uresp_alloc_ctx own;
+	} resp;
+	size_t bytes = offsetof(typeof(req), own) + words * 4;
+	unsigned char *end;
+	char path[256];
+	int fd, ret;
+
+	/* The last @missing bytes cannot be read. */
+	end = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(end != MAP_FAILED);
+	end += 4096;
+	CHECK(!munmap(end, 4096));
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", c.id->verbs->device->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	req.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT;
+	req.hdr.in_words = bytes / 4;
+	req.hdr.out_words = sizeof(resp) / 4;
+	req.cmd.response = (uintptr_t)&resp;
+	memcpy(req.own, own, words * 4);
+	memcpy(end - (bytes - missing), &req, bytes - missing);
+	ret = write(fd, end - (bytes - missing), bytes) == (ssize_t)bytes ? 0 : errno;
+	if (!ret)
+		close(resp.core.async_fd);
+	close(fd);
+	return ret;
+}
+
+/* A mistake is told; it is not taken for less than what was asked. */
+static void unknown_requests_are_refused(void)
+{
+	uint32_t own[6] = { WEFT_CTX_OFFSETS };
+
+	CHECK(open_context(own, 0, 0) == 0);
+	CHECK(open_context(own, 2, 0) == 0);
+	CHECK(open_context(own, 6, 0) == 0);
+	CHECK(open_context(own, 2, 8) == EFAULT);
+	own[5] = 1;
+	CHECK(open_context(own, 6, 0) == EOPNOTSUPP);
+	own[5] = 0;
+	own[1] = 1;
+	CHECK(open_context(own, 2, 0) == EOPNOTSUPP);
+	own[1] = 0;
+	own[0] = 1U << 31;
+	CHECK(open_context(own, 2, 0) == EOPNOTSUPP);
+	works(&c, &s);
 }
 
 /* --- dma-buf --------------------------------------------------------------------------------------- */
@@ -367,13 +465,16 @@ static void dmabuf(void)
 const struct test_case object_cases[] = {
 	CASE(rereg_translation),
 	CASE(rereg_access),
+	CASE(rereg_zero_based),
 	CASE(rereg_domain),
+	CASE(rereg_in_another_process),
 	CASE(rereg_refused),
 	CASE(advise),
 	CASE(parent_domain),
 	CASE(parent_domain_refused),
 	CASE(import_objects),
 	CASE(device_memory_refused),
+	CASE(unknown_requests_are_refused),
 	CASE(dmabuf),
 	{},
 };

@@ -21,6 +21,7 @@
 #define LIMIT 10 /* seconds that nothing here may take */
 
 static volatile uint32_t *region[REGIONS];
+static size_t bytes[REGIONS];
 static int regions;
 static volatile int stop;
 
@@ -45,8 +46,15 @@ static void map_again(void)
 
 		CHECK(at != MAP_FAILED);
 		region[i] = at;
+		bytes[i] = end[i] - begin[i];
 	}
 	regions = found;
+}
+
+static void unmap_again(void)
+{
+	while (regions--)
+		CHECK(!munmap((void *)region[regions], bytes[regions]));
 }
 
 /* Half of it where a queue is sure to begin. */
@@ -198,6 +206,52 @@ static void posts_while_its_queue_pairs_go(void)
 	CHECK(flushed > 0 && flushed <= 20 * WRS);
 }
 
+/* A queue that always seems to be put off, with news in it every other time. */
+static void *defer_without_end(void *arg)
+{
+	volatile struct weft_sq_ctl *sq = arg;
+
+	for (unsigned int i = 0; !stop; i++) {
+		sq->lazy = 1;
+		sq->state = WEFT_SQ_WATCHED;
+		sq->prod = sq->retired + i % 2;
+	}
+	return arg;
+}
+
+/* Nothing may look at the queue any more once it is gone: no timer, no worker. */
+static void ends_while_its_queue_seems_deferred(void)
+{
+	volatile uint32_t *sq, *rq;
+	pthread_t thread;
+
+	find_queues(&sq, &rq);
+	stop = 0;
+	CHECK(!pthread_create(&thread, NULL, defer_without_end, (void *)sq));
+	for (int i = 0; i < WRS; i++)
+		post(&c, i, IBV_WR_RDMA_WRITE, sge(c.own, 0, 8), (uintptr_t)s.buf, s.open->rkey, 0);
+	rdma_destroy_qp(c.id);
+	rdma_destroy_qp(s.id);
+	stop = 1;
+	pthread_join(thread, NULL);
+	/* The next one shall find its own. */
+	memset((void *)sq, 0, WEFT_CTL_BYTES);
+	memset((void *)rq, 0, WEFT_CTL_BYTES);
+	unmap_again();
+}
+
+/* Likewise. */
+static void defers_while_its_queue_pairs_go(void)
+{
+	for (int i = 0; i < 20; i++) {
+		ends_while_its_queue_seems_deferred();
+		release(&c);
+		release(&s);
+		connect_pair(&c, &s, NULL);
+	}
+	usleep(50000);
+}
+
 /* It is told that its device is gone, and scribbles on. */
 static void scribbles_until_its_device_goes(void)
 {
@@ -242,8 +296,14 @@ static void posts_without_end_hurt_nobody_else(void)
 	ends_in_time("posts_while_its_queue_pairs_go");
 }
 
+static void deferring_without_end_hurts_nobody_else(void)
+{
+	ends_in_time("defers_while_its_queue_pairs_go");
+}
+
 const struct test_case scribble_cases[] = {
 	CASE(scribbles_over_its_queues),       CASE(scribbled_words_hurt_nobody_else),
 	CASE(posts_while_its_queue_pairs_go),  CASE(posts_without_end_hurt_nobody_else),
+	CASE(defers_while_its_queue_pairs_go), CASE(deferring_without_end_hurts_nobody_else),
 	CASE(scribbles_until_its_device_goes), {},
 };

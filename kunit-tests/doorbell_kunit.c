@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who runs tx, and when it never runs again; which queues are left to a timer.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+
+#include "engine/run/defer.h"
+#include "engine/run/doorbell.h"
+#include "engine/state/claim.h"
+#include "stream_world.h"
+#include "suite.h"
+
+struct watch_world {
+	struct stream_world *w;
+	struct weft_stream_index index;
+	struct weft_db_stat db_stat;
+};
+
+/* A queue of an application that defers its doorbells; something was sent. */
+static struct watch_world *make_watched(struct kunit *test)
+{
+	struct watch_world *watch = kunit_kzalloc(test, sizeof(*watch), GFP_KERNEL);
+	struct weft_stream *st;
+
+	KUNIT_ASSERT_NOT_NULL(test, watch);
+	watch->w = make_stream(test);
+	watch->index.watch = 10000;
+	st = &watch->w->st;
+	st->index = &watch->index;
+	st->cfg.db_stat = &watch->db_stat;
+	st->wq = system_wq;
+	weft_doorbell_init(st);
+	watch->w->sq.fetched = 1;
+	watch->w->sq.retired = 1;
+	weft_sendq_ctl(&watch->w->sq)->prod = 1;
+	return watch;
+}
+
+static void free_watched(struct watch_world *watch)
+{
+	weft_defer_cancel(&watch->w->st);
+	kfree(watch->w->st.defer);
+	free_stream(watch->w);
+}
+
+static void weft_defer_counts_queues(struct kunit *test)
+{
+	struct watch_world *watch = make_watched(test);
+	struct weft_stream *st = &watch->w->st;
+
+	KUNIT_EXPECT_TRUE(test, weft_defer_begin(st));
+	KUNIT_EXPECT_TRUE(test, weft_defer_begin(st)); /* goes on */
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), 1);
+	weft_defer_cancel(st);
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), 0);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&st->defer->timer));
+	free_watched(watch);
+}
+
+struct limit_row {
+	const char *name;
+	int process;
+	int device;
+	bool begins;
+};
+
+static const struct limit_row limit_rows[] = {
+	{ "some", 100, 1000, true },
+	{ "nearly_too_many", WEFT_DEFER_PROCESS_MAX - 1, WEFT_DEFER_DEVICE_MAX - 1, true },
+	{ "too_many_of_the_process", WEFT_DEFER_PROCESS_MAX, 1000, false },
+	{ "too_many_of_the_device", 1, WEFT_DEFER_DEVICE_MAX, false },
+};
+
+WEFT_ROWS(limit_rows)
+
+/* Each look is an interrupt's work: so many queues may ask for it and no more. */
+static void weft_defer_is_limited(struct kunit *test)
+{
+	const struct limit_row *row = test->param_value;
+	struct watch_world *watch = make_watched(test);
+
+	atomic_set(&watch->db_stat.watched, row->process);
+	atomic_set(&watch->index.watched, row->device);
+	KUNIT_EXPECT_EQ(test, weft_defer_begin(&watch->w->st), row->begins);
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), row->process + row->begins);
+	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), row->device + row->begins);
+	free_watched(watch);
+}
+
+/* Whatever the mapped queue says, and whoever rings, after the end nothing begins. */
+static void weft_doorbell_end_is_final(struct kunit *test)
+{
+	struct watch_world *watch = make_watched(test);
+	struct weft_stream *st = &watch->w->st;
+
+	weft_tx_schedule(st);
+	weft_doorbell_end(st);
+	watch->w->net.segments = 1;
+	watch->w->net.segment_bytes = 1;
+	watch->w->net.pushes = 0;
+	weft_sendq_ctl(&watch->w->sq)->lazy = 1;
+	weft_sendq_ctl(&watch->w->sq)->state = WEFT_SQ_WATCHED;
+	weft_sendq_ctl(&watch->w->sq)->prod = 5;
+	weft_tx_schedule(st);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&st->tx_work));
+	weft_doorbell(st);
+	KUNIT_EXPECT_EQ(test, watch->w->net.pushes, 0U);
+	KUNIT_EXPECT_EQ(test, watch->w->seen.defers, 0U);
+	free_watched(watch);
+}
+
+struct later_row {
+	const char *name;
+	bool no_memory;
+	int push_error;
+	enum weft_qp_state state;
+	u64 workers;
+};
+
+static const struct later_row later_rows[] = {
+	{ "all_sent", false, 0, WEFT_QP_RTS, 0 },
+	{ "socket_full", false, -EAGAIN, WEFT_QP_RTS, 0 },
+	{ "lost", false, -EPIPE, WEFT_QP_RTS, 0 },
+	{ "no_memory_to_stage", true, 0, WEFT_QP_RTS, 1 },
+	{ "no_memory_for_a_terminate", true, 0, WEFT_QP_TERMINATE, 1 },
+	{ "no_memory_of_tcp", false, -ENOBUFS, WEFT_QP_RTS, 1 },
+};
+
+WEFT_ROWS(later_rows)
+
+/* No event comes for memory that is free again, so somebody has to look. */
+static void weft_doorbell_without_memory(struct kunit *test)
+{
+	const struct later_row *row = test->param_value;
+	struct watch_world *watch = make_watched(test);
+	struct stream_world *w = watch->w;
+	u64 before;
+
+	w->st.state = row->state;
+	w->net.segments = 1;
+	w->net.segment_bytes = 1;
+	w->net.no_context = row->no_memory;
+	w->net.push_error = row->push_error;
+	weft_sendq_set_busy(&w->sq);
+	before = weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED);
+	weft_doorbell(&w->st);
+	KUNIT_EXPECT_GE(test, weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED) - before,
+			row->workers);
+	if (!row->workers)
+		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&w->st.tx_work));
+	weft_doorbell_end(&w->st);
+	free_watched(watch);
+}
+
+static struct kunit_case doorbell_cases[] = {
+	KUNIT_CASE_PARAM(weft_doorbell_without_memory, later_rows_gen_params),
+	KUNIT_CASE(weft_defer_counts_queues),
+	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
+	KUNIT_CASE(weft_doorbell_end_is_final),
+	{}
+};
+
+static struct kunit_suite doorbell_suite = {
+	.name = "weft_doorbell",
+	.test_cases = doorbell_cases,
+};
+
+kunit_test_suite(doorbell_suite);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What rx keeps back until nobody reads a region any more, and what it places before it frees a
+ * credit. RFC 5040, 5.3.
+ */
+#include "engine/ops/atomic.h"
+#include "engine/ops/op.h"
+#include "engine/path/rx.h"
+#include "mem/rights.h"
+#include "mem_world.h"
+#include "stream_world.h"
+#include "suite.h"
+
+/* A valid region that may be invalidated; one page. */
+static struct weft_mem_region *make_valid(struct kunit *test, struct world *m)
+{
+	struct weft_mem_region *mr = make_stag(test, m, WEFT_STAG_FASTREG);
+	struct weft_stag_grant grant = {
+		.stag = mr->grant.stag,
+		.access = RIGHTS,
+		.iova = IOVA,
+		.length = LENGTH,
+		.backing = make_backing(test, m),
+	};
+
+	mr->next.backing = weft_backing_pages(1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr->next.backing));
+	KUNIT_ASSERT_EQ(test, weft_stag_enable(mr, &grant), 0);
+	return mr;
+}
+
+static u32 receives(struct stream_world *w)
+{
+	struct weft_cqe cqe;
+
+	return weft_cq_poll(&w->recv_cq, &cqe, 1);
+}
+
+/*
+ * The worker waits for the region, and so does the way down: each with a reference of its own. The
+ * completion is told once, and not before the last reader is through.
+ */
+static void weft_rx_settles_once(struct kunit *test)
+{
+	struct stream_world *w = make_stream(test);
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_valid(test, m);
+	struct weft_mem_user reader = m->user;
+	struct weft_mem_region *busy[2];
+	struct weft_cq_batch batch = {};
+	struct weft_rx *rx = &w->st.rx;
+	struct weft_mem_ref ref;
+	enum weft_fault fault;
+
+	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	fault = weft_mem_invalidate(&m->user, mr->grant.stag, true, &rx->held.busy);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	KUNIT_ASSERT_PTR_EQ(test, rx->held.busy, mr);
+	KUNIT_EXPECT_EQ(test, weft_rx_read(&w->st, &batch), -EAGAIN);
+
+	busy[0] = weft_rx_settle(&w->st, &batch);
+	busy[1] = weft_rx_settle(&w->st, &batch);
+	KUNIT_EXPECT_PTR_EQ(test, busy[0], mr);
+	KUNIT_EXPECT_PTR_EQ(test, busy[1], mr);
+	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 4U); /* its owner's, and what is held back */
+	KUNIT_EXPECT_EQ(test, receives(w), 0U);
+
+	weft_mem_release(&reader);
+	weft_mem_quiesce(busy[0]);
+	KUNIT_EXPECT_NULL(test, weft_rx_settle(&w->st, &batch));
+	KUNIT_EXPECT_NULL(test, weft_rx_settle(&w->st, &batch));
+	weft_mem_quiesce(busy[1]);
+	KUNIT_EXPECT_EQ(test, receives(w), 1U);
+	KUNIT_EXPECT_EQ(test, receives(w), 0U);
+	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 1U);
+	drop(test, m, mr);
+	leave(test, m);
+	free_stream(w);
+}
+
+/* An atomic as it stands once TCP has it, whose answer is to go to @lkey. */
+static void await_atomic(struct kunit *test, struct stream_world *w, u32 lkey)
+{
+	struct weft_sge *sge;
+	struct weft_swr *swr;
+
+	post_send(w, WEFT_WR_ATOMIC_FADD, 0);
+	swr = stage_send(test, w, 0);
+	sge = swr->sge;
+	*sge = (struct weft_sge){ .addr = IOVA, .length = 8, .lkey = lkey };
+	swr->wqe.num_sge = 1;
+	swr->state = WEFT_SWR_SENT;
+	*weft_readq_sent_slot(&w->st.readq) = (struct weft_readq_sent){
+		.wr_index = swr->index,
+		.atomic = true,
+		.msn = 1,
+		.length = 8,
+	};
+	weft_readq_sent_push(&w->st.readq);
+}
+
+static enum weft_fault answer_atomic(struct stream_world *w, u64 value)
+{
+	const struct weft_atomic_resp resp = { .id = 1, .original = value };
+	struct weft_cq_batch batch = {};
+	u8 head[WEFT_ATOMIC_RESP_LEN];
+	struct weft_rx_seg seg = { .head = head, .batch = &batch };
+
+	weft_atomic_resp_build(&resp, head);
+	return weft_atomic_response_end(&w->st, &seg);
+}
+
+struct place_row {
+	const char *name;
+	u32 access;
+	bool placed;
+};
+
+static const struct place_row place_rows[] = {
+	{ "may_be_written", LW, true },
+	{ "may_not_be_written", RR, false },
+};
+
+WEFT_ROWS(place_rows)
+
+/*
+ * Once its credit is free a fenced request goes out, perhaps from the memory that the answer is
+ * for: so it is placed first. One that cannot be placed frees nothing.
+ */
+static void weft_rx_places_an_atomic_first(struct kunit *test)
+{
+	const struct place_row *row = test->param_value;
+	struct stream_world *w = make_stream(test);
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_region(test, m, row->access);
+	const u64 *sink = (u64 *)(m->page[0] + FIRST);
+	enum weft_fault fault;
+
+	w->st.rx.mem = m->user;
+	await_atomic(test, w, mr->grant.stag);
+	fault = answer_atomic(w, 0x123456789abcdef0ULL);
+	weft_mem_release(&w->st.rx.mem);
+	KUNIT_EXPECT_EQ(test, fault == WEFT_FAULT_NONE, row->placed);
+	KUNIT_EXPECT_EQ(test, weft_readq_idle(&w->st.readq), row->placed);
+	KUNIT_EXPECT_EQ(test, *sink, row->placed ? 0x123456789abcdef0ULL : 0ULL);
+	drop(test, m, mr);
+	leave(test, m);
+	free_stream(w);
+}
+
+static struct kunit_case rx_cases[] = {
+	KUNIT_CASE(weft_rx_settles_once),
+	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
+	{},
+};
+
+static struct kunit_suite rx_suite = {
+	.name = "weft_rx",
+	.test_cases = rx_cases,
+};
+
+kunit_test_suite(rx_suite);

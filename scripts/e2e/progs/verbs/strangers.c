@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* A process that connects a QP by its number, which need not be one of its own. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <unistd.h>
+
+#define PORT 7557
+#define NOBODY 65534
+
+static struct rdma_cm_id *resolved(void)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *res;
+	struct rdma_cm_id *id;
+
+	CHECK(!rdma_getaddrinfo(address, getenv("VERBS_PORT") ?: "7555", &hints, &res));
+	CHECK(!rdma_create_ep(&id, res, NULL, NULL));
+	return id;
+}
+
+/* Run by others, as a process of its own; VERBS_QPN is the number. */
+static void connects_the_qp_of_another(void)
+{
+	struct rdma_conn_param param = { .qp_num = atoi(getenv("VERBS_QPN")) };
+	struct rdma_cm_id *id;
+
+	CHECK(param.qp_num);
+	CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));
+	id = resolved();
+	errno = 0;
+	CHECK(rdma_connect(id, &param) && (errno == EINVAL || errno == EPERM));
+	rdma_destroy_ep(id);
+}
+
+/* A peer of somebody else's choice must not write to its memory, nor take its receives. */
+static void strangers_connect_no_qp_of_mine(void)
+{
+	struct ibv_qp_init_attr init = { .cap = { WRS, WRS, 4, 4, 64 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = s.id->send_cq,
+					 .recv_cq = s.id->recv_cq };
+	struct ibv_qp *qp = ibv_create_qp(s.id->pd, &init);
+	struct ibv_qp_attr attr;
+	char number[16];
+
+	CHECK(qp);
+	snprintf(number, sizeof(number), "%u", qp->qp_num);
+	setenv("VERBS_QPN", number, 1);
+	ends_well(start_case("connects_the_qp_of_another", PORT));
+	CHECK(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_INIT);
+	CHECK(!ibv_destroy_qp(qp));
+	works(&c, &s);
+}
+
+const struct test_case stranger_cases[] = {
+	CASE(connects_the_qp_of_another),
+	CASE(strangers_connect_no_qp_of_mine),
+	{},
+};
