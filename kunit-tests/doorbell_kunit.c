@@ -24,7 +24,7 @@ static struct watch_world *make_watched(struct kunit *test)
 	struct weft_stream *st;
 
 	KUNIT_ASSERT_NOT_NULL(test, watch);
-	watch->w = make_stream(test);
+	watch->w = test->priv;
 	watch->index.watch = 10000;
 	st = &watch->w->st;
 	st->index = &watch->index;
@@ -41,7 +41,6 @@ static void free_watched(struct watch_world *watch)
 {
 	weft_defer_cancel(&watch->w->st);
 	kfree(watch->w->st.defer);
-	free_stream(watch->w);
 }
 
 static void weft_defer_counts_queues(struct kunit *test)
@@ -56,7 +55,7 @@ static void weft_defer_counts_queues(struct kunit *test)
 	weft_defer_cancel(st);
 	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), 0);
-	KUNIT_EXPECT_FALSE(test, hrtimer_active(&st->defer->timer));
+	KUNIT_EXPECT_FALSE(test, weft_defer_is_active(st));
 	free_watched(watch);
 }
 
@@ -165,6 +164,8 @@ static struct kunit_case doorbell_cases[] = {
 
 static struct kunit_suite doorbell_suite = {
 	.name = "weft_doorbell",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = doorbell_cases,
 };
 

@@ -3,7 +3,6 @@
  * What rx keeps back until nobody reads a region any more, and what it places before it frees a
  * credit. RFC 5040, 5.3.
  */
-#include "engine/ops/atomic.h"
 #include "engine/ops/op.h"
 #include "engine/path/rx.h"
 #include "mem/rights.h"
@@ -42,7 +41,7 @@ static u32 receives(struct stream_world *w)
  */
 static void weft_rx_settles_once(struct kunit *test)
 {
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct world *m = make_world(test);
 	struct weft_mem_region *mr = make_valid(test, m);
 	struct weft_mem_user reader = m->user;
@@ -76,7 +75,6 @@ static void weft_rx_settles_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 1U);
 	drop(test, m, mr);
 	leave(test, m);
-	free_stream(w);
 }
 
 /* An atomic as it stands once TCP has it, whose answer is to go to @lkey. */
@@ -131,7 +129,7 @@ WEFT_ROWS(place_rows)
 static void weft_rx_places_an_atomic_first(struct kunit *test)
 {
 	const struct place_row *row = test->param_value;
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct world *m = make_world(test);
 	struct weft_mem_region *mr = make_region(test, m, row->access);
 	const u64 *sink = (u64 *)(m->page[0] + FIRST);
@@ -146,7 +144,6 @@ static void weft_rx_places_an_atomic_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *sink, row->placed ? 0x123456789abcdef0ULL : 0ULL);
 	drop(test, m, mr);
 	leave(test, m);
-	free_stream(w);
 }
 
 static struct kunit_case rx_cases[] = {
@@ -157,6 +154,8 @@ static struct kunit_case rx_cases[] = {
 
 static struct kunit_suite rx_suite = {
 	.name = "weft_rx",
+	.init = make_stream,
+	.exit = free_stream,
 	.test_cases = rx_cases,
 };
 

@@ -2,9 +2,9 @@
 #include "stream_world.h"
 
 #include "engine/ops/op.h"
-#include "engine/path/rx_batch.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_info.h"
+#include "net/tcp_internals.h"
 
 static struct stream_world *world_of(struct weft_stream *st)
 {
@@ -27,7 +27,7 @@ u64 weft_tcp_bytes_acked(const struct weft_sock *s)
 	return 0;
 }
 
-bool weft_sock_await_space(struct weft_sock *s)
+bool weft_tcp_await_space(struct sock *sk)
 {
 	return false;
 }
@@ -54,15 +54,6 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 }
 
 /* Played: the engine's path. */
-void weft_rxrow_expect(struct weft_stream *st, const struct weft_rx_seg *seg)
-{
-}
-
-u32 weft_rxrow_take(void *owner, const struct weft_ulpdu_span *row)
-{
-	return 0;
-}
-
 enum weft_segment_result weft_segment_next(struct weft_stream *st)
 {
 	struct stream_world *w = world_of(st);

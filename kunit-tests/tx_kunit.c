@@ -221,7 +221,6 @@ static void weft_tx_tells_of_a_send(struct kunit *test)
 	weft_tx_turn(&w->st, &run);
 	KUNIT_EXPECT_EQ(test, w->told_at, 8U);
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 8U);
-	free_stream(w);
 }
 
 static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),

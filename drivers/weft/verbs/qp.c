@@ -211,8 +211,6 @@ uncharge:
 	return ret;
 }
 
-}
-
 /* A process that is killed while it connects must not wait for the peer. */
 static void give_up_connecting(struct weft_qp *qp)
 {

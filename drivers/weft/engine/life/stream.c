@@ -100,7 +100,7 @@ static bool is_active(struct weft_stream_life *life)
 {
 	struct weft_stream *st = &life->st;
 
-	return (st->defer && hrtimer_active(&st->defer->timer)) ||
+	return weft_defer_is_active(st) ||
 	       timer_pending(&life->down.deadline) || work_pending(&life->down.work) ||
 	       delayed_work_pending(&st->tx_work) || work_pending(&st->rx_work);
 }

@@ -210,6 +210,17 @@ void weft_defer_cancel(struct weft_stream *st)
 	w->on = false;
 }
 
+/**
+ * weft_defer_is_active - may a look be under way, or still to come?
+ * @st: stream
+ *
+ * Context: any.
+ */
+bool weft_defer_is_active(const struct weft_stream *st)
+{
+	return st->defer && hrtimer_active(&st->defer->timer);
+}
+
 static void start(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;

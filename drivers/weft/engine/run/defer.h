@@ -31,6 +31,7 @@ struct weft_db_stat {
 };
 
 void weft_defer_cancel(struct weft_stream *st);
+bool weft_defer_is_active(const struct weft_stream *st);
 bool weft_defer_begin(struct weft_stream *st);
 
 #endif
