@@ -142,11 +142,20 @@ static void lose_framing(struct weft_mpa_rx *rx, enum weft_fault fault)
 	rx->events->fault(rx->owner, fault);
 }
 
-static void hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
+/* Return: false if the ULPDU was not taken, and is to be handed over again. */
+static __always_inline bool hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
 {
+	enum weft_fault fault;
+
 	rx->expected = 0;
-	if (rx->events->ulpdu(rx->owner, u) != WEFT_FAULT_NONE)
+	fault = rx->events->ulpdu(rx->owner, u);
+	if (likely(fault == WEFT_FAULT_NONE))
+		return true;
+	if (fault == WEFT_FAULT_NOT_READY)
+		rx->paused = true;
+	else
 		rx->discard = true;
+	return fault != WEFT_FAULT_NOT_READY;
 }
 
 /* --- an FPDU in one socket buffer --- */
@@ -212,7 +221,10 @@ static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *
 	return true;
 }
 
-/* Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it. */
+/*
+ * Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it or it was
+ * not taken: then the reader is paused.
+ */
 static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
@@ -236,11 +248,11 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 	}
 	if (!describe_ulpdu(&u, skb, linear, offset, ulpdu_len))
 		return 0;
-	rx->pos += wire_len;
 	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
 		lose_framing(rx, WEFT_FAULT_MPA_CRC);
-	else
-		hand_over(rx, &u);
+	else if (!hand_over(rx, &u))
+		return 0;
+	rx->pos += wire_len;
 	return wire_len;
 }
 
@@ -317,7 +329,9 @@ static void finish_gather(struct weft_mpa_rx *rx)
 
 	g->open = false;
 	rx->pos = g->cursor.pos;
-	weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+	if (!g->whole)
+		weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+	g->whole = false;
 	if (rx->crc && !weft_crc_matches(g->crc, g->word))
 		return lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	if (g->marker_bad)
@@ -330,7 +344,10 @@ static void finish_gather(struct weft_mpa_rx *rx)
 		u.linear = g->fill <= PAGE_SIZE ? page_address(u.pages[0]) : NULL;
 		memcpy(u.head, page_address(u.pages[0]), u.head_len);
 	}
-	hand_over(rx, &u);
+	if (hand_over(rx, &u))
+		return;
+	g->open = true; /* its pages are kept */
+	g->whole = true;
 }
 
 static u32 word_size(enum weft_mpa_run run)
@@ -455,7 +472,7 @@ static __always_inline u32 take_next(struct weft_mpa_rx *rx, struct sk_buff *skb
 		n = take_span(rx, skb, offset, avail);
 	if (!n)
 		n = take_whole(rx, skb, offset, avail);
-	return n ?: gather(rx, skb, offset, avail);
+	return n || rx->paused ? n : gather(rx, skb, offset, avail);
 }
 
 /**
@@ -483,6 +500,21 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
 }
 
 /**
+ * weft_mpa_rx_begin - begin a run
+ * @rx: the reader
+ *
+ * An FPDU that was gathered and not taken is not in the socket any more: it is handed over first.
+ * Context: socket lock held. Return: false if it is not taken yet, and the run is over.
+ */
+bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
+{
+	rx->paused = false;
+	if (unlikely(rx->gather.whole) && !READ_ONCE(rx->discard))
+		finish_gather(rx);
+	return !rx->paused;
+}
+
+/**
  * weft_mpa_rx_run_locked - hand over every FPDU that is there
  * @rx: the reader
  * @s: its socket
@@ -495,11 +527,11 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
 int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
-	int ret;
+	int ret = 0;
 
 	sock_owned_by_me(s->sk);
-	rx->paused = false;
-	ret = tcp_read_sock(s->sk, &desc, actor);
+	if (weft_mpa_rx_begin(rx))
+		ret = tcp_read_sock(s->sk, &desc, actor);
 	if (rx->gather.stocked && !rx->gather.open)
 		drop_gathered(&rx->gather);
 	return rx->paused ? -EAGAIN : ret;
