@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "stream_world.h"
 
+#include "engine/ops/rnr.h"
 #include "net/mpa_tx.h"
 
 static struct stream_world *world_of(struct weft_stream *st)
@@ -74,6 +75,11 @@ static void saw_want_tx(struct weft_stream *st)
 	saw(world_of(st), &world_of(st)->seen.want_tx);
 }
 
+static void saw_want_rx(struct weft_stream *st)
+{
+	saw(world_of(st), &world_of(st)->seen.want_rx);
+}
+
 static bool saw_defer(struct weft_stream *st)
 {
 	saw(world_of(st), &world_of(st)->seen.defers);
@@ -84,6 +90,7 @@ static const struct weft_stream_hooks counting_hooks = {
 	.release = saw_release,
 	.teardown = saw_teardown,
 	.want_tx = saw_want_tx,
+	.want_rx = saw_want_rx,
 	.defer = saw_defer,
 };
 
@@ -141,6 +148,8 @@ struct stream_world *make_stream(struct kunit *test)
 	st->state = WEFT_QP_RTS;
 	st->gate_open = true;
 	st->hooks = &counting_hooks;
+	st->index = &w->index;
+	weft_rnr_init(st);
 	weft_counters_redirect(&st->counters, &w->counters);
 	st->cfg = (struct weft_stream_config){
 		.sq = &w->sq,
@@ -158,6 +167,8 @@ struct stream_world *make_stream(struct kunit *test)
 
 void free_stream(struct stream_world *w)
 {
+	weft_rnr_cancel(&w->st);
+	weft_rnr_end(&w->st);
 	weft_cq_free(&w->send_cq);
 	weft_cq_free(&w->recv_cq);
 	weft_sendq_free(&w->sq);
