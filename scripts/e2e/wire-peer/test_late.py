@@ -26,8 +26,9 @@ def until_it_waits(f, before):
         assert time.monotonic() < end, "no message waits"
 
 
-@test("DDP-050", each=(b"late", b"", pattern(10000)))
-def a_message_waits_for_its_receive(f, data):
+@test("DDP-050", each=(4, 0, 10000))
+def a_message_waits_for_its_receive(f, size):
+    data = pattern(size)
     link = waiting(f, data)
     link.peer.silent(0.3)
     link.no_wc()

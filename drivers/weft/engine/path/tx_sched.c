@@ -206,6 +206,9 @@ static enum request_outcome take_request(struct weft_stream *st)
 	if (!swr)
 		return may_fetch(st) ? REQUEST_NONE : REQUEST_LATER;
 	op = weft_tx_op(swr->wqe.opcode);
+	/* @op is NULL for an unknown opcode. */
+	if (unlikely(!READ_ONCE(st->gate_open)) && !(op && op->flags & WEFT_TXF_LOCAL))
+		return REQUEST_NONE;
 	fault = check_request(st, swr, op);
 	if (fault == WEFT_FAULT_NONE && weft_tx_waits(st, swr, op))
 		return REQUEST_NONE;
@@ -254,6 +257,8 @@ enum weft_pick_result weft_hot weft_pick(struct weft_stream *st)
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return pick_terminate(st) ? WEFT_PICK_MESSAGE : WEFT_PICK_NONE;
+	if (unlikely(!READ_ONCE(st->gate_open))) /* only what is local goes on */
+		return tx->drained ? WEFT_PICK_NONE : pick_request(st);
 	if (tx->msgs || (tx->rtr && pick_rtr(st)))
 		return WEFT_PICK_MESSAGE;
 	yielded = answers_yield(st);
