@@ -19,10 +19,7 @@ struct guest {
 	u32 wakes;
 };
 
-/**
- * struct rnr_world - a queue of a process, and those that wait for its receives
- * @prod: posted so far
- */
+/* A queue of a process, which has posted @prod receives, and those that wait for them. */
 struct rnr_world {
 	struct weft_recvq rq;
 	struct weft_rwr rwr;
