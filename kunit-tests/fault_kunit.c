@@ -77,6 +77,7 @@ static const struct fault_row fault_rows[] = {
 	{ "BAD_RESPONSE", WEFT_FAULT_BAD_RESPONSE },
 	{ "FLUSHED", WEFT_FAULT_FLUSHED },
 	{ "STOPPED", WEFT_FAULT_STOPPED },
+	{ "NOT_READY", WEFT_FAULT_NOT_READY },
 };
 
 WEFT_ROWS(fault_rows)

@@ -61,16 +61,24 @@ WEFT_ROWS(layouts)
  * struct reading - what comes of a buffer
  * @test: that reads it
  * @wire: its octets
- * @seen: ULPDUs handed over
+ * @piece: octets that are there at a time, 0: all
+ * @refuses: each ULPDU is taken at the second time only
+ * @refused: the next one was, once
+ * @seen: ULPDUs taken
  * @in_a_row: of these, where they stand
+ * @gathered: of these, from pieces
  * @fault: framing was lost
  * @counters: of the reader
  */
 struct reading {
 	struct kunit *test;
 	u8 *wire;
+	u32 piece;
+	bool refuses;
+	bool refused;
 	u32 seen;
 	u32 in_a_row;
+	u64 gathered;
 	enum weft_fault fault;
 	struct weft_counters counters;
 };
@@ -90,6 +98,9 @@ static enum weft_fault take_ulpdu(void *owner, const struct weft_ulpdu *u)
 	KUNIT_EXPECT_EQ(r->test, memcmp(u->head, sent, u->head_len), 0);
 	if (u->linear)
 		KUNIT_EXPECT_EQ(r->test, memcmp(u->linear, sent, ULPDU_LEN), 0);
+	r->refused = r->refuses && !r->refused;
+	if (r->refused)
+		return WEFT_FAULT_NOT_READY;
 	r->in_a_row += !!u->linear;
 	r->seen++;
 	return WEFT_FAULT_NONE;
@@ -153,6 +164,21 @@ static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, cons
 	return skb;
 }
 
+/* Run for run, as long as there is something left, or something was not taken. */
+static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_buff *skb)
+{
+	u32 most = r->piece ?: skb->len;
+	u32 runs = 0;
+	u32 taken = 0;
+
+	do {
+		KUNIT_ASSERT_LT(r->test, runs++, 100U);
+		if (weft_mpa_rx_begin(rx))
+			taken += weft_mpa_rx_take(rx, skb, taken, min(most, skb->len - taken));
+	} while (taken < skb->len || weft_mpa_rx_is_paused(rx));
+	return taken;
+}
+
 static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt)
 {
 	const struct layout *l = test->param_value;
@@ -166,8 +192,8 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt
 	skb = make_skb(test, l, r->wire);
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
-	KUNIT_EXPECT_EQ(test, weft_mpa_rx_take(&rx, skb, 0, skb->len), OCTETS);
-	KUNIT_EXPECT_FALSE(test, weft_mpa_rx_is_paused(&rx));
+	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), OCTETS);
+	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_GATHERED);
 	weft_mpa_rx_free(&rx);
 	weft_counters_free(&r->counters);
 	kfree_skb(skb);
@@ -187,6 +213,23 @@ static void each_ulpdu_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, without.in_a_row, l->in_a_row);
 }
 
+/* Each stands where it stood, or in the pages in which it was gathered, until it is taken. */
+static void what_is_not_taken_comes_again(struct kunit *test)
+{
+	const struct layout *l = test->param_value;
+	struct reading r = { .refuses = true };
+	struct reading pieces = { .refuses = true, .piece = 1000 };
+
+	read_all(test, &r, true, 0);
+	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, r.seen, FPDUS);
+	KUNIT_EXPECT_EQ(test, r.in_a_row, l->in_a_row);
+	KUNIT_EXPECT_EQ(test, r.gathered, 0ULL);
+	read_all(test, &pieces, true, 0);
+	KUNIT_EXPECT_EQ(test, pieces.seen, FPDUS);
+	KUNIT_EXPECT_EQ(test, pieces.gathered, (u64)FPDUS);
+}
+
 static void a_damaged_one_ends_it(struct kunit *test)
 {
 	struct reading r = {};
@@ -198,6 +241,7 @@ static void a_damaged_one_ends_it(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(each_ulpdu_once, layouts_gen_params),
+	KUNIT_CASE_PARAM(what_is_not_taken_comes_again, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_damaged_one_ends_it, layouts_gen_params),
 	{},
 };

@@ -2,6 +2,7 @@
 #include "stream_world.h"
 
 #include "engine/ops/op.h"
+#include "engine/ops/rnr.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
@@ -98,6 +99,11 @@ static void saw_want_tx(struct weft_stream *st)
 	saw(world_of(st), &world_of(st)->seen.want_tx);
 }
 
+static void saw_want_rx(struct weft_stream *st)
+{
+	saw(world_of(st), &world_of(st)->seen.want_rx);
+}
+
 static bool saw_defer(struct weft_stream *st)
 {
 	saw(world_of(st), &world_of(st)->seen.defers);
@@ -108,6 +114,7 @@ static const struct weft_stream_hooks counting_hooks = {
 	.release = saw_release,
 	.teardown = saw_teardown,
 	.want_tx = saw_want_tx,
+	.want_rx = saw_want_rx,
 	.defer = saw_defer,
 };
 
@@ -166,6 +173,8 @@ int make_stream(struct kunit *test)
 	st->state = WEFT_QP_RTS;
 	st->gate_open = true;
 	st->hooks = &counting_hooks;
+	st->index = &w->index;
+	weft_rnr_init(st);
 	weft_counters_redirect(&st->counters, &w->counters);
 	st->cfg = (struct weft_stream_config){
 		.sq = &w->sq,
@@ -188,6 +197,8 @@ void free_stream(struct kunit *test)
 
 	if (!w)
 		return;
+	weft_rnr_cancel(&w->st);
+	weft_rnr_end(&w->st);
 	weft_cq_free(&w->send_cq);
 	weft_cq_free(&w->recv_cq);
 	weft_sendq_free(&w->sq);

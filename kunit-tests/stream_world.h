@@ -28,6 +28,7 @@ struct hooks_seen {
 	u32 releases;
 	u32 teardowns;
 	u32 want_tx;
+	u32 want_rx;
 	u32 defers;
 	enum weft_qp_state state;
 	u32 todo;
@@ -65,6 +66,7 @@ struct stream_world {
 	struct weft_cq send_cq;
 	struct weft_cq recv_cq;
 	struct weft_counters counters;
+	struct weft_stream_index index;
 	struct weft_sock sock;
 	struct hooks_seen seen;
 	struct played_net net;

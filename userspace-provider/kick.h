@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The kick: one ioctl that sets the kernel to work on a QP's queues. */
+/* The kick: one ioctl that sets the kernel to work on the queues of a QP, or an SRQ. */
 #ifndef WEFT_KICK_H
 #define WEFT_KICK_H
 
@@ -7,17 +7,18 @@
 
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-/* Built when the QP is, read-only from then on: threads may kick at once. */
+/* Built with the object, read-only from then on: threads may kick at once. */
 struct weft_kick {
 	int fd;
 	uint64_t request[(sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(struct ib_uverbs_attr)) / 8];
 };
 
-void weft_kick_init(struct weft_kick *kick, int cmd_fd, uint32_t qp_handle);
+void weft_kick_init_qp(struct weft_kick *kick, int cmd_fd, uint32_t handle);
+void weft_kick_init_srq(struct weft_kick *kick, int cmd_fd, uint32_t handle);
 
 /*
  * Returns 0 or an errno; the kernel has either done the work or taken it over.
- * EIO and ENODEV: the device is gone. ENOENT: so is the QP, with its device.
+ * EIO and ENODEV: the device is gone. ENOENT: so is the object, with its device.
  */
 int weft_kick(const struct weft_kick *kick);
 

@@ -60,7 +60,7 @@ static int map_queues(struct weft_qp *qp, struct ibv_context *context,
 	struct weft_regions *regions = weft_regions(context);
 	int ret;
 
-	weft_kick_init(&qp->sq.kick, context->cmd_fd, qp->vqp.qp.handle);
+	weft_kick_init_qp(&qp->sq.kick, context->cmd_fd, qp->vqp.qp.handle);
 	ret = weft_sq_init(&qp->sq, regions, &drv->sq, &cap);
 	if (ret)
 		return ret;

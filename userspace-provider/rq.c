@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Post receives: fill entries, publish. The kernel takes them when a message
- * arrives, so there is nobody to tell, except on a QP that has failed: there
- * no message will come, and the kick has the entries flushed.
+ * Post receives: fill entries, publish. The kernel takes them when a message arrives, and is told
+ * of them only if it asks for that: a message waits, or the QP has failed and they are flushed.
  */
 #include "rq.h"
 
@@ -106,20 +105,18 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static int flush_if_failed(const struct weft_rq *rq)
+/* Under the lock, as the control block of an SRQ may move. */
+static bool publish(struct weft_rq *rq)
 {
-	if (!rq->kick)
-		return 0;
-	if (weft_ring_state(&rq->ctl->state) != WEFT_RQ_FLUSHING)
-		return 0;
-	return weft_kick(rq->kick);
+	weft_ring_publish(&rq->ctl->prod, rq->prod);
+	return weft_ring_state(&rq->ctl->state) == WEFT_RQ_NEED_KICK;
 }
 
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct ibv_recv_wr *first = wr;
+	bool wanted = false;
 	uint32_t before;
-	bool posted;
 	int ret = 0;
 	int err;
 
@@ -132,12 +129,11 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 			break;
 		}
 	}
-	posted = rq->prod != before;
-	if (posted)
-		weft_ring_publish(&rq->ctl->prod, rq->prod);
+	if (rq->prod != before)
+		wanted = publish(rq);
 	weft_unlock(&rq->lock);
 
-	err = posted ? flush_if_failed(rq) : 0;
+	err = wanted ? weft_kick(rq->kick) : 0;
 	if (err && !ret) {
 		*bad_wr = first;
 		ret = err;

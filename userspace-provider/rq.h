@@ -17,7 +17,7 @@ struct weft_rq {
 	struct weft_lock lock;		/* prod, cons, the entries in between */
 	struct weft_queue queue;
 	struct weft_rq_ctl *ctl;
-	const struct weft_kick *kick;	/* NULL for a shared queue */
+	const struct weft_kick *kick;	/* of the QP, or of the SRQ */
 	uint32_t prod;			/* next entry to fill */
 	uint32_t cons;			/* the kernel's word as last seen */
 	uint32_t max_wr;

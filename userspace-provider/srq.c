@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "kick.h"
 #include "pd.h"
 #include "private-abi/private.h"
 #include "rq.h"
@@ -14,6 +15,7 @@
 struct weft_srq {
 	struct ibv_srq srq;
 	struct weft_rq rq;
+	struct weft_kick kick;
 };
 
 PABI_RESP(create_srq_resp, ib_uverbs_create_srq_resp, weft_uresp_create_srq);
@@ -23,14 +25,21 @@ static struct weft_srq *weft_srq(struct ibv_srq *ibsrq)
 	return (struct weft_srq *)((char *)ibsrq - offsetof(struct weft_srq, srq));
 }
 
+/* Which kernels of before do not look at. */
+struct create_srq {
+	struct pabi_create_srq core;
+	struct weft_ureq_create_srq drv;
+};
+
 static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	union create_srq_resp resp = {};
-	struct pabi_create_srq cmd = {};
+	struct create_srq cmd = { .drv.flags = WEFT_SRQ_KICKS };
 	struct weft_rq_cap cap;
 	int ret;
 
-	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
+	ret = ibv_cmd_create_srq(pd, &srq->srq, attr, &cmd.core, sizeof(cmd), &resp.core,
+				 sizeof(resp));
 	if (ret)
 		return ret;
 
@@ -39,6 +48,8 @@ static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_a
 		.max_sge = attr->attr.max_sge,
 		.single_threaded = weft_pd_is_single_threaded(pd),
 	};
+	weft_kick_init_srq(&srq->kick, pd->context->cmd_fd, srq->srq.handle);
+	srq->rq.kick = &srq->kick;
 	ret = weft_rq_init(&srq->rq, weft_regions(pd->context), &resp.drv.rq, &cap);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->srq);

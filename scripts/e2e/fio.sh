@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # fio's RDMA engine, both ends.
 #
-# Its Sends come whether or not the server has posted a receive. Where that is
-# InfiniBand's to retry, it ends an iWARP connection (RFC 5041, 7.1): siw's as well. So
-# the server is given as many receives as there are Sends. They are what it can verify:
-# nobody looks at the data of its Writes and Reads. It knows no IPv6: the client resolves
-# names by gethostbyname().
+# Its Sends come whether or not the server has posted a receive; then they wait for one. They
+# are what it can verify: it does not look at the data of its Writes and Reads. It knows
+# no IPv6: the client resolves names by gethostbyname().
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
@@ -35,13 +33,14 @@ moved() {
 	[ $(($(counted rx_bytes) - bytes)) -ge $((16 << 20)) ]
 }
 
-# verified: Sends; the server looks at their checksums.
+# verified DEPTH [OPTION]...: Sends to a server with DEPTH receives, which looks at their checksums.
 verified() {
-	local before
+	local before depth=$1
+	shift
 	before=$(counted tx_sends)
 	cd "$tmp"
 	serve "$port" 60 fio --name=server --ioengine=rdma --port="$port" --hostname="$saddr4" \
-		--rw=read --verify=crc32c --bs=16k --iodepth=64 --size=1m
+		--rw=read --verify=crc32c --bs=16k --iodepth="$depth" --size=1m
 	client 50 fio --name=client --ioengine=rdma --port="$port" --hostname="$saddr4" \
 		--rw=write --verb=send "$@" --bs=16k --iodepth=8 --size=1m
 	expect 'client: .* err= 0:' "$tmp/client.log" 1
@@ -50,7 +49,7 @@ verified() {
 }
 
 good_data() {
-	verified --verify=crc32c
+	verified "$1" --verify=crc32c
 	served
 	expect 'server: .* err= 0:' "$tmp/server.log" 1
 	expect 'READ: bw=.* io=1024KiB' "$tmp/server.log" 1
@@ -58,7 +57,7 @@ good_data() {
 
 # Without checksums in the data: else the test above could not fail.
 other_data() {
-	verified
+	verified 64
 	wait "$server" || true
 	expect 'verify: bad magic header' "$tmp/server.log" 64
 }
@@ -94,7 +93,9 @@ t "Reads of 64 KiB, 16 at a time" moved read tx_read_requests 64k 16
 t "Reads of 1 MiB, 4 at a time" moved read tx_read_requests 1024k 4
 t "Writes of 4 KiB, 64 at a time" moved write tx_writes 4k 64
 t "Reads of 4 KiB, 64 at a time" moved read tx_read_requests 4k 64
-t "Sends of 16 KiB, verified" good_data
+t "Sends of 16 KiB, verified" good_data 64
+t "Sends of 16 KiB, verified, a receive for each eighth" good_data 8
+t "Sends of 16 KiB, verified, one receive" good_data 1
 t "Sends of 16 KiB that do not verify" other_data
 t "two jobs at once, Writes and Reads" two_jobs
 finish

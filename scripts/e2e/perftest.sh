@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # perftest: bandwidth and latency programs of Send, Write, Read and atomics, in
-# their modes. -R is needed on every iWARP device. NEWER_PERFTEST is where the
+# their modes; and of qperf what posts its receives while the messages come. -R is needed on every iWARP device. NEWER_PERFTEST is where the
 # programs of scripts/newer-perftest are: they know --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
@@ -103,6 +103,16 @@ buffers() {
 	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"
 }
 
+# measured TEST...: qperf, whose two ends both send before all of their receives are posted.
+measured() {
+	command -v qperf >/dev/null || fail "no qperf"
+	serve 19765 60 qperf
+	client 50 qperf -t 2 -cm1 "$saddr4" "$@"
+	stop_server
+	refuse 'failed|error' "$tmp/client.log"
+	expect '(bw|latency) +=' "$tmp/client.log" $#
+}
+
 topology_dummy
 for verb in send write read; do
 	t "ib_${verb}_bw of 64 KiB" bw "ib_${verb}_bw" 65536 50
@@ -132,5 +142,7 @@ t "ib_write_bw --write_with_imm of 64 octets" newer imm_bw 64
 t "ib_write_bw --write_with_imm of 64 KiB" newer imm_bw 65536 -b
 t "ib_write_lat --write_with_imm" newer imm_lat
 t "ib_send_bw of one octet, old post functions" bw ib_send_bw 1 200 --use_old_post_send
+t "qperf rc_bi_bw" measured rc_bi_bw
+t "qperf rc_bw, rc_lat" measured rc_bw rc_lat
 t "ib_send_bw, short queues" bw ib_send_bw 4096 100 -t 8 -r 8
 finish

@@ -142,6 +142,15 @@ for name in write_with_imm write_with_imm_after_writes empty_write_with_imm \
 	write_with_imm_after_send write_with_imm_no_receive send_with_imm_refused; do
 	t "immediate: $name" case_ "$name"
 done
+for name in late_receives late_receive_of_another_thread late_receives_both_ways late_immediate \
+	late_long_messages late_peer_disconnects late_disconnect_here late_destroy late_storm \
+	late_srq late_srq_changes late_srq_storm; do
+	t "late: ${name#late_}" with_knobs "$name" rnr_timeout_ms=600000
+done
+for name in late_never late_peer_disconnects_for_nothing; do
+	t "late: ${name#late_}" with_knobs "$name" rnr_timeout_ms=600
+done
+t "late: not_allowed" with_knobs late_not_allowed rnr_timeout_ms=0
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
 	window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
 	dereg_while_written; do

@@ -68,6 +68,8 @@ enum weft_counter {
 	WEFT_CTR_TX_WAKEUPS, /* a full socket has room again */
 	WEFT_CTR_RX_WAKEUPS, /* TCP says that octets have come */
 	WEFT_CTR_RX_RETRIES, /* reading left to a worker: memory, invalidation */
+	WEFT_CTR_RNR_WAITS, /* messages that waited for a receive */
+	WEFT_CTR_RNR_TIMEOUTS, /* of these, in vain */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
 	WEFT_CTR_WR_ERRORS, /* work requests that failed, flushed ones apart */

@@ -65,6 +65,10 @@
 	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" }, \
 		{ 3, "softirq" })
 
+#define weft_show_rnr(event) \
+	__print_symbolic(event, { 0, "wait" }, { 1, "ready" }, { 2, "timeout" }, \
+		{ 3, "closed" })
+
 #endif
 
 DECLARE_EVENT_CLASS(weft_message,
@@ -217,6 +221,24 @@ TRACE_EVENT(weft_conn_step,
 		  __entry->ifindex, __entry->handle, __entry->qpn,
 		  weft_show_conn_event(__entry->event), weft_show_conn_state(__entry->from),
 		  weft_show_conn_state(__entry->to))
+);
+
+/* A message waits for a receive, or does so no longer. */
+TRACE_EVENT(weft_rnr,
+	TP_PROTO(int ifindex, u32 qpn, u8 event),
+	TP_ARGS(ifindex, qpn, event),
+	TP_STRUCT__entry(
+		__field(int, ifindex)
+		__field(u32, qpn)
+		__field(u8, event)
+	),
+	TP_fast_assign(
+		__entry->ifindex = ifindex;
+		__entry->qpn = qpn;
+		__entry->event = event;
+	),
+	TP_printk("ifindex=%d qpn=%u event=%s", __entry->ifindex, __entry->qpn,
+		  weft_show_rnr(__entry->event))
 );
 
 /* A rule was broken, by the peer or by us; fault is enum weft_fault. */

@@ -141,11 +141,20 @@ static void lose_framing(struct weft_mpa_rx *rx, enum weft_fault fault)
 	rx->events->fault(rx->owner, fault);
 }
 
-static void hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
+/* Return: false if the ULPDU was not taken, and is to be handed over again. */
+static __always_inline bool hand_over(struct weft_mpa_rx *rx, const struct weft_ulpdu *u)
 {
+	enum weft_fault fault;
+
 	rx->expected = 0;
-	if (rx->events->ulpdu(rx->owner, u) != WEFT_FAULT_NONE)
+	fault = rx->events->ulpdu(rx->owner, u);
+	if (likely(fault == WEFT_FAULT_NONE))
+		return true;
+	if (fault == WEFT_FAULT_NOT_READY)
+		rx->paused = true;
+	else
 		rx->discard = true;
+	return fault != WEFT_FAULT_NOT_READY;
 }
 
 /* --- contiguous bytes of a socket buffer: in its head, in a fragment, or in several --- */
@@ -255,7 +264,10 @@ static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *
 	return true;
 }
 
-/* Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it. */
+/*
+ * Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it or it was
+ * not taken: then the reader is paused.
+ */
 static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset,
 				      u32 avail)
 {
@@ -284,11 +296,11 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 	}
 	if (!describe_ulpdu(&u, skb, linear, offset, ulpdu_len))
 		return 0;
-	rx->pos += wire_len;
 	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
 		lose_framing(rx, WEFT_FAULT_MPA_CRC);
-	else
-		hand_over(rx, &u);
+	else if (!hand_over(rx, &u))
+		return 0;
+	rx->pos += wire_len;
 	return wire_len;
 }
 
@@ -365,7 +377,9 @@ static void finish_gather(struct weft_mpa_rx *rx)
 
 	g->open = false;
 	rx->pos = g->cursor.pos;
-	weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+	if (!g->whole)
+		weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+	g->whole = false;
 	if (rx->crc && !weft_crc_matches(g->crc, g->word))
 		return lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	if (g->marker_bad)
@@ -378,7 +392,10 @@ static void finish_gather(struct weft_mpa_rx *rx)
 		u.linear = g->fill <= PAGE_SIZE ? page_address(u.pages[0]) : NULL;
 		memcpy(u.head, page_address(u.pages[0]), u.head_len);
 	}
-	hand_over(rx, &u);
+	if (hand_over(rx, &u))
+		return;
+	g->open = true; /* its pages are kept */
+	g->whole = true;
 }
 
 static u32 word_size(enum weft_mpa_run run)
@@ -513,7 +530,9 @@ u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 o
 			n = take_span(rx, skb, offset + taken, len - taken);
 		if (whole && !n)
 			n = take_whole(rx, skb, offset + taken, len - taken);
-		taken += n ?: gather(rx, skb, offset + taken, len - taken);
+		if (!n && !rx->paused)
+			n = gather(rx, skb, offset + taken, len - taken);
+		taken += n;
 	}
 	return rx->discard ? len : taken;
 }
@@ -522,6 +541,21 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
 			  size_t len)
 {
 	return weft_mpa_rx_take(desc->arg.data, skb, offset, len);
+}
+
+/**
+ * weft_mpa_rx_begin - begin a run
+ * @rx: the reader
+ *
+ * An FPDU that was gathered and not taken is not in the socket any more: it is handed over first.
+ * Context: socket lock held. Return: false if it is not taken yet, and the run is over.
+ */
+bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
+{
+	rx->paused = false;
+	if (unlikely(rx->gather.whole) && !READ_ONCE(rx->discard))
+		finish_gather(rx);
+	return !rx->paused;
 }
 
 /**
@@ -537,11 +571,11 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
 int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
-	int ret;
+	int ret = 0;
 
 	sock_owned_by_me(s->sk);
-	rx->paused = false;
-	ret = tcp_read_sock(s->sk, &desc, actor);
+	if (weft_mpa_rx_begin(rx))
+		ret = tcp_read_sock(s->sk, &desc, actor);
 	if (rx->gather.stocked && !rx->gather.open)
 		drop_gathered(&rx->gather);
 	return rx->paused ? -EAGAIN : ret;

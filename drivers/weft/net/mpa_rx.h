@@ -44,7 +44,8 @@ struct weft_ulpdu_span {
 
 /**
  * struct weft_mpa_rx_events - where ULPDUs go
- * @ulpdu: a whole ULPDU; anything but WEFT_FAULT_NONE stops the reader for good
+ * @ulpdu: a whole ULPDU; WEFT_FAULT_NOT_READY ends the run, and the next one begins with the same
+ *	ULPDU; anything else but WEFT_FAULT_NONE stops the reader for good
  * @span: contiguous ULPDUs of the length that weft_mpa_rx_expect() said; returns how many of
  *	them are taken, from the first on, and the next one is handed to @ulpdu
  * @fault: framing is lost (CRC, marker); called once, then the reader discards
@@ -60,6 +61,7 @@ struct weft_mpa_rx_events {
 /**
  * struct weft_mpa_rx_gather - an FPDU that did not come in one piece
  * @open: some of its bytes have been taken from the socket
+ * @whole: all of them have, and the ULPDU is to be handed over again
  * @marker_bad: one of its markers pointed elsewhere
  * @cursor: what the next byte is
  * @crc: over everything taken so far
@@ -71,6 +73,7 @@ struct weft_mpa_rx_events {
  */
 struct weft_mpa_rx_gather {
 	bool open;
+	bool whole;
 	bool marker_bad;
 	bool stocked;
 	struct weft_mpa_cursor cursor;
@@ -85,7 +88,8 @@ struct weft_mpa_rx_gather {
  * struct weft_mpa_rx - reader of one stream
  * @crc, @markers: as negotiated for this direction
  * @discard: a fault was found, whatever follows is dropped silently
- * @paused: the last run ended early: weft_mpa_rx_pause(), or no memory to gather
+ * @paused: the last run ended early: weft_mpa_rx_pause(), a ULPDU that was not taken, or no memory
+ *	to gather
  * @pos: stream position of the next FPDU, for markers
  * @expected: bytes of each ULPDU that may follow at once, 0: none
  *
@@ -111,6 +115,7 @@ void weft_mpa_rx_free(struct weft_mpa_rx *rx);
 
 /* Context: socket lock held; the events run inside. */
 u32 weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len);
+bool weft_mpa_rx_begin(struct weft_mpa_rx *rx);
 int weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s);
 void weft_mpa_rx_pause(struct weft_mpa_rx *rx);
 void weft_mpa_rx_stop(struct weft_mpa_rx *rx);
@@ -130,7 +135,7 @@ static inline bool weft_mpa_rx_is_stopped(const struct weft_mpa_rx *rx)
 	return READ_ONCE(rx->discard);
 }
 
-/* Did the last run end for want of memory, or by weft_mpa_rx_pause()? Context: any; a hint. */
+/* Did the last run end early, see @paused? Context: any; a hint. */
 static inline bool weft_mpa_rx_is_paused(const struct weft_mpa_rx *rx)
 {
 	return READ_ONCE(rx->paused) && !weft_mpa_rx_is_stopped(rx);

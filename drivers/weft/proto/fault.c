@@ -91,6 +91,7 @@ static const struct weft_fault_info faults[WEFT_FAULT_COUNT] = {
 	SILENT(BAD_RESPONSE, BAD_RESP),
 	SILENT(FLUSHED, FLUSH),
 	SILENT(STOPPED, FLUSH),
+	SILENT(NOT_READY, FLUSH),
 };
 
 /**

@@ -65,6 +65,7 @@ enum weft_fault {
 	WEFT_FAULT_BAD_RESPONSE,	/* to our request; what the peer is told says more */
 	WEFT_FAULT_FLUSHED,
 	WEFT_FAULT_STOPPED,		/* the stream takes no more segments */
+	WEFT_FAULT_NOT_READY,		/* the segment is to be handed over again, later */
 
 	WEFT_FAULT_COUNT
 };

@@ -38,6 +38,8 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 		return ret;
 
 	spin_lock_init(&rq->lock);
+	weft_rq_waiters_init(&rq->waiters);
+	rq->kicks = true;
 	rq->ctl = weft_ring_ctl(&rq->ring);
 	rq->user = space;
 	rq->max_sge = max_sge;
@@ -79,7 +81,7 @@ static __always_inline int copy_entry(const struct weft_recvq *rq, struct weft_r
 static u32 available(const struct weft_recvq *rq)
 {
 	/* Pairs with weft_ring_publish() of the provider and weft_recvq_commit(). */
-	return smp_load_acquire(&rq->ctl->prod) - rq->cons;
+	return smp_load_acquire(&rq->ctl->prod) - READ_ONCE(rq->cons);
 }
 
 static void assert_owned(struct weft_recvq *rq)
@@ -131,14 +133,40 @@ static bool limit_reached(struct weft_recvq *rq)
 	return true;
 }
 
-static noinline int fetch_shared(struct weft_recvq *rq, struct weft_rwr *out)
+/**
+ * weft_recvq_grant - hand out what is posted to those that wait
+ * @rq: the queue
+ *
+ * Producers kick as long as any waits. Context: @rq->lock held.
+ */
+void weft_recvq_grant(struct weft_recvq *rq)
+{
+	lockdep_assert_held(&rq->lock);
+	if (list_empty(&rq->waiters.list))
+		return;
+	weft_rq_waiters_grant(&rq->waiters, available(rq));
+	if (list_empty(&rq->waiters.list))
+		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
+}
+
+static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w)
+{
+	lockdep_assert_held(&rq->lock);
+	if (weft_rq_waiters_idle(&rq->waiters))
+		return true;
+	weft_recvq_grant(rq);
+	return weft_rq_waiters_turn(&rq->waiters, w, available(rq));
+}
+
+static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w,
+				 struct weft_rwr *out)
 {
 	unsigned long flags;
 	bool reached;
 	int ret;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
-	ret = fetch(rq, out);
+	ret = is_turn(rq, w) ? fetch(rq, out) : -ENOENT;
 	reached = limit_reached(rq);
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
@@ -161,7 +189,73 @@ static noinline int fetch_shared(struct weft_recvq *rq, struct weft_rwr *out)
  */
 int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	return rq->shared ? fetch_shared(rq, out) : fetch(rq, out);
+	return rq->shared ? fetch_locked(rq, NULL, out) : fetch(rq, out);
+}
+
+/**
+ * weft_recvq_fetch_waited - take a receive that was waited for
+ * @rq: the queue
+ * @w: of the stream
+ * @out: as of weft_recvq_fetch()
+ *
+ * Context and return as of weft_recvq_fetch(); -ENOENT: @w goes on to wait, or waits for nothing
+ * if it had been granted a receive that is not there.
+ */
+int weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waiter *w, struct weft_rwr *out)
+{
+	return fetch_locked(rq, w, out);
+}
+
+/**
+ * weft_recvq_wait - wait for a receive
+ * @rq: the queue, in which there was none
+ * @w: takes the last place, unless it has one
+ *
+ * The handshake is that of the send queue. @w->wake may be called before this returns, for what
+ * was posted meanwhile. Context: any up to softirq.
+ */
+void weft_recvq_wait(struct weft_recvq *rq, struct weft_rq_waiter *w)
+{
+	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
+
+	weft_rq_waiters_join(&rq->waiters, w);
+	WRITE_ONCE(rq->ctl->state, WEFT_RQ_NEED_KICK);
+	/* Pairs with the fence in weft_ring_state() of the provider. */
+	smp_mb();
+	weft_recvq_grant(rq);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
+}
+
+/**
+ * weft_recvq_leave - wait no longer
+ * @rq: the queue
+ * @w: may have no place; what was granted to it goes to the next
+ *
+ * Context: any up to softirq.
+ */
+void weft_recvq_leave(struct weft_recvq *rq, struct weft_rq_waiter *w)
+{
+	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
+
+	weft_rq_waiters_leave(&rq->waiters, w);
+	weft_recvq_grant(rq);
+	if (list_empty(&rq->waiters.list))
+		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
+}
+
+/**
+ * weft_recvq_posted - receives may have been posted
+ * @rq: the queue
+ *
+ * Context: any up to softirq.
+ */
+void weft_recvq_posted(struct weft_recvq *rq)
+{
+	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
+
+	weft_recvq_grant(rq);
+	weft_ring_unlock(&rq->lock, rq->user, flags);
 }
 
 /**
@@ -195,7 +289,7 @@ int weft_recvq_discard(struct weft_recvq *rq)
  */
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing)
 {
-	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_FLUSHING : WEFT_RQ_OPEN);
+	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_NEED_KICK : WEFT_RQ_OPEN);
 	/*
 	 * Pairs with the fence in weft_ring_state() of the provider, and
 	 * that in weft_recvq_wants_kick().
@@ -346,10 +440,10 @@ void weft_recvq_commit(struct weft_recvq *rq)
  * @rq: a kernel queue
  *
  * Once per posted list, after @rq->lock was dropped. Context: any.
- * Return: true when the QP has failed and its receives are to be flushed.
+ * Return: true when the QP has failed and its receives are to be flushed, or a message waits.
  */
 bool weft_recvq_wants_kick(const struct weft_recvq *rq)
 {
 	smp_mb(); /* pairs with the one in weft_recvq_set_flushing() */
-	return READ_ONCE(rq->ctl->state) == WEFT_RQ_FLUSHING;
+	return READ_ONCE(rq->ctl->state) == WEFT_RQ_NEED_KICK;
 }

@@ -169,15 +169,15 @@ struct weft_sq_ctl {
 };
 
 /*
- * Receive queue control, @cons written by the kernel as it takes entries. Who posts
- * looks at @state each time, so it stands where the kernel does not write as a rule. A
- * failed QP has nobody who looks at @prod: its @state turns to FLUSHING, and
- * from then on the application kicks after publishing, with the same fences as
- * on the send queue, so that late receives are flushed too.
+ * Receive queue control, @cons written by the kernel as it takes entries. Posting reads
+ * @state each time, so it stands where the kernel does not write as a rule. It turns to
+ * NEED_KICK while messages wait for a receive, and for good when the QP has failed, so that
+ * late receives are flushed. Then the application kicks after publishing, with the same
+ * fences as on the send queue: an SRQ of its own method, and only if it said WEFT_SRQ_KICKS.
  */
 enum weft_rq_state {
 	WEFT_RQ_OPEN		= 0,
-	WEFT_RQ_FLUSHING	= 1,
+	WEFT_RQ_NEED_KICK	= 1,
 };
 
 struct weft_rq_ctl {
@@ -258,6 +258,16 @@ struct weft_uresp_create_qp {
 	__u32 reserved;
 };
 
+/* What an application says of an SRQ, if anything. */
+enum weft_srq_flags {
+	WEFT_SRQ_KICKS	= 1 << 0, /* it kicks when @state asks for it */
+};
+
+struct weft_ureq_create_srq {
+	__u32 flags;		/* enum weft_srq_flags */
+	__u32 reserved;
+};
+
 struct weft_uresp_create_srq {
 	struct weft_queue_map rq;
 	__u32 srqn;
@@ -282,8 +292,8 @@ struct weft_ureq_modify_srq {
 };
 
 /*
- * The kick: a driver method of the QP object, through the RDMA_VERBS_IOCTL of
- * the device's file descriptor. Sent only when @state asks for it.
+ * The kick: a driver method of the QP object, or of the SRQ object, through the
+ * RDMA_VERBS_IOCTL of the device's file descriptor. Sent only when @state asks for it.
  */
 enum weft_qp_methods {
 	WEFT_METHOD_QP_KICK	= 1U << 12,	/* first of the driver's namespace */
@@ -291,6 +301,14 @@ enum weft_qp_methods {
 
 enum weft_qp_kick_attrs {
 	WEFT_ATTR_QP_KICK_HANDLE = 1U << 12,
+};
+
+enum weft_srq_methods {
+	WEFT_METHOD_SRQ_KICK	= 1U << 12,
+};
+
+enum weft_srq_kick_attrs {
+	WEFT_ATTR_SRQ_KICK_HANDLE = 1U << 12,
 };
 
 #endif

@@ -106,6 +106,7 @@ static struct knob knobs[] = {
 	KNOB(reply_ms, cm.deadlines.reply, 10, TEN_MINUTES),
 	KNOB(rtr_ms, cm.deadlines.rtr, 10, TEN_MINUTES),
 	KNOB(goodbye_ms, streams.goodbye, 10, TEN_MINUTES),
+	KNOB(rnr_timeout_ms, streams.rnr_timeout, 0, TEN_MINUTES),
 
 	/* work */
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),

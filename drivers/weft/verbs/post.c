@@ -295,6 +295,7 @@ int weft_post_recv_list(struct weft_recvq *rq, const struct ib_recv_wr *wr,
 			break;
 		wr = wr->next;
 	}
+	weft_recvq_grant(rq);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	if (ret)
 		*bad = wr;

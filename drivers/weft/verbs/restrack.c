@@ -136,6 +136,7 @@ static void put_stream(struct table *t, const struct weft_stream_details *d, u32
 	put_terms(t, &d->mpa);
 	put(t, "mulpdu", mulpdu);
 	put(t, "may_send", d->gate_open);
+	put(t, "rnr_waits", d->rnr_waits);
 	put(t, "reads_out", d->reads_out);
 	put(t, "reads_in", d->reads_in);
 	put_msns(t, d);

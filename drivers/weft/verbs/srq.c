@@ -45,6 +45,19 @@ static int respond(const struct weft_srq *srq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
+/* A process that says so kicks when a message waits for a receive. */
+static int read_request(struct weft_srq *srq, struct ib_udata *udata)
+{
+	struct weft_ureq_create_srq req = {};
+	int ret;
+
+	if (!udata)
+		return 0;
+	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen));
+	srq->rq.kicks = req.flags & WEFT_SRQ_KICKS;
+	return ret;
+}
+
 static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_udata *udata)
 {
 	int ret;
@@ -53,7 +66,7 @@ static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_
 			      weft_udata_space(udata));
 	if (ret)
 		return ret;
-	ret = respond(srq, udata);
+	ret = read_request(srq, udata) ?: respond(srq, udata);
 	if (ret) {
 		weft_recvq_free(&srq->rq);
 		return ret;

@@ -114,9 +114,20 @@ def terminated(w, reason, fault, break_it):
 
 @test
 def a_terminate_for_want_of_a_receive(w):
+    w.turn("rnr_timeout_ms", 200)
     moved = terminated(w, "no_receive", "UNTAGGED_NO_BUFFER",
                        lambda pair: pair.post(pair.a, "send", sge="mr:0:10"))
-    subset(moved, {"rx_faults": 1})
+    subset(moved, {"rx_faults": 1, "rnr_waits": 1, "rnr_timeouts": 1})
+
+
+@test
+def a_receive_in_time_is_no_timeout(w):
+    pair = w.pair()
+    before = w.counters()
+    pair.post(pair.a, "send", sge="mr:0:10")
+    w.eventually(lambda: w.counters()["rnr_waits"] > before["rnr_waits"], "a message waits")
+    pair.wc(pair.p, pair.recv())
+    subset(w.since(before), {"rnr_waits": 1, "rnr_timeouts": 0, "rx_sends": 1, "rx_faults": 0})
 
 
 @test
@@ -151,6 +162,7 @@ def a_terminate_for_a_wrong_crc(w):
 @test
 def many_faults_are_not_as_many_lines(w):
     """Ten in five seconds, says the manual, of each of the two kinds."""
+    w.turn("rnr_timeout_ms", 0)
     lines = len(run("dmesg").split("\n")) - 1
     before, began, streams = w.counters(), time.monotonic(), 40
     for _ in range(streams):

@@ -62,8 +62,11 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
 @test
 def a_failed_qp_says_why(w):
     pair = w.pair()
+    subset(pair.row(pair.p), {"rnr_waits": 0})
     pair.post(pair.a, "send", sge="mr:0:10")
+    w.eventually(lambda: pair.row(pair.p)["drv_rnr_waits"] == 1, "a message waits")
     w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
+    subset(pair.row(pair.p), {"rnr_waits": 0})
     subset(pair.row(pair.a), {"peer_fault": "UNTAGGED_NO_BUFFER"})
     subset(pair.row(pair.p), {"fault": "UNTAGGED_NO_BUFFER"})
 

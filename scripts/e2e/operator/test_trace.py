@@ -135,6 +135,8 @@ def a_fault_is_traced_at_both_ends(w):
         found = trace.all(name, qpn=qpn)
         same(len(found), 1, name)
         same({key: found[0][key] for key in want}, want, name)
+    same([f["event"] for f in trace.all("weft_rnr", qpn=pair.qpn[pair.p])], ["wait", "timeout"],
+         "what the message without a receive did")
 
 
 def need_perf_events():

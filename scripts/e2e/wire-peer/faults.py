@@ -12,6 +12,7 @@ class Target:
 
     def __init__(self, f):
         self.f = f
+        f.receives_in_time()
         self.region = f.mr(64)
         self.foreign = f.mr(64, domain=f.domain())
         self.unreadable = f.mr(64, access="lw")

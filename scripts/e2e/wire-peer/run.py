@@ -22,7 +22,8 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 import harness  # noqa: E402
 
 GROUPS = ("start", "initiator", "ends", "terms", "mpa", "sizes", "paths", "ddp", "untagged",
-          "tagged", "rows", "rdmap", "requester", "midway", "crowd", "faults", "ext", "verbs")
+          "tagged", "rows", "rdmap", "requester", "midway", "crowd", "faults", "ext", "verbs",
+          "late")
 SPLAT = re.compile(
     r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
     r"|blocked for more|stall"

@@ -54,6 +54,7 @@ def another_msn_within_a_message(f):
 @test("DDP-049", "DDP-050", "DDP-063", "EXT-047", "RDMAP-092", "DDP-060",
       each=("send", "empty send", "immediate"))
 def no_receive_is_posted(f, what):
+    f.receives_in_time()
     link = f.running(rev=1, recv=0)
     if what == "immediate":
         link.peer.imm(bytes(8))
@@ -64,6 +65,7 @@ def no_receive_is_posted(f, what):
 
 @test("DDP-049", "DDP-070", "RDMAP-049")
 def receives_run_out(f):
+    f.receives_in_time()
     link = f.running(rev=1, recv=3)
     for n in range(3):
         link.peer.send(bytes([n]))

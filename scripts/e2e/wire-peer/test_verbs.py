@@ -55,6 +55,29 @@ def a_window_after_a_local_invalidate(f):
     assert region.peek() == bytes(256)
 
 
+@test("VERBS-033", each=(False, True))
+def what_is_local_needs_no_permission_to_send(f, send_first):
+    """A responder whose peer has not sent yet; what stands behind a Send waits with it."""
+    region, note = f.mr(256, access="lwrb"), f.mr(8)
+    link = f.passive(rev=1)
+    name, rkey = f.window(2)
+    send = link.post("send", sge=note.sge()) if send_first else None
+    key = next_key(rkey)
+    wr = link.post("bind", mw=name, mr=region.name, rkey=key, access="w")
+    if not send_first:
+        link.wc(wr=wr)
+        link.wc(wr=link.post("inv", inv=key))
+        key = bind(link, name, region, next_key(key), access="w")
+        send = link.post("send", sge=note.sge())
+        wr = link.post("inv", inv=key)
+    link.peer.silent(0.3)
+    link.no_wc()
+    link.kick()
+    link.peer.expect(rdmap.SEND)
+    link.wc(wr=send)
+    link.wc(wr=wr)
+
+
 @test("VERBS-033")
 def a_bind_takes_effect_before_the_send_behind_it(f):
     region = f.mr(256, access="lwrb")

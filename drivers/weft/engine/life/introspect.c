@@ -76,6 +76,7 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 		return;
 	out->initiator = st->initiator;
 	out->gate_open = READ_ONCE(st->gate_open);
+	out->rnr_waits = READ_ONCE(st->rnr_waits);
 	out->mpa = st->mpa;
 	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
 		out->tx_msn[i] = READ_ONCE(st->tx.ddp.msn[i]);

@@ -51,6 +51,7 @@ struct weft_stream_end {
  * @started: it has, or had, a connection; else the fields about one are 0
  * @initiator: this side connected
  * @gate_open: it may send; a responder waits for the initiator's first FPDU
+ * @rnr_waits: a message waits for a receive
  * @mpa: what both sides agreed on
  * @end: why it failed, if it did
  * @tx_msn: next to use, per untagged queue
@@ -67,6 +68,7 @@ struct weft_stream_details {
 	bool started;
 	bool initiator;
 	bool gate_open;
+	bool rnr_waits;
 	struct weft_mpa_result mpa;
 	struct weft_stream_end end;
 	u32 tx_msn[WEFT_STREAM_QUEUES];

@@ -15,6 +15,7 @@
 #include "base/limits.h"
 #include "base/trace.h"
 #include "engine/life/teardown.h"
+#include "engine/ops/rnr.h"
 #include "engine/path/rx.h"
 #include "engine/path/tx.h"
 #include "engine/run/defer.h"
@@ -27,7 +28,6 @@
 #include "net/tcp_mem_reserve.h"
 #include "net/tcp_socket.h"
 #include "proto/mpa_start.h"
-#include "ring/cq.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
 
@@ -80,6 +80,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	index->next = 0;
 	index->goodbye = 5 * MSEC_PER_SEC;
+	index->rnr_timeout = MSEC_PER_SEC;
 	index->watch = 250;
 	atomic_set(&index->watched, 0);
 	index->atomics = true;
@@ -126,6 +127,7 @@ static const struct weft_stream_hooks hooks = {
 	.release = free_stream,
 	.teardown = weft_down_wake,
 	.want_tx = weft_tx_schedule,
+	.want_rx = weft_rx_schedule,
 	.defer = weft_defer_begin,
 };
 
@@ -133,6 +135,7 @@ static void init_works(struct weft_stream *st)
 {
 	weft_doorbell_init(st);
 	weft_rx_entry_init(st);
+	weft_rnr_init(st);
 	weft_down_init(st);
 }
 
@@ -208,6 +211,7 @@ void weft_stream_end(struct weft_stream *st)
 	xa_erase_irq(&st->index->xa, st->qpn);
 	weft_down_end(st);
 	weft_rx_entry_end(st);
+	weft_rnr_end(st);
 	weft_doorbell_end(st);
 	weft_defer_cancel(st); /* tx begins none any more */
 	weft_mem_close_windows(&st->tx.mem);

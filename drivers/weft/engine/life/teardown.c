@@ -185,8 +185,10 @@ static void down_work(struct work_struct *work)
 		report(st);
 	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
 		weft_sock_half_close(st->sock);
-	if (todo & WEFT_QPA_DEADLINE)
+	if (todo & WEFT_QPA_DEADLINE) {
 		set_deadline(st);
+		weft_rx_schedule(st); /* a message that waits for a receive waits no longer */
+	}
 	if (todo & WEFT_QPA_RELEASE)
 		release(st);
 }

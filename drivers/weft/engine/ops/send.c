@@ -6,6 +6,7 @@
 #include "engine/ops/op.h"
 
 #include "engine/ops/complete.h"
+#include "engine/ops/rnr.h"
 #include "engine/state/stream.h"
 #include "mem/rights.h"
 #include "proto/hot.h"
@@ -61,9 +62,9 @@ enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_
 
 	if (rx->rtr_send)
 		return WEFT_FAULT_NONE;
-	err = weft_recvq_fetch(st->cfg.rq, &rx->rwr);
+	err = unlikely(st->rnr_waits) ? weft_rnr_fetch(st) : weft_recvq_fetch(st->cfg.rq, &rx->rwr);
 	if (err == -ENOENT)
-		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
+		return weft_rnr_wait(st);
 	if (err == -EIO)
 		return WEFT_FAULT_LOCAL_QP_OP;
 	rx->rwr_held = true;

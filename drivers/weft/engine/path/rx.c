@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "engine/ops/complete.h"
 #include "engine/ops/op.h"
+#include "engine/ops/rnr.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "mem/rights.h"
@@ -126,7 +127,7 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 {
 	const struct weft_ulpdu *u = seg->u;
 
-	if (fault == WEFT_FAULT_STOPPED)
+	if (fault == WEFT_FAULT_STOPPED || fault == WEFT_FAULT_NOT_READY)
 		return fault;
 	weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
 	if (is_terminate(&seg->ddp))
@@ -136,7 +137,7 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 	return fault;
 }
 
-/* One whole ULPDU; anything but NONE ends reception (RFC 5041, 7.1). */
+/* One whole ULPDU; anything but NONE and NOT_READY ends reception (RFC 5041, 7.1). */
 static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct weft_stream *st = owner;
@@ -270,8 +271,8 @@ struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_ba
  * @batch: completion queues to notify afterwards
  *
  * Context: any up to softirq. Return: -EAGAIN if reading was paused, for memory or a completion
- * that is held back, and a worker has to go on; else 0. @st->rx.kick tells whether tx has
- * something to do.
+ * that is held back, and a worker has to go on; else 0, also while a message waits for a receive.
+ * @st->rx.kick tells whether tx has something to do.
  */
 int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 {
@@ -281,12 +282,41 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 	rx->kick = false;
 	if (rx->held.busy && !weft_mpa_rx_is_stopped(&rx->sock))
 		return -EAGAIN;
+	if (unlikely(st->rnr_waits) && weft_rnr_holds(st))
+		return 0;
 	rx->batch = batch;
 	err = weft_mpa_rx_run_locked(&rx->sock, st->sock);
 	weft_mem_release(&rx->mem);
 	weft_mem_release(&rx->rq_mem);
 	rx->batch = NULL;
-	return err == -EAGAIN ? err : 0;
+	return err == -EAGAIN && !st->rnr_waits ? err : 0;
+}
+
+/**
+ * weft_rx_discard - take no more segments
+ * @st: stream, socket lock held
+ *
+ * What waited for a receive is read and dropped: the peer's FIN stands behind it.
+ * Context: any up to softirq.
+ */
+void weft_rx_discard(struct weft_stream *st)
+{
+	weft_mpa_rx_stop(&st->rx.sock);
+	if (weft_rnr_cancel(st))
+		weft_mpa_rx_run_locked(&st->rx.sock, st->sock);
+}
+
+/*
+ * What came before the end is read first. But a connection that is lost does not wait for a
+ * receive.
+ */
+static bool is_behind(const struct weft_stream *st, enum weft_sock_state state)
+{
+	if (weft_mpa_rx_is_stopped(&st->rx.sock))
+		return false;
+	if (st->rnr_waits)
+		return state != WEFT_SOCK_LOST || !weft_sock_error(st->sock);
+	return st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock);
 }
 
 /**
@@ -303,8 +333,7 @@ void weft_rx_judge(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 
-	if (!weft_mpa_rx_is_stopped(&st->rx.sock) &&
-	    (st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock)))
+	if (is_behind(st, state))
 		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
 		weft_stream_step(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :

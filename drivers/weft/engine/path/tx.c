@@ -123,21 +123,20 @@ static void report_progress(struct weft_stream *st)
 	if (st->state == WEFT_QP_TERMINATE && tx->term_staged) {
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_TERMINATE_SENT);
-	} else if (st->state == WEFT_QP_CLOSING && !tx->swr && !weft_sendq_pending(sq) &&
-		   READ_ONCE(sq->retired) == sq->fetched) {
+	} else if (st->state == WEFT_QP_CLOSING && READ_ONCE(st->gate_open) && !tx->swr &&
+		   !weft_sendq_pending(sq) && READ_ONCE(sq->retired) == sq->fetched) {
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_SQ_DRAINED);
 	}
 }
 
+/* What is sent while the gate is closed is for weft_segment_next() to say. */
 static bool may_send(const struct weft_stream *st)
 {
 	/* Pairs with the release in weft_stream_step(): a Terminate says what was recorded. */
 	enum weft_qp_state state = smp_load_acquire(&st->state);
 
-	if (state == WEFT_QP_TERMINATE)
-		return true;
-	return (state == WEFT_QP_RTS || state == WEFT_QP_CLOSING) && READ_ONCE(st->gate_open);
+	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING || state == WEFT_QP_TERMINATE;
 }
 
 /*

@@ -463,6 +463,9 @@ static enum picked pick_request(struct weft_stream *st)
 			return picked;
 		swr = tx->swr;
 		op = weft_tx_op(swr->wqe.opcode);
+		/* @op is NULL for an unknown opcode. */
+		if (unlikely(!READ_ONCE(st->gate_open)) && !(op && op->flags & WEFT_TXF_LOCAL))
+			return PICKED_NONE;
 		fault = check_request(st, swr, op);
 		if (fault == WEFT_FAULT_NONE && weft_tx_waits(st, swr, op))
 			return PICKED_NONE;
@@ -493,6 +496,8 @@ static enum picked weft_hot pick_message(struct weft_stream *st)
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return pick_terminate(st) ? PICKED_MESSAGE : PICKED_NONE;
+	if (unlikely(!READ_ONCE(st->gate_open))) /* only what is local goes on */
+		return tx->drained ? PICKED_NONE : pick_request(st);
 	if (tx->msgs || (tx->rtr && pick_rtr(st)))
 		return PICKED_MESSAGE;
 	/* After many answers in a row the send queue goes first. */

@@ -23,7 +23,7 @@
  * @st: stream with a socket
  *
  * For bytes and a FIN that came before the callbacks; after a shortage of memory; after a
- * completion was held back. Context: any.
+ * completion was held back; when a message no longer waits for a receive. Context: any.
  */
 void weft_rx_schedule(struct weft_stream *st)
 {
@@ -96,7 +96,7 @@ static void rx_work(struct work_struct *work)
 	struct weft_mpa_rx_pages *stock = NULL;
 	struct weft_mem_region *busy;
 
-	if (weft_mpa_rx_is_paused(&st->rx.sock))
+	if (weft_mpa_rx_is_paused(&st->rx.sock) && !READ_ONCE(st->rnr_waits))
 		weft_mpa_rx_pages_fill(&stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
 	busy = poll_locked(st, &stock, &batch);
@@ -150,7 +150,7 @@ void weft_rx_stop(struct weft_stream *st)
 {
 	if (st->sock) {
 		weft_sock_lock(st->sock);
-		weft_mpa_rx_stop(&st->rx.sock);
+		weft_rx_discard(st);
 		weft_sock_unlock(st->sock);
 		cancel_work_sync(&st->rx_work);
 		settle_for_good(st);

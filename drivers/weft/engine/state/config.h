@@ -30,6 +30,8 @@ enum weft_zc_tx_mode {
  * @next: number to try next
  * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
+ * @rnr_timeout: milliseconds for which a message waits for a receive, 0: it does not; may be
+ *	changed at any time
  * @atomics: peers of later connections may ask for them; may be changed at any time
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
@@ -41,6 +43,7 @@ struct weft_stream_index {
 	struct xarray xa;
 	u32 next;
 	u32 goodbye;
+	u32 rnr_timeout;
 	u8 atomics;
 	u32 watch;
 	atomic_t watched;

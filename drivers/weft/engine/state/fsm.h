@@ -23,12 +23,14 @@ struct weft_stream;
  * @release: the last reference is gone; any context
  * @teardown: there is something in @todo; any context up to softirq
  * @want_tx: there is something to send; any context up to softirq, also with the socket locked
+ * @want_rx: there may be something to read that no callback announces; any context
  * @defer: may an empty queue be left without asking for doorbells? tx claim held, any context
  */
 struct weft_stream_hooks {
 	void (*release)(struct kref *ref);
 	void (*teardown)(struct weft_stream *st);
 	void (*want_tx)(struct weft_stream *st);
+	void (*want_rx)(struct weft_stream *st);
 	bool (*defer)(struct weft_stream *st);
 };
 

@@ -17,6 +17,7 @@
 
 #include "base/counters.h"
 #include "engine/state/config.h"
+#include "engine/state/rnr.h"
 #include "engine/state/rx.h"
 #include "engine/state/tx.h"
 #include "proto/fault.h"
@@ -51,6 +52,7 @@ struct weft_zc_tx {
  * @mpa, @initiator: as started; written once, before @cm_events
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
+ * @rnr_waits: a message waits for a receive; see @rnr, written by the owner of rx
  * @quiet: rx will not touch the receive queue again
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
@@ -75,6 +77,7 @@ struct weft_stream {
 	bool peer_terminated;
 	bool initiator;
 	bool gate_open;
+	bool rnr_waits;
 	bool quiet;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
@@ -97,6 +100,7 @@ struct weft_stream {
 	struct delayed_work tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct work_struct rx_work;
+	struct weft_rnr rnr;
 };
 
 #endif

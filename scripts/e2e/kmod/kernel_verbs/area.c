@@ -55,6 +55,11 @@ void area_drop(struct area *a)
 
 int area_register(struct area *a)
 {
+	return area_register_by(world.self.to.client->qp, a);
+}
+
+int area_register_by(struct ib_qp *qp, struct area *a)
+{
 	struct ib_reg_wr wr = {
 		.wr.opcode = IB_WR_REG_MR,
 		.wr.send_flags = IB_SEND_SIGNALED,
@@ -68,7 +73,7 @@ int area_register(struct area *a)
 	wr.key = a->mr->rkey;
 	wr.wr.wr_cqe = &op.cqe;
 	CHECK(ib_map_mr_sg(a->mr, a->sgt.sgl, a->sgt.nents, NULL, PAGE_SIZE) == PAGES);
-	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL) ?: op_wait(&op);
+	return ib_post_send(qp, &wr.wr, NULL) ?: op_wait(&op);
 }
 
 /* All of one area to or from the other. */

@@ -7,6 +7,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/random.h>
@@ -42,6 +43,18 @@ static int nth_cpu(int n)
 static bool has_cpu(enum ib_poll_context context)
 {
 	return context != IB_POLL_UNBOUND_WORKQUEUE && context != IB_POLL_DIRECT;
+}
+
+/* The server has heard nothing yet; without the peer-to-peer mode it may not send. */
+static int case_register_first(void)
+{
+	struct ib_qp *qp = world.self.server->qp;
+	struct op op;
+
+	op_init(&op);
+	return area_register_by(qp, &world.b)					  ?:
+		       op_post_send(qp, &op, IB_WR_LOCAL_INV, world.b.mr->rkey) ?:
+										  op_wait(&op);
 }
 
 static int case_send(void)
@@ -150,6 +163,28 @@ static int case_moderated(void)
 	return rdma_set_cq_moderation(world.cq, 0, 0);
 }
 
+/* A receive that is posted when the message is there, from any context. */
+static int case_late_receive(void)
+{
+	struct op recv;
+	int ret;
+
+	op_init(&recv);
+	get_random_bytes(world.small, PAGE_SIZE);
+	ret = op_do_send(IB_WR_SEND, 0);
+	if (ret)
+		return ret;
+	msleep(50);
+	local_irq_disable();
+	ret = op_post_recv(world.self.server->qp, &recv);
+	local_irq_enable();
+	ret = ret ?: op_wait(&recv);
+	if (ret)
+		return ret;
+	CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	return case_send();
+}
+
 /* Refused where it is posted; the connection does not notice. */
 static int case_refused(void)
 {
@@ -240,6 +275,7 @@ static int case_goes_with_event_held(void)
 }
 
 static const struct named_case cases[] = {
+	{ "registration before the first message", case_register_first },
 	{ "send", case_send },
 	{ "answer from the callback", case_answer_from_callback },
 	{ "4096 pages", case_longest_list },
@@ -247,6 +283,7 @@ static const struct named_case cases[] = {
 	{ "local invalidate", case_local_inv },
 	{ "send with invalidate", case_send_with_inv },
 	{ "moderated events", case_moderated },
+	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
 };
 
