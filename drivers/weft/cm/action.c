@@ -94,36 +94,29 @@ static void start_stream(struct weft_conn *conn)
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
 }
 
-/*
- * iw_cm holds as many requests as the consumer's backlog says; this one stands
- * in line meanwhile, as in TCP's own backlog.
- */
-static bool stands_in_line(struct weft_conn *conn, int told)
+/* The clock for the decision runs from now on, also while the request is queued. */
+static void queue_request(struct weft_conn *conn)
 {
-	conn->untold = told == -ENOMEM;
-	return conn->untold;
-}
-
-static void offer_request(struct weft_conn *conn)
-{
-	int ret = weft_iwcm_tell_request(conn);
-
-	if (ret && !stands_in_line(conn, ret))
+	if (!weft_backlog_request(&conn->listener->backlog, conn))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
 /**
- * weft_action_tell_request - offer the request to the consumer
- * @conn: the connection
+ * weft_action_offer_request - tell the consumer of a request whose turn has come
+ * @conn: the connection, in any state
  *
- * The clock for the decision runs once this step is done, and only then. The
- * connection is @untold afterwards if this has to be tried again.
+ * Context: its worker.
  */
-void weft_action_tell_request(struct weft_conn *conn)
+void weft_action_offer_request(struct weft_conn *conn)
 {
-	if (weft_listener_ready(conn))
-		offer_request(conn);
-	else
+	int ret;
+
+	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP || !conn->listener)
+		return;
+	ret = weft_iwcm_tell_request(conn);
+	if (ret == -ENOMEM && weft_backlog_take_back(&conn->listener->backlog, conn))
+		return;
+	if (ret)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
@@ -189,7 +182,7 @@ static void (*const handlers[])(struct weft_conn *conn) = {
 	[const_ilog2(WEFT_CONNA_SEND_REPLY)] = send_frame,
 	[const_ilog2(WEFT_CONNA_SEND_REJECT)] = send_frame,
 	[const_ilog2(WEFT_CONNA_START_STREAM)] = start_stream,
-	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = weft_action_tell_request,
+	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = queue_request,
 	[const_ilog2(WEFT_CONNA_TELL_REPLY)] = tell_reply,
 	[const_ilog2(WEFT_CONNA_TELL_ESTABLISHED)] = tell_established,
 	[const_ilog2(WEFT_CONNA_TELL_DISCONNECT)] = tell_disconnect,

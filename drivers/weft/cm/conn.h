@@ -24,7 +24,7 @@ struct weft_stream;
 
 /* Bits of @events behind those of enum weft_conn_event. */
 #define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
-#define WEFT_CONN_ORPHANED	(WEFT_CONN_EVENTS + 1)	/* the listener was closed */
+#define WEFT_CONN_TURN	(WEFT_CONN_EVENTS + 1)	/* the consumer is to be told of the request */
 
 /**
  * struct weft_conn - a connection
@@ -40,8 +40,10 @@ struct weft_stream;
  * @todo: enum weft_conn_action not carried out yet
  * @id: whom iw_cm knows us by, a reference held
  * @listener: where we came from, until the consumer has answered
- * @waiting: in a list of @listener
- * @offered: in its list of undecided ones; protected by its lock
+ * @backlog: in a list of @listener's backlog
+ * @place: enum weft_backlog_place; protected by the backlog's lock, as are the next two
+ * @arrived: jiffies
+ * @probe: offered although the consumer has not answered as many as it asked for
  * @stream: of the consumer's QP, a reference held
  * @sock: until the stream owns it
  * @hs: until the consumer knows the outcome
@@ -50,7 +52,6 @@ struct weft_stream;
  * @close_error: why the stream went down
  * @deadline: jiffies
  * @timing: @deadline counts
- * @untold: iw_cm has no room for the request yet
  * @connected: the consumer was told so, and has to be told of the end
  *
  * What has no owner above belongs to @work; before that runs, to the creator.
@@ -62,7 +63,6 @@ struct weft_conn {
 	struct weft_cm *cm;
 	u32 handle;
 	bool initiator;
-	bool offered;
 	bool connected;
 
 	struct work_struct work;
@@ -75,7 +75,10 @@ struct weft_conn {
 
 	struct iw_cm_id *id;
 	struct weft_listener *listener;
-	struct list_head waiting;
+	struct list_head backlog;
+	u8 place;
+	bool probe;
+	unsigned long arrived;
 	struct weft_stream *stream;
 	struct weft_sock *sock;
 	struct weft_handshake *hs;
@@ -83,7 +86,6 @@ struct weft_conn {
 	int status;
 	int close_error;
 	bool timing;
-	bool untold;
 	unsigned long deadline;
 };
 

@@ -13,6 +13,7 @@
 #include "cm/cm.h"
 #include "cm/conn.h"
 #include "cm/farewell.h"
+#include "cm/listen.h"
 #include "engine/life/stream.h"
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
@@ -379,12 +380,27 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 	return true;
 }
 
-/* Requests may wait; who hangs up meanwhile does not want an answer any more. */
-static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+/**
+ * weft_handshake_peer_left - has the initiator hung up before it was answered?
+ * @conn: locked, the consumer decides
+ *
+ * Context: process.
+ */
+bool weft_handshake_peer_left(const struct weft_conn *conn)
 {
 	enum weft_sock_state state = weft_sock_state(conn->sock);
 
-	if (state != WEFT_SOCK_PEER_CLOSED && state != WEFT_SOCK_LOST)
+	return state == WEFT_SOCK_PEER_CLOSED || state == WEFT_SOCK_LOST;
+}
+
+/*
+ * An initiator that hangs up does not want an answer any more. If the consumer has the
+ * request, the connection waits for it to say so: until then the request takes up room there.
+ */
+static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	if (!weft_handshake_peer_left(conn) || !conn->listener ||
+	    weft_backlog_holds(&conn->listener->backlog, conn))
 		return false;
 	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
 	return true;

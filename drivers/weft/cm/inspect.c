@@ -71,18 +71,16 @@ bool weft_cm_inspect_conn(struct weft_cm *cm, const void *context, struct weft_c
 
 static void fill_listener(struct weft_listener *l, struct weft_listener_details *out)
 {
-	struct weft_conn *conn;
-	u32 undecided = 0;
+	struct weft_backlog *b = &l->backlog;
 
-	mutex_lock(&l->lock);
-	list_for_each_entry(conn, &l->undecided, waiting)
-		undecided++;
+	mutex_lock(&b->lock);
 	*out = (struct weft_listener_details){
-		.backlog = l->backlog,
-		.waiting = l->num_waiting,
-		.undecided = undecided,
+		.backlog = b->size,
+		.waiting = b->num[WEFT_BACKLOG_WAITING] + b->num[WEFT_BACKLOG_DROPPED],
+		.queued = b->num[WEFT_BACKLOG_QUEUED],
+		.undecided = b->num[WEFT_BACKLOG_OFFERED],
 	};
-	mutex_unlock(&l->lock);
+	mutex_unlock(&b->lock);
 }
 
 /**

@@ -11,6 +11,7 @@
 #include "cm/iwcm.h"
 
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <rdma/iw_cm.h>
 
 #include "base/limits.h"
@@ -133,7 +134,7 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
 {
 	int ret;
 
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
+	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
 	set_depths(conn, param);
 	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
@@ -147,11 +148,25 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
 
 static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
 {
+	bool left;
+
 	if (conn->state != WEFT_CONN_AWAIT_ULP)
 		return -ECONNRESET;
+	left = weft_handshake_peer_left(conn);
 	weft_handshake_prepare_reject(conn, pd, pd_len);
-	weft_conn_decide(conn, WEFT_CONN_ULP_REJECTED);
-	return 0;
+	weft_conn_decide(conn, left ? WEFT_CONN_PEER_GONE : WEFT_CONN_ULP_REJECTED);
+	return left ? -ECONNRESET : 0;
+}
+
+/*
+ * More was offered than the consumer had asked for, and iw_cm's own thread rejects it: that is
+ * no answer of the consumer, whose queue of requests is full. It is offered again by and by.
+ */
+static bool was_refused(struct weft_conn *conn, u32 pd_len)
+{
+	return conn->state == WEFT_CONN_AWAIT_ULP && READ_ONCE(conn->probe) && !pd_len &&
+	       current->flags & PF_WQ_WORKER &&
+	       weft_backlog_take_back(&conn->listener->backlog, conn);
 }
 
 static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
@@ -208,12 +223,13 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
 int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len)
 {
 	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
-	int ret;
+	int ret = 0;
 
 	if (!conn)
 		return -ECONNRESET;
 	mutex_lock(&conn->lock);
-	ret = reject_locked(conn, pd, pd_len);
+	if (!was_refused(conn, pd_len))
+		ret = reject_locked(conn, pd, pd_len);
 	mutex_unlock(&conn->lock);
 	weft_conn_put(conn);
 	return ret;

@@ -266,15 +266,29 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 /**
  * weft_sock_listen - wait for connections
  * @s: a bound socket, not attached yet
- * @backlog: connections not accepted yet
+ * @backlog: connections not accepted yet, at least; there is room for as many more as any
+ *	process could ask for
  *
  * Context: process. What arrived before weft_sock_attach() is not announced:
  * accept once after attaching. Return: 0 or -errno.
  */
 int weft_sock_listen(struct weft_sock *s, int backlog)
 {
+	int somaxconn = READ_ONCE(sock_net(s->sk)->core.sysctl_somaxconn);
+
 	s->listening = true;
-	return kernel_listen(s->sock, backlog);
+	return kernel_listen(s->sock, max(backlog, somaxconn));
+}
+
+/**
+ * weft_sock_has_child - is there a connection to accept?
+ * @listener: a listening socket
+ *
+ * Context: any.
+ */
+bool weft_sock_has_child(const struct weft_sock *listener)
+{
+	return !reqsk_queue_empty(&inet_csk(listener->sk)->icsk_accept_queue);
 }
 
 /**

@@ -69,6 +69,7 @@ enum weft_sock_state {
 int weft_sock_create(struct net *net, int family, struct weft_sock **out);
 int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse);
 int weft_sock_listen(struct weft_sock *s, int backlog);
+bool weft_sock_has_child(const struct weft_sock *listener);
 int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out);
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr);
 int weft_sock_error(const struct weft_sock *s);
