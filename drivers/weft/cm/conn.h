@@ -38,7 +38,8 @@ struct weft_stream;
  *	one of accept, reject and the worker goes on
  * @state: enum weft_conn_state
  * @todo: enum weft_conn_action not carried out yet
- * @id: whom iw_cm knows us by, a reference held
+ * @id: whom iw_cm knows us by, a reference held; protected by @lock, as is the next one
+ * @established: iw_cm has that event
  * @listener: where we came from, until the consumer has answered
  * @backlog: in a list of @listener's backlog
  * @place: enum weft_backlog_place; protected by the backlog's lock, as are the next two
@@ -74,6 +75,7 @@ struct weft_conn {
 	u32 todo;
 
 	struct iw_cm_id *id;
+	bool established;
 	struct weft_listener *listener;
 	struct list_head backlog;
 	u8 place;

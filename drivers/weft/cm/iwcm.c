@@ -128,7 +128,6 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 	return ret;
 }
 
-/* The connection takes the caller's reference to @stream if this succeeds. */
 static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
 			 const struct iw_cm_conn_param *param)
 {
@@ -146,10 +145,31 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
 	return 0;
 }
 
-static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
+/*
+ * A consumer may change its mind until iw_cm has handled ESTABLISHED, and iw_cm takes an answer
+ * that is rejected, or an accept that fails, for the end of all events. So from here on the id
+ * hears nothing, and what was accepted ends. If ESTABLISHED is with iw_cm already, this came
+ * too late.
+ */
+static int withdraw_locked(struct weft_conn *conn)
+{
+	struct iw_cm_id *id = conn->id;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->established)
+		return 0;
+	conn->id = NULL;
+	weft_iwcm_put_id(id);
+	weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	return 0;
+}
+
+static int reject_locked(struct weft_conn *conn, struct iw_cm_id *id, const void *pd, u32 pd_len)
 {
 	bool left;
 
+	if (conn->id == id)
+		return withdraw_locked(conn);
 	if (conn->state != WEFT_CONN_AWAIT_ULP)
 		return -ECONNRESET;
 	left = weft_handshake_peer_left(conn);
@@ -169,16 +189,42 @@ static bool was_refused(struct weft_conn *conn, u32 pd_len)
 	       weft_backlog_take_back(&conn->listener->backlog, conn);
 }
 
-static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
+/*
+ * iw_cm has put the QP of this accept in the place of the first one's, whose reference nobody
+ * would drop now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
+ */
+static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id)
+{
+	struct ib_qp *first = id->device->ops.iw_get_qp(id->device, weft_stream_qpn(conn->stream));
+
+	if (!WARN_ON_ONCE(!first)) {
+		id->device->ops.iw_rem_ref(first);
+		id->device->ops.iw_rem_ref(first);
+	}
+	if (conn->established)
+		return 0;
+	withdraw_locked(conn);
+	return -EINVAL;
+}
+
+/* The connection takes the caller's reference to @stream if it is accepted with it. */
+static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream **stream,
 		  const struct iw_cm_conn_param *param)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&conn->lock);
-	if (stream)
-		ret = accept_locked(conn, id, stream, param);
+	if (conn->id == id) {
+		ret = accept_again_locked(conn, id);
+		mutex_unlock(&conn->lock);
+		return ret;
+	}
+	if (*stream)
+		ret = accept_locked(conn, id, *stream, param);
 	if (ret)
-		reject_locked(conn, NULL, 0);
+		reject_locked(conn, id, NULL, 0);
+	else
+		*stream = NULL;
 	mutex_unlock(&conn->lock);
 	return ret;
 }
@@ -191,8 +237,8 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
  *
  * Context: process; does not wait. Return: 0 and one ESTABLISHED later; or -errno
  * and no event, the initiator is rejected: -ECONNRESET when it has gone already,
- * -EINVAL for a wrong QP or too much private data, -EPROTO for terms that cannot
- * be met.
+ * -EINVAL for a wrong QP, for too much private data, and where it was accepted
+ * before; -EPROTO for terms that cannot be met.
  */
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
@@ -203,8 +249,8 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
 	if (!conn)
 		return -ECONNRESET;
 	stream = weft_stream_find(cm->streams, param->qpn);
-	ret = accept(conn, id, stream, param);
-	if (ret && stream)
+	ret = accept(conn, id, &stream, param);
+	if (stream)
 		weft_stream_put(stream);
 	weft_conn_put(conn);
 	return ret;
@@ -217,8 +263,8 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
  * @pd: private data for the initiator
  * @pd_len: octets of it
  *
- * Context: process; does not wait. Return: 0, or -ECONNRESET when the initiator
- * has gone already.
+ * Context: process; does not wait. What was accepted before ends, without an
+ * event. Return: 0, or -ECONNRESET when the initiator has gone already.
  */
 int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len)
 {
@@ -229,7 +275,7 @@ int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 p
 		return -ECONNRESET;
 	mutex_lock(&conn->lock);
 	if (!was_refused(conn, pd_len))
-		ret = reject_locked(conn, pd, pd_len);
+		ret = reject_locked(conn, id, pd, pd_len);
 	mutex_unlock(&conn->lock);
 	weft_conn_put(conn);
 	return ret;
@@ -298,9 +344,21 @@ static void give_addresses(struct iw_cm_event *event, const struct weft_handshak
 	event->remote_addr = hs->remote;
 }
 
-static int send_up(struct iw_cm_id *id, struct iw_cm_event *event)
+/*
+ * Under the lock, so that the id can be taken away: then nothing is said. iw_cm only queues
+ * the event.
+ */
+static int send_up(struct weft_conn *conn, struct iw_cm_event *event)
 {
-	return id->event_handler(id, event);
+	int ret = 0;
+
+	mutex_lock(&conn->lock);
+	if (conn->id)
+		ret = conn->id->event_handler(conn->id, event);
+	if (event->event == IW_CM_EVENT_ESTABLISHED)
+		conn->established = true;
+	mutex_unlock(&conn->lock);
+	return ret;
 }
 
 /* As the consumer sees them: what the peer takes, and what the peer wants. */
@@ -341,7 +399,7 @@ int weft_iwcm_tell_request(struct weft_conn *conn)
 	give_addresses(&event, conn->hs);
 	give_peer_depths(&event, &conn->hs->peer);
 	give_private_data(&event, &conn->hs->peer);
-	return send_up(l->id, &event);
+	return l->id->event_handler(l->id, &event);
 }
 
 /**
@@ -364,11 +422,11 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 	else if (conn->hs->peer.reject)
 		give_peer_depths(&event, &conn->hs->peer);
 	give_private_data(&event, &conn->hs->peer);
-	if (!send_up(conn->id, &event))
+	if (!send_up(conn, &event))
 		return;
 	event.private_data = NULL;
 	event.private_data_len = 0;
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -386,7 +444,7 @@ void weft_iwcm_tell_established(struct weft_conn *conn)
 
 	give_addresses(&event, conn->hs);
 	give_settled_depths(&event, conn);
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -399,7 +457,7 @@ void weft_iwcm_tell_disconnect(struct weft_conn *conn)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_DISCONNECT };
 
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -412,7 +470,7 @@ void weft_iwcm_tell_close(struct weft_conn *conn)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CLOSE };
 
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**

@@ -331,6 +331,16 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	return ret;
 }
 
+/* Held while iw_cm finds a QP and takes a reference to it; iw_cm holds a lock of its own. */
+static DEFINE_SPINLOCK(iw_get_lock);
+
+/* The QP is not found by its number any more: wait for what has just found it. */
+static void settle_iw_get(void)
+{
+	spin_lock_irq(&iw_get_lock);
+	spin_unlock_irq(&iw_get_lock);
+}
+
 static void drop_ref(struct weft_qp *qp)
 {
 	if (!refcount_dec_and_test(&qp->refs))
@@ -361,6 +371,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	WRITE_ONCE(qp->destroyed, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
+	settle_iw_get();
 	drop_ref(qp);
 	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
 	weft_forget_qp(ib->send_cq, ib->qp_num);
@@ -372,12 +383,20 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
-	return weft_qp_find(&to_weft_dev(ib)->streams, qpn);
+	struct ib_qp *found;
+	unsigned long flags;
+
+	spin_lock_irqsave(&iw_get_lock, flags);
+	found = weft_qp_find(&to_weft_dev(ib)->streams, qpn);
+	if (found)
+		refcount_inc(&to_weft_qp(found)->refs);
+	spin_unlock_irqrestore(&iw_get_lock, flags);
+	return found;
 }
 
+/* iw_cm takes its reference right after it has found the QP: that one is taken already. */
 void weft_iw_add_ref(struct ib_qp *ib)
 {
-	refcount_inc(&to_weft_qp(ib)->refs);
 }
 
 void weft_iw_rem_ref(struct ib_qp *ib)
