@@ -84,6 +84,7 @@ static void start_stream(struct weft_conn *conn)
 					&stream_events, conn);
 	if (!ret) {
 		conn->sock = NULL;
+		conn->reserved = false;
 		return;
 	}
 	weft_conn_put(conn);
@@ -120,8 +121,17 @@ void weft_action_offer_request(struct weft_conn *conn)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
+/* Before the consumer hears: it may connect with the same QP again. */
+static void unreserve(struct weft_conn *conn)
+{
+	if (conn->reserved)
+		weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
+}
+
 static void tell_reply(struct weft_conn *conn)
 {
+	unreserve(conn);
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
 	conn->connected = !conn->status;
@@ -168,6 +178,7 @@ static void release(struct weft_conn *conn)
 	weft_handshake_free(conn);
 	weft_listener_leave(conn);
 	weft_iwcm_forget(conn);
+	unreserve(conn);
 	if (conn->stream)
 		weft_stream_put(conn->stream);
 	conn->stream = NULL;

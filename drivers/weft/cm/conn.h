@@ -46,6 +46,7 @@ struct weft_stream;
  * @arrived: jiffies
  * @probe: offered although the consumer has not answered as many as it asked for
  * @stream: of the consumer's QP, a reference held
+ * @reserved: @stream is, for us; until it is started or will not be
  * @sock: until the stream owns it
  * @hs: until the consumer knows the outcome
  * @result: what both agreed on
@@ -82,6 +83,7 @@ struct weft_conn {
 	bool probe;
 	unsigned long arrived;
 	struct weft_stream *stream;
+	bool reserved;
 	struct weft_sock *sock;
 	struct weft_handshake *hs;
 	struct weft_mpa_result result;

@@ -309,10 +309,12 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 static void accuse(struct weft_conn *conn, enum weft_fault fault)
 {
 	weft_sock_detach(conn->sock);
-	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL))
+	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL)) {
 		weft_farewell_send(conn->sock, &conn->result, fault);
-	else
-		conn->sock = NULL;
+		return;
+	}
+	conn->sock = NULL;
+	conn->reserved = false;
 }
 
 static enum weft_conn_event judge_reply(struct weft_conn *conn)

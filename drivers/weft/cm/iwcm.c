@@ -61,11 +61,13 @@ static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *pa
 	policy->ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
+/* The stream is reserved for the connection, which takes the caller's reference. */
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
 {
 	weft_iwcm_get_id(id);
 	conn->id = id;
 	conn->stream = stream;
+	conn->reserved = true;
 }
 
 static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
@@ -107,7 +109,8 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
  * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
- * CONNECT_REPLY later, or -errno and no event.
+ * CONNECT_REPLY later, or -errno and no event: -EINVAL for a QP that cannot be
+ * connected, or is being connected.
  */
 int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
@@ -117,14 +120,23 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 
 	if (!stream)
 		return -EINVAL;
+	ret = weft_stream_reserve(stream);
+	if (ret)
+		goto put_stream;
 	conn = weft_conn_new(cm, true);
 	if (!conn) {
-		weft_stream_put(stream);
-		return -ENOMEM;
+		ret = -ENOMEM;
+		goto unreserve;
 	}
 	bind_id(conn, id, stream);
 	ret = begin_connect(conn, id, param);
 	weft_conn_put(conn);
+	return ret;
+
+unreserve:
+	weft_stream_unreserve(stream);
+put_stream:
+	weft_stream_put(stream);
 	return ret;
 }
 
@@ -135,10 +147,15 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
 
 	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
-	set_depths(conn, param);
-	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
+	ret = weft_stream_reserve(stream);
 	if (ret)
 		return ret;
+	set_depths(conn, param);
+	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
+	if (ret) {
+		weft_stream_unreserve(stream);
+		return ret;
+	}
 	bind_id(conn, id, stream);
 	weft_conn_decide(conn,
 			 conn->result.rtr ? WEFT_CONN_ULP_ACCEPTED_P2P : WEFT_CONN_ULP_ACCEPTED);
@@ -237,7 +254,7 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
  *
  * Context: process; does not wait. Return: 0 and one ESTABLISHED later; or -errno
  * and no event, the initiator is rejected: -ECONNRESET when it has gone already,
- * -EINVAL for a wrong QP, for too much private data, and where it was accepted
+ * -EINVAL for a QP that cannot be connected, for too much private data, and where it was accepted
  * before; -EPROTO for terms that cannot be met.
  */
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
