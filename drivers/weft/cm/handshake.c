@@ -88,55 +88,43 @@ static int create_sock(struct weft_conn *conn)
 	return ret;
 }
 
-static int open_sock(struct weft_conn *conn, const struct sockaddr_storage *local)
+/*
+ * rdma_cm picks a local port without asking TCP, and says nobody whether it was the consumer.
+ * In both cases the consumer is told that this is its port, so no other one will do.
+ */
+static int bind_sock(struct weft_conn *conn)
 {
-	struct weft_handshake *hs = conn->hs;
+	const struct sockaddr_storage *local = &conn->hs->local;
+	int ret = weft_sock_bind(conn->sock, local, true);
+
+	return ret == -EADDRINUSE ? weft_sock_bind_shared(conn->sock, local) : ret;
+}
+
+static int start_connecting(struct weft_conn *conn)
+{
+	int ret;
+
+	weft_sock_attach(conn->sock, &sock_events, conn);
+	ret = weft_sock_connect(conn->sock, &conn->hs->remote);
+	if (ret == -EADDRNOTAVAIL && weft_addr_port(&conn->hs->local))
+		ret = -EADDRINUSE;	/* there is a connection from this port to this peer */
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+static int open_sock(struct weft_conn *conn)
+{
 	int ret;
 
 	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	weft_cm_tune(conn->cm, conn->sock, hs->tos);
-	ret = weft_sock_bind(conn->sock, local, true);
-	if (!ret) {
-		weft_sock_attach(conn->sock, &sock_events, conn);
-		ret = weft_sock_connect(conn->sock, &hs->remote);
-	}
-	if (!ret || ret == -EINPROGRESS)
-		return 0;
-	weft_handshake_close(conn);
+	weft_cm_tune(conn->cm, conn->sock, conn->hs->tos);
+	ret = bind_sock(conn);
+	if (!ret)
+		ret = start_connecting(conn);
+	if (ret)
+		weft_handshake_close(conn);
 	return ret;
-}
-
-static bool port_taken(struct weft_conn *conn, int ret)
-{
-	struct net *net;
-	bool taken;
-
-	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
-		return false;
-	net = weft_cm_get_net(conn->cm);
-	taken = net && weft_addr_ephemeral(&conn->hs->local, net);
-	if (net)
-		put_net(net);
-	return taken;
-}
-
-/*
- * rdma_cm picks a local port without asking TCP, which may have given it to
- * somebody else; then any other will do. A port of the consumer's own choice
- * must stand.
- */
-static int open_any(struct weft_conn *conn)
-{
-	struct sockaddr_storage local = conn->hs->local;
-	int ret;
-
-	ret = open_sock(conn, &local);
-	if (!port_taken(conn, ret))
-		return ret;
-	weft_addr_set_port(&local, 0);
-	return open_sock(conn, &local);
 }
 
 static int build_request(struct weft_conn *conn)
@@ -167,7 +155,7 @@ int weft_handshake_connect(struct weft_conn *conn)
 		return ret;
 	weft_addr_set_scope(&conn->hs->local, ifindex);
 	weft_addr_set_scope(&conn->hs->remote, ifindex);
-	return open_any(conn);
+	return open_sock(conn);
 }
 
 /**
@@ -350,10 +338,12 @@ static int retry(struct weft_conn *conn)
 	hs->retried = true;
 	hs->policy.revision = 1;
 	hs->policy.p2p = false;
+	weft_sock_detach(conn->sock);
+	weft_sock_reset(conn->sock);	/* the port is the same, so TCP must have done with it */
 	weft_handshake_close(conn);
 	ret = build_request(conn);
 	if (!ret)
-		ret = open_any(conn);
+		ret = open_sock(conn);
 	if (!ret)
 		weft_conn_arm(conn);
 	return ret;
@@ -371,14 +361,19 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 		ret = weft_start_recv(&hs->in, conn->sock);
 	if (ret == -EAGAIN)
 		return false;
-	if (ret && ret != -EPROTO && may_retry(conn) && !retry(conn))
-		return false;
+	if (ret == -EPIPE)
+		ret = -ECONNRESET;	/* said before we could write */
+	if (ret == -ECONNRESET && may_retry(conn)) {
+		ret = retry(conn);
+		if (!ret)
+			return false;
+	}
 	if (!ret)
 		*event = judge_reply(conn);
 	else if (ret == -EPROTO)
 		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
 	return true;
 }
 

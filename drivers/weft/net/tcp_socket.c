@@ -263,6 +263,37 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
 }
 
+/* Did TCP give the port out by itself, to all that have it? It marks such a port so. */
+static bool shares_port_of_connects(struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
+}
+
+/**
+ * weft_sock_bind_shared - give the socket a port that connections of others have
+ * @s: the socket, about to connect
+ * @addr: address, port and scope
+ *
+ * A connection that binds no port gets one that others may have, as long as no two of them
+ * have the same peer; bind() refuses such a port. This takes it as a connect would have.
+ *
+ * Context: process. Return: 0; -EADDRINUSE if the port was bound, the socket is of no use then;
+ * or another -errno.
+ */
+int weft_sock_bind_shared(struct weft_sock *s, const struct sockaddr_storage *addr)
+{
+	int ret;
+
+	lock_sock(s->sk);
+	s->sk->sk_reuse = SK_FORCE_REUSE;
+	release_sock(s->sk);
+	ret = weft_sock_bind(s, addr, false);
+	sock_set_reuseaddr(s->sk);
+	if (!ret && !shares_port_of_connects(s->sk))
+		ret = -EADDRINUSE;
+	return ret;
+}
+
 /**
  * weft_sock_listen - wait for connections
  * @s: a bound socket, not attached yet
@@ -342,6 +373,25 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 int weft_sock_error(const struct weft_sock *s)
 {
 	return -READ_ONCE(s->sk->sk_err);
+}
+
+/**
+ * weft_sock_is_unreachable - does an error mean that no packet gets to the peer?
+ * @err: of weft_sock_error()
+ *
+ * That is what ARP and ICMP report. Nobody answered at all: -ETIMEDOUT.
+ */
+bool weft_sock_is_unreachable(int err)
+{
+	switch (err) {
+	case -EHOSTUNREACH:
+	case -EHOSTDOWN:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**
