@@ -137,6 +137,8 @@ static void tell_reply(struct weft_conn *conn)
 	conn->connected = !conn->status;
 	weft_count(conn->cm->counters,
 		   conn->connected ? WEFT_CTR_CONN_ACTIVE : WEFT_CTR_CONN_REFUSED);
+	if (weft_sock_is_unreachable(conn->status))
+		weft_count(conn->cm->counters, WEFT_CTR_CONN_UNREACHABLE);
 	weft_iwcm_tell_reply(conn);
 }
 

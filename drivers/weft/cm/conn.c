@@ -94,7 +94,7 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
 	step = weft_conn_fsm(conn->state, event);
 	trace_weft_conn_step(conn->cm->netdev->ifindex, conn->handle,
 			     conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
-			     step.next);
+			     step.next, conn->status);
 	WARN_ONCE(step.actions & WEFT_CONNA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_conn_event_name(event), weft_conn_state_name(conn->state));
 	WRITE_ONCE(conn->state, step.next);

@@ -20,6 +20,7 @@
 #include "cm/handshake.h"
 #include "cm/listen.h"
 #include "engine/life/stream.h"
+#include "net/tcp_socket.h"
 
 void weft_iwcm_get_id(struct iw_cm_id *id)
 {
@@ -433,6 +434,10 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 		.status = conn->status,
 	};
 
+	/* rdma_cm makes UNREACHABLE of a time-out, and of nothing else. */
+	if (weft_sock_is_unreachable(conn->status))
+		event.status = -ETIMEDOUT;
+
 	give_addresses(&event, conn->hs);
 	if (!conn->status)
 		give_settled_depths(&event, conn);
@@ -450,14 +455,13 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
  * weft_iwcm_tell_established - ESTABLISHED
  * @conn: a responder that was accepted
  *
- * Context: the worker of @conn.
+ * Its status is always good: iw_cm has no other event that ends an accept, and few consumers
+ * look. A connection that broke before this is one that breaks right behind it, as it would be
+ * without a ready-to-receive message. Context: the worker of @conn.
  */
 void weft_iwcm_tell_established(struct weft_conn *conn)
 {
-	struct iw_cm_event event = {
-		.event = IW_CM_EVENT_ESTABLISHED,
-		.status = conn->status,
-	};
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
 	give_addresses(&event, conn->hs);
 	give_settled_depths(&event, conn);
