@@ -12,6 +12,8 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -136,6 +138,17 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
 }
 
+/*
+ * rdma_cm asks every device to listen for a wildcard, also those of other network namespaces,
+ * whose connections it refuses; and it gives up if one of them fails. So a port that is in use
+ * in another namespace than the caller's is no error.
+ */
+static bool is_in_vain(const struct net *net, const struct weft_listener_config *cfg)
+{
+	return weft_addr_is_any(cfg->addr) && current->nsproxy &&
+	       !net_eq(net, current->nsproxy->net_ns);
+}
+
 static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
@@ -148,9 +161,11 @@ static int open_sock(struct weft_listener *l, const struct weft_listener_config 
 	if (ret)
 		return ret;
 	ret = bind_and_listen(l, cfg);
-	if (ret)
-		weft_sock_release(l->sock);
-	return ret;
+	if (!ret)
+		return 0;
+	weft_sock_release(l->sock);
+	l->sock = NULL;
+	return ret == -EADDRINUSE && is_in_vain(net, cfg) ? 0 : ret;
 }
 
 static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
