@@ -40,6 +40,8 @@ struct weft_stream;
  * @todo: enum weft_conn_action not carried out yet
  * @id: whom iw_cm knows us by, a reference held; protected by @lock, as is the next one
  * @established: iw_cm has that event
+ * @context: of the consumer, whose @id it is
+ * @by_context: in the table of that name in @cm, as long as there is an @id
  * @listener: where we came from, until the consumer has answered
  * @backlog: in a list of @listener's backlog
  * @place: enum weft_backlog_place; protected by the backlog's lock, as are the next two
@@ -77,6 +79,8 @@ struct weft_conn {
 
 	struct iw_cm_id *id;
 	bool established;
+	const void *context;
+	struct hlist_node by_context;
 	struct weft_listener *listener;
 	struct list_head backlog;
 	u8 place;

@@ -315,6 +315,8 @@ static enum weft_conn_event judge_reply(struct weft_conn *conn)
 	if (hs->peer.reject)
 		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
+	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
+		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
 		return WEFT_CONN_REPLY_IN;
 	if (fault != WEFT_FAULT_MPA_START)

@@ -6,7 +6,6 @@
 #include "cm/inspect.h"
 
 #include <linux/jiffies.h>
-#include <linux/xarray.h>
 
 #include "cm/cm.h"
 #include "cm/conn.h"
@@ -53,19 +52,13 @@ static bool fill_conn(struct weft_conn *conn, const void *context, struct weft_c
  */
 bool weft_cm_inspect_conn(struct weft_cm *cm, const void *context, struct weft_conn_details *out)
 {
-	struct weft_conn *conn;
-	unsigned long handle;
-	bool found = false;
+	struct weft_conn *conn = weft_iwcm_find(cm, context);
+	bool found;
 
-	xa_for_each(&cm->conns, handle, conn) {
-		conn = weft_conn_find(cm, handle);
-		if (!conn)
-			continue;
-		found = fill_conn(conn, context, out);
-		weft_conn_put(conn);
-		if (found)
-			break;
-	}
+	if (!conn)
+		return false;
+	found = fill_conn(conn, context, out);
+	weft_conn_put(conn);
 	return found;
 }
 

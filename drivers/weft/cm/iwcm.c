@@ -32,6 +32,31 @@ void weft_iwcm_put_id(struct iw_cm_id *id)
 	id->rem_ref(id);
 }
 
+/**
+ * weft_iwcm_find - the connection of a consumer
+ * @cm: of the device
+ * @context: what it gave iw_cm
+ *
+ * Context: process. Return: the connection with a reference, or NULL.
+ */
+struct weft_conn *weft_iwcm_find(struct weft_cm *cm, const void *context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&cm->by_context_lock);
+	/* clang-format off */
+	hash_for_each_possible(cm->by_context, conn, by_context, (unsigned long)context) {
+		if (conn->context != context)
+			continue;
+		weft_conn_get(conn);
+		found = conn;
+		break;
+	}
+	/* clang-format on */
+	spin_unlock(&cm->by_context_lock);
+	return found;
+}
+
 /* Was it @context that made the id? */
 bool weft_iwcm_is_of(const struct iw_cm_id *id, const void *context)
 {
@@ -65,10 +90,27 @@ static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *pa
 /* The stream is reserved for the connection, which takes the caller's reference. */
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
 {
+	struct weft_cm *cm = conn->cm;
+
 	weft_iwcm_get_id(id);
 	conn->id = id;
 	conn->stream = stream;
 	conn->reserved = true;
+	conn->context = id->context;
+	spin_lock(&cm->by_context_lock);
+	hash_add(cm->by_context, &conn->by_context, (unsigned long)conn->context);
+	spin_unlock(&cm->by_context_lock);
+}
+
+static void unbind_id(struct weft_conn *conn)
+{
+	struct weft_cm *cm = conn->cm;
+
+	spin_lock(&cm->by_context_lock);
+	hash_del(&conn->by_context);
+	spin_unlock(&cm->by_context_lock);
+	weft_iwcm_put_id(conn->id);
+	conn->id = NULL;
 }
 
 static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
@@ -167,27 +209,22 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
  * A consumer may change its mind until iw_cm has handled ESTABLISHED, and iw_cm takes an answer
  * that is rejected, or an accept that fails, for the end of all events. So from here on the id
  * hears nothing, and what was accepted ends. If ESTABLISHED is with iw_cm already, this came
- * too late.
+ * too late. Return: the number of the QP, or 0 in that case.
  */
-static int withdraw_locked(struct weft_conn *conn)
+static u32 withdraw_locked(struct weft_conn *conn)
 {
-	struct iw_cm_id *id = conn->id;
-
 	lockdep_assert_held(&conn->lock);
 	if (conn->established)
 		return 0;
-	conn->id = NULL;
-	weft_iwcm_put_id(id);
+	unbind_id(conn);
 	weft_conn_post(conn, WEFT_CONN_ABANDONED);
-	return 0;
+	return weft_stream_qpn(conn->stream);
 }
 
-static int reject_locked(struct weft_conn *conn, struct iw_cm_id *id, const void *pd, u32 pd_len)
+static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
 {
 	bool left;
 
-	if (conn->id == id)
-		return withdraw_locked(conn);
 	if (conn->state != WEFT_CONN_AWAIT_ULP)
 		return -ECONNRESET;
 	left = weft_handshake_peer_left(conn);
@@ -240,7 +277,7 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
 	if (*stream)
 		ret = accept_locked(conn, id, *stream, param);
 	if (ret)
-		reject_locked(conn, id, NULL, 0);
+		reject_locked(conn, NULL, 0);
 	else
 		*stream = NULL;
 	mutex_unlock(&conn->lock);
@@ -280,11 +317,13 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
  * @id: made by iw_cm for our request event
  * @pd: private data for the initiator
  * @pd_len: octets of it
+ * @withdrawn: set to the number of the QP that it was accepted with before. That ends,
+ *	without an event, so that iw_cm keeps its reference to the QP until it has no id
  *
- * Context: process; does not wait. What was accepted before ends, without an
- * event. Return: 0, or -ECONNRESET when the initiator has gone already.
+ * Context: process; does not wait. Return: 0, or -ECONNRESET when the initiator has gone already.
  */
-int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len)
+int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len,
+		   u32 *withdrawn)
 {
 	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
 	int ret = 0;
@@ -292,8 +331,10 @@ int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 p
 	if (!conn)
 		return -ECONNRESET;
 	mutex_lock(&conn->lock);
-	if (!was_refused(conn, pd_len))
-		ret = reject_locked(conn, id, pd, pd_len);
+	if (conn->id == id)
+		*withdrawn = withdraw_locked(conn);
+	else if (!was_refused(conn, pd_len))
+		ret = reject_locked(conn, pd, pd_len);
 	mutex_unlock(&conn->lock);
 	weft_conn_put(conn);
 	return ret;
@@ -386,6 +427,12 @@ static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_fr
 	event->ord = depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
 }
 
+/* Does a reply say what its sender takes and wants, so that its consumer has to hear it? */
+static bool names_depths(const struct weft_mpa_frame *peer)
+{
+	return peer->enhanced && peer->ird != WEFT_MPA_ENH_DEPTH && peer->ord != WEFT_MPA_ENH_DEPTH;
+}
+
 /*
  * The same once settled: the peer's IRD is our ORD and the reverse. What the
  * peer does not use of our IRD its consumer's counterpart should know.
@@ -439,10 +486,10 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 		event.status = -ETIMEDOUT;
 
 	give_addresses(&event, conn->hs);
-	if (!conn->status)
-		give_settled_depths(&event, conn);
-	else if (conn->hs->peer.reject)
+	if (conn->hs->peer.reject || names_depths(&conn->hs->peer))
 		give_peer_depths(&event, &conn->hs->peer);
+	else if (!conn->status)
+		give_settled_depths(&event, conn);
 	give_private_data(&event, &conn->hs->peer);
 	if (!send_up(conn, &event))
 		return;
@@ -502,12 +549,8 @@ void weft_iwcm_tell_close(struct weft_conn *conn)
  */
 void weft_iwcm_forget(struct weft_conn *conn)
 {
-	struct iw_cm_id *id;
-
 	mutex_lock(&conn->lock);
-	id = conn->id;
-	conn->id = NULL;
+	if (conn->id)
+		unbind_id(conn);
 	mutex_unlock(&conn->lock);
-	if (id)
-		weft_iwcm_put_id(id);
 }

@@ -399,7 +399,66 @@ void weft_iw_add_ref(struct ib_qp *ib)
 {
 }
 
+/*
+ * References that iw_cm has and a QP does not wait for. iw_cm puts each some time later, when
+ * the QP may be gone: then @qp is only an address. Should it be another QP's by then, that one
+ * waits until iw_cm has put both.
+ */
+struct disowned_ref {
+	struct list_head entry;
+	const struct ib_qp *qp;
+};
+
+static LIST_HEAD(disowned_refs); /* under iw_get_lock */
+
+static struct disowned_ref *take_disowned(const struct ib_qp *qp)
+{
+	struct disowned_ref *ref, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&iw_get_lock, flags);
+	list_for_each_entry(ref, &disowned_refs, entry)
+		if (ref->qp == qp) {
+			found = ref;
+			list_del(&ref->entry);
+			break;
+		}
+	spin_unlock_irqrestore(&iw_get_lock, flags);
+	return found;
+}
+
 void weft_iw_rem_ref(struct ib_qp *ib)
 {
-	drop_ref(to_weft_qp(ib));
+	struct disowned_ref *ref = take_disowned(ib);
+
+	if (!ref)
+		drop_ref(to_weft_qp(ib));
+	kfree(ref);
+}
+
+/**
+ * weft_iw_disown - a QP does not wait for the reference of an id that is out of use
+ * @ib: the device
+ * @qpn: of a QP that iw_cm has a reference to
+ *
+ * iw_cm keeps the reference until its id is destroyed, and programs destroy the QP before it.
+ * Context: process. Without memory for it, the QP waits.
+ */
+void weft_iw_disown(struct ib_device *ib, u32 qpn)
+{
+	struct disowned_ref *ref = kmalloc(sizeof(*ref), GFP_KERNEL);
+	struct ib_qp *qp = weft_iw_get_qp(ib, qpn);
+
+	if (!ref || !qp) {
+		kfree(ref);
+		if (qp)
+			drop_ref(to_weft_qp(qp));
+		return;
+	}
+	ref->qp = qp;
+	spin_lock_irq(&iw_get_lock);
+	list_add_tail(&ref->entry, &disowned_refs);
+	spin_unlock_irq(&iw_get_lock);
+	drop_ref(to_weft_qp(qp));	/* the one just taken, and that of iw_cm */
+	drop_ref(to_weft_qp(qp));
 }

@@ -21,8 +21,9 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 
 import harness  # noqa: E402
 
-GROUPS = ("start", "initiator", "backlog", "ports", "ends", "terms", "mpa", "sizes", "paths", "ddp", "untagged",
-          "tagged", "rows", "rdmap", "requester", "midway", "crowd", "faults", "ext", "verbs")
+GROUPS = ("start", "initiator", "backlog", "answers", "ports", "ends", "terms", "mpa", "sizes",
+          "paths", "ddp", "untagged", "tagged", "rows", "rdmap", "requester", "midway", "crowd",
+          "faults", "ext", "verbs")
 SPLAT = re.compile(
     r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
     r"|blocked for more|stall"

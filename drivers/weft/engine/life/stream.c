@@ -254,7 +254,7 @@ int weft_stream_reserve(struct weft_stream *st)
 	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock || st->reserved)
 		err = -EINVAL;
 	else
-		st->reserved = true;
+		WRITE_ONCE(st->reserved, true);
 	mutex_unlock(&st->lifecycle);
 	return err;
 }
@@ -268,8 +268,14 @@ int weft_stream_reserve(struct weft_stream *st)
 void weft_stream_unreserve(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
-	st->reserved = false;
+	WRITE_ONCE(st->reserved, false);
 	mutex_unlock(&st->lifecycle);
+}
+
+/* Is a connection being set up for it? Any context. */
+bool weft_stream_is_reserved(const struct weft_stream *st)
+{
+	return READ_ONCE(st->reserved);
 }
 
 /* A ready-to-receive Read needs a place even if no depth was agreed. */
@@ -322,7 +328,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	if (err)
 		return err;
 	init_directions(st, sock, mpa, initiator);
-	st->reserved = false;
+	WRITE_ONCE(st->reserved, false);
 	st->cm = cm;
 	WRITE_ONCE(st->cm_events, events);
 	return 0;
