@@ -17,6 +17,7 @@
 #include "base/copy.h"
 #include "base/counters.h"
 #include "net/skb_span.h"
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
@@ -500,6 +501,8 @@ int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 	sock_owned_by_me(s->sk);
 	rx->paused = false;
 	ret = tcp_read_sock(s->sk, &desc, actor);
+	if (weft_tcp_at_urgent(s->sk) && !rx->discard)
+		lose_framing(rx, WEFT_FAULT_MPA_LOCAL);	/* that peer sends no FPDUs */
 	if (rx->gather.stocked && !rx->gather.open)
 		drop_gathered(&rx->gather);
 	return rx->paused ? -EAGAIN : ret;

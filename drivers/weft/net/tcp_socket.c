@@ -263,12 +263,6 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
 }
 
-/* Did TCP give the port out by itself, to all that have it? It marks such a port so. */
-static bool shares_port_of_connects(struct sock *sk)
-{
-	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
-}
-
 /**
  * weft_sock_bind_shared - give the socket a port that connections of others have
  * @s: the socket, about to connect
@@ -289,7 +283,7 @@ int weft_sock_bind_shared(struct weft_sock *s, const struct sockaddr_storage *ad
 	release_sock(s->sk);
 	ret = weft_sock_bind(s, addr, false);
 	sock_set_reuseaddr(s->sk);
-	if (!ret && !shares_port_of_connects(s->sk))
+	if (!ret && !weft_tcp_shares_port(s->sk))
 		ret = -EADDRINUSE;
 	return ret;
 }
@@ -319,7 +313,7 @@ int weft_sock_listen(struct weft_sock *s, int backlog)
  */
 bool weft_sock_has_child(const struct weft_sock *listener)
 {
-	return !reqsk_queue_empty(&inet_csk(listener->sk)->icsk_accept_queue);
+	return weft_tcp_has_child(listener->sk);
 }
 
 /**

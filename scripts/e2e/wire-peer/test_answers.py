@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Answers that a consumer takes back, QPs that cannot be connected."""
+"""Answers that a consumer takes back, QPs that cannot be connected, data that is no data."""
 
+import socket
 import time
 
 from harness import AgentError, test
@@ -122,3 +123,13 @@ def the_qp_of_a_refused_connect_connects_again(f):
     fails(EINVAL, f, "connect", k=k, qpn=qpn)
     f.answer(link)
     link.event("ESTABLISHED")
+
+
+@test(each=("between FPDUs", "within one"))
+def urgent_data_ends_the_stream(f, where):
+    """TCP reads no further than up to it, so that nothing that follows would be seen."""
+    link = f.running(rev=1)
+    if where == "within one":
+        link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+    link.peer.sock.send(b"!", socket.MSG_OOB)
+    link.terminated(2, 0, 5)
