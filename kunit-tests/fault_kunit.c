@@ -250,6 +250,8 @@ static void of_terminate_finds_the_fault(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(1, 2, 2), WEFT_FAULT_UNTAGGED_NO_BUFFER);
 	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(2, 0, 2), WEFT_FAULT_MPA_CRC);
+	/* A trouble of the peer's own: it does not say which. */
+	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(0, 0, 0), WEFT_FAULT_LOCAL_CATASTROPHIC);
 	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(3, 0, 0), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_fault_of_terminate(255, 255, 255), WEFT_FAULT_NONE);
 }

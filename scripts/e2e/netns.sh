@@ -59,6 +59,21 @@ sockets_live_where_the_netdev_is() {
 	fi
 }
 
+# In shared mode rdma_cm has every device listen for a wildcard, also that of wb.
+wildcard_listens_beside_others() {
+	start 60 "$tmp/other" "${cli[@]}" python3 -c '
+import socket
+listener = socket.create_server(("", 7174))
+print("listens", flush=True)
+listener.accept()'
+	for _ in $(seq 50); do grep -q listens "$tmp/other" && break; sleep 0.1; done
+	serve 7174 60 rping -s -a 0.0.0.0 -v -C 3
+	client 60 rping -c -a "$saddr4" -v -C 3
+	served
+	# In one's own namespace it is an error as ever.
+	if limit 20 "${cli[@]}" rping -s -a 0.0.0.0 -v -C 3; then fail "two listen"; fi
+}
+
 ping_between() {
 	serve 7174 60 rping -s -a "$saddr4" -v -C 3
 	client 60 rping -c -a "$saddr4" -v -C 3
@@ -171,6 +186,8 @@ deleted_while_sockets_linger() {
 compile removed >/dev/null
 t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
+t "shared mode: a wildcard is heard though another namespace has the port" \
+	wildcard_listens_beside_others
 t "exclusive mode: each namespace has its own, and they talk" exclusive
 t "rdma dev set netns, there and back" device_moves
 t "rdma dev set netns takes a device away from its users" moved_in_use

@@ -49,11 +49,11 @@ xserver() {
 # The server has no end of its own for all versions: stop it.
 connection_storm() {
 	serve 7471 200 cmtime
-	client 180 cmtime -s "$saddr4" -c 200 -t 20000
+	client 180 cmtime -s "$saddr4" -c "$1" -t 20000
 	stop_server
 	expect '^connect +:' "$tmp/client.log" 1
 	expect '^disconnect +:' "$tmp/client.log" 1
-	refuse 'fail|error|timed out' "$tmp/client.log"
+	refuse 'fail|error|timed out|REJECTED' "$tmp/client.log"
 }
 
 # stream PROGRAM OPTION...: several sizes, data verified. All sizes (-S all) move
@@ -97,7 +97,9 @@ t "ucmatose: the passive side sends first" passive_side_first
 t "ucmatose with its defaults" ucmatose_defaults
 t "rdma_server and rdma_client, inline" client_and_server
 t "rdma_xserver -c r" xserver
-t "cmtime: 200 connections" connection_storm
+t "cmtime: 200 connections" connection_storm 200
+# More than its server's backlog, and than any process's may be (net.rdma_ucm.max_backlog).
+t "cmtime: 4000 connections" connection_storm 4000
 t "rstream -T v" stream rstream
 t "riostream -T v" stream riostream
 t "rstream, blocking" stream_with -T b

@@ -378,5 +378,9 @@ class Listener:
             raise Timeout("nobody connects") from None
         return Peer(sock, self.timeout)
 
+    def knocked(self, timeout):
+        """Does anybody connect?"""
+        return bool(select.select([self.sock], [], [], timeout)[0])
+
     def close(self):
         self.sock.close()

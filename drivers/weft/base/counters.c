@@ -67,6 +67,7 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_CONN_ACTIVE] = "connections_active",
 	[WEFT_CTR_CONN_PASSIVE] = "connections_passive",
 	[WEFT_CTR_CONN_REFUSED] = "connections_refused",
+	[WEFT_CTR_CONN_UNREACHABLE] = "connections_unreachable",
 	[WEFT_CTR_CONN_LOST] = "connections_lost",
 	[WEFT_CTR_TCP_RETRANS] = "tcp_retransmits",
 	[WEFT_CTR_TCP_RETRANS_BYTES] = "tcp_retransmit_bytes",

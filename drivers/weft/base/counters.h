@@ -77,6 +77,7 @@ enum weft_counter {
 	WEFT_CTR_CONN_ACTIVE, /* connections established by connect */
 	WEFT_CTR_CONN_PASSIVE, /* connections established by accept */
 	WEFT_CTR_CONN_REFUSED, /* start-up frames refused or timed out */
+	WEFT_CTR_CONN_UNREACHABLE, /* of those, connects to a peer that TCP could not reach */
 	WEFT_CTR_CONN_LOST, /* streams that ended by reset, time-out or a torn FPDU */
 	WEFT_CTR_TCP_RETRANS, /* what TCP knows; brought up to date when read */
 	WEFT_CTR_TCP_RETRANS_BYTES,

@@ -199,8 +199,8 @@ TRACE_EVENT(weft_qp_step,
 
 /* The handle numbers connections; qpn is 0 until one has a QP. */
 TRACE_EVENT(weft_conn_step,
-	TP_PROTO(int ifindex, u32 handle, u32 qpn, u8 event, u8 from, u8 to),
-	TP_ARGS(ifindex, handle, qpn, event, from, to),
+	TP_PROTO(int ifindex, u32 handle, u32 qpn, u8 event, u8 from, u8 to, int err),
+	TP_ARGS(ifindex, handle, qpn, event, from, to, err),
 	TP_STRUCT__entry(
 		__field(int, ifindex)
 		__field(u32, handle)
@@ -208,6 +208,7 @@ TRACE_EVENT(weft_conn_step,
 		__field(u8, event)
 		__field(u8, from)
 		__field(u8, to)
+		__field(int, err)
 	),
 	TP_fast_assign(
 		__entry->ifindex = ifindex;
@@ -216,11 +217,12 @@ TRACE_EVENT(weft_conn_step,
 		__entry->event = event;
 		__entry->from = from;
 		__entry->to = to;
+		__entry->err = err;
 	),
-	TP_printk("ifindex=%d handle=%u qpn=%u event=%s from=%s to=%s",
+	TP_printk("ifindex=%d handle=%u qpn=%u event=%s from=%s to=%s err=%d",
 		  __entry->ifindex, __entry->handle, __entry->qpn,
 		  weft_show_conn_event(__entry->event), weft_show_conn_state(__entry->from),
-		  weft_show_conn_state(__entry->to))
+		  weft_show_conn_state(__entry->to), __entry->err)
 );
 
 /* A message waits for a receive, or does so no longer. */

@@ -84,6 +84,7 @@ static void start_stream(struct weft_conn *conn)
 					&stream_events, conn);
 	if (!ret) {
 		conn->sock = NULL;
+		conn->reserved = false;
 		return;
 	}
 	weft_conn_put(conn);
@@ -94,46 +95,50 @@ static void start_stream(struct weft_conn *conn)
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
 }
 
-/*
- * iw_cm holds as many requests as the consumer's backlog says; this one stands
- * in line meanwhile, as in TCP's own backlog.
- */
-static bool stands_in_line(struct weft_conn *conn, int told)
+/* The clock for the decision runs from now on, also while the request is queued. */
+static void queue_request(struct weft_conn *conn)
 {
-	conn->untold = told == -ENOMEM;
-	return conn->untold;
-}
-
-static void offer_request(struct weft_conn *conn)
-{
-	int ret = weft_iwcm_tell_request(conn);
-
-	if (ret && !stands_in_line(conn, ret))
+	if (!weft_backlog_request(&conn->listener->backlog, conn))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
 /**
- * weft_action_tell_request - offer the request to the consumer
- * @conn: the connection
+ * weft_action_offer_request - tell the consumer of a request whose turn has come
+ * @conn: the connection, in any state
  *
- * The clock for the decision runs once this step is done, and only then. The
- * connection is @untold afterwards if this has to be tried again.
+ * Context: its worker.
  */
-void weft_action_tell_request(struct weft_conn *conn)
+void weft_action_offer_request(struct weft_conn *conn)
 {
-	if (weft_listener_ready(conn))
-		offer_request(conn);
-	else
+	int ret;
+
+	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP || !conn->listener)
+		return;
+	ret = weft_iwcm_tell_request(conn);
+	if (ret == -ENOMEM && weft_backlog_take_back(&conn->listener->backlog, conn))
+		return;
+	if (ret)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+}
+
+/* Before the consumer hears: it may connect with the same QP again. */
+static void unreserve(struct weft_conn *conn)
+{
+	if (conn->reserved)
+		weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
 }
 
 static void tell_reply(struct weft_conn *conn)
 {
+	unreserve(conn);
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
 	conn->connected = !conn->status;
 	weft_count(conn->cm->counters,
 		   conn->connected ? WEFT_CTR_CONN_ACTIVE : WEFT_CTR_CONN_REFUSED);
+	if (weft_sock_is_unreachable(conn->status))
+		weft_count(conn->cm->counters, WEFT_CTR_CONN_UNREACHABLE);
 	weft_iwcm_tell_reply(conn);
 }
 
@@ -175,6 +180,7 @@ static void release(struct weft_conn *conn)
 	weft_handshake_free(conn);
 	weft_listener_leave(conn);
 	weft_iwcm_forget(conn);
+	unreserve(conn);
 	if (conn->stream)
 		weft_stream_put(conn->stream);
 	conn->stream = NULL;
@@ -189,7 +195,7 @@ static void (*const handlers[])(struct weft_conn *conn) = {
 	[const_ilog2(WEFT_CONNA_SEND_REPLY)] = send_frame,
 	[const_ilog2(WEFT_CONNA_SEND_REJECT)] = send_frame,
 	[const_ilog2(WEFT_CONNA_START_STREAM)] = start_stream,
-	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = weft_action_tell_request,
+	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = queue_request,
 	[const_ilog2(WEFT_CONNA_TELL_REPLY)] = tell_reply,
 	[const_ilog2(WEFT_CONNA_TELL_ESTABLISHED)] = tell_established,
 	[const_ilog2(WEFT_CONNA_TELL_DISCONNECT)] = tell_disconnect,

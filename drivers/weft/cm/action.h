@@ -9,6 +9,6 @@ struct weft_conn;
 
 /* Context: the connection's worker. */
 void weft_action_run(struct weft_conn *conn, unsigned long actions);
-void weft_action_tell_request(struct weft_conn *conn);
+void weft_action_offer_request(struct weft_conn *conn);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "cm/conn.h"
+#include "engine/life/stream.h"
 #include "net/tcp_socket.h"
 
 /* Revision 2 with the peer-to-peer model, so that a responder may send first. */
@@ -56,11 +57,13 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	cm->policy = default_policy;
 	cm->deadlines = default_deadlines;
 	cm->ord_max = WEFT_MAX_ORD;
-	cm->private_data_max = WEFT_MPA_PD_MAX;
+	cm->private_data_max = U8_MAX;	/* iw_cm cannot hand on more */
 	mutex_init(&cm->opts_lock);
 	INIT_LIST_HEAD(&cm->listeners);
 	mutex_init(&cm->listeners_lock);
 	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
+	hash_init(cm->by_context);
+	spin_lock_init(&cm->by_context_lock);
 	cm->next_handle = 0;
 	refcount_set(&cm->users, 1);
 	init_completion(&cm->idle);
@@ -93,7 +96,8 @@ static void abandon(struct weft_cm *cm, const struct weft_stream *stream)
  */
 void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream)
 {
-	abandon(cm, stream);
+	if (weft_stream_is_reserved(stream))	/* most are not, and there may be thousands */
+		abandon(cm, stream);
 }
 
 /**

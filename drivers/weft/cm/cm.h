@@ -6,9 +6,11 @@
 #define WEFT_CM_CM_H
 
 #include <linux/completion.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -49,12 +51,14 @@ struct weft_cm_deadlines {
  *	time and count for connections begun later
  * @deadlines: as @policy
  * @ord_max: as @policy; requests that may wait for their response
- * @private_data_max: as @policy; octets a request may bring for the consumer
+ * @private_data_max: as @policy; octets a start frame may bring for the consumer
  * @opts: as @policy, for sockets
  * @opts_lock: protects the name in @opts
  * @listeners: open ones
  * @listeners_lock: protects the list, not what is in it
  * @conns: every connection that is not closed yet, by handle
+ * @by_context: those that have an id, by what its consumer gave iw_cm
+ * @by_context_lock: protects it
  * @next_handle: handles are not reused soon, so that a stale one finds nothing
  * @users: connections and listeners, plus one for the device
  * @idle: the last user is gone
@@ -73,6 +77,8 @@ struct weft_cm {
 	struct list_head listeners;
 	struct mutex listeners_lock; /* listeners */
 	struct xarray conns;
+	DECLARE_HASHTABLE(by_context, 9);
+	spinlock_t by_context_lock; /* by_context */
 	u32 next_handle;
 	refcount_t users;
 	struct completion idle;

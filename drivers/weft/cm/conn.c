@@ -21,11 +21,6 @@
 #include "cm/handshake.h"
 #include "engine/life/stream.h"
 
-/* When iw_cm has no room for another request. */
-#define TRY_AGAIN	(HZ / 50)
-/* For a decision, once the listener is closed. */
-#define ORPHAN_DEADLINE	(10 * HZ)
-
 /* --- references and events --- */
 
 static void free_conn(struct kref *ref)
@@ -77,7 +72,7 @@ static void kick(struct weft_conn *conn)
 /**
  * weft_conn_post - something happened
  * @conn: held by the caller
- * @event: enum weft_conn_event, or WEFT_CONN_LOOK
+ * @event: enum weft_conn_event, WEFT_CONN_LOOK or WEFT_CONN_TURN
  *
  * Context: any. Events that are pending together are taken in the order of their
  * enum, which is the order they can happen in.
@@ -99,7 +94,7 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
 	step = weft_conn_fsm(conn->state, event);
 	trace_weft_conn_step(conn->cm->netdev->ifindex, conn->handle,
 			     conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
-			     step.next);
+			     step.next, conn->status);
 	WARN_ONCE(step.actions & WEFT_CONNA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_conn_event_name(event), weft_conn_state_name(conn->state));
 	WRITE_ONCE(conn->state, step.next);
@@ -191,7 +186,7 @@ void weft_conn_arm(struct weft_conn *conn)
 
 	conn->deadline = jiffies + delay;
 	conn->timing = true;
-	weft_conn_wake_after(conn, conn->untold ? TRY_AGAIN : delay);
+	weft_conn_wake_after(conn, delay);
 }
 
 /**
@@ -203,7 +198,6 @@ void weft_conn_arm(struct weft_conn *conn)
 void weft_conn_disarm(struct weft_conn *conn)
 {
 	conn->timing = false;
-	conn->untold = false;
 	timer_delete_sync(&conn->timer);
 }
 
@@ -240,16 +234,6 @@ static void advance(struct weft_conn *conn, enum weft_conn_event event)
 	mutex_unlock(&conn->lock);
 }
 
-/* The timer also paces a request that iw_cm had no room for. */
-static bool retold(struct weft_conn *conn)
-{
-	if (!conn->untold || time_after(jiffies, conn->deadline))
-		return false;
-	weft_action_tell_request(conn);
-	weft_conn_wake_after(conn, conn->untold ? TRY_AGAIN : allowance(conn));
-	return true;
-}
-
 /* The timer also ends the wait of a responder that may speak first. */
 static bool spoke(struct weft_conn *conn)
 {
@@ -259,33 +243,19 @@ static bool spoke(struct weft_conn *conn)
 	return true;
 }
 
-/*
- * iw_cm drops the events of an id that is being destroyed, so a consumer that
- * closed its listener may never have heard of this request. One that has heard
- * answers soon; the others' peers shall not wait until their own deadline.
- */
-static void hurry(struct weft_conn *conn)
-{
-	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP)
-		return;
-	conn->deadline = jiffies + ORPHAN_DEADLINE;
-	conn->timing = true;
-	weft_conn_wake_after(conn, ORPHAN_DEADLINE);
-}
-
 /* The socket first: what arrived in time must not lose to the clock. */
 static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	unsigned int bit;
 
-	if (test_and_clear_bit(WEFT_CONN_ORPHANED, &conn->events))
-		hurry(conn);
+	if (test_and_clear_bit(WEFT_CONN_TURN, &conn->events))
+		weft_action_offer_request(conn);
 	if (test_and_clear_bit(WEFT_CONN_LOOK, &conn->events) && weft_handshake_look(conn, event))
 		return true;
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {
 		if (!test_and_clear_bit(bit, &conn->events))
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && (retold(conn) || spoke(conn)))
+		if (bit == WEFT_CONN_TIMED_OUT && spoke(conn))
 			continue;
 		if (bit == WEFT_CONN_TIMED_OUT && !overdue(conn))
 			continue;
@@ -337,7 +307,7 @@ struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator)
 	conn->initiator = initiator;
 	INIT_WORK(&conn->work, conn_work);
 	timer_setup(&conn->timer, time_up, 0);
-	INIT_LIST_HEAD(&conn->waiting);
+	INIT_LIST_HEAD(&conn->backlog);
 	mutex_init(&conn->lock);
 	if (weft_handshake_alloc(conn)) {
 		kfree(conn);

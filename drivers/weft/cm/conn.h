@@ -24,7 +24,7 @@ struct weft_stream;
 
 /* Bits of @events behind those of enum weft_conn_event. */
 #define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
-#define WEFT_CONN_ORPHANED	(WEFT_CONN_EVENTS + 1)	/* the listener was closed */
+#define WEFT_CONN_TURN	(WEFT_CONN_EVENTS + 1)	/* the consumer is to be told of the request */
 
 /**
  * struct weft_conn - a connection
@@ -38,11 +38,17 @@ struct weft_stream;
  *	one of accept, reject and the worker goes on
  * @state: enum weft_conn_state
  * @todo: enum weft_conn_action not carried out yet
- * @id: whom iw_cm knows us by, a reference held
+ * @id: whom iw_cm knows us by, a reference held; protected by @lock, as is the next one
+ * @established: iw_cm has that event
+ * @context: of the consumer, whose @id it is
+ * @by_context: in the table of that name in @cm, as long as there is an @id
  * @listener: where we came from, until the consumer has answered
- * @waiting: in a list of @listener
- * @offered: in its list of undecided ones; protected by its lock
+ * @backlog: in a list of @listener's backlog
+ * @place: enum weft_backlog_place; protected by the backlog's lock, as are the next two
+ * @arrived: jiffies
+ * @probe: offered although the consumer has not answered as many as it asked for
  * @stream: of the consumer's QP, a reference held
+ * @reserved: @stream is, for us; until it is started or will not be
  * @sock: until the stream owns it
  * @hs: until the consumer knows the outcome
  * @result: what both agreed on
@@ -50,7 +56,6 @@ struct weft_stream;
  * @close_error: why the stream went down
  * @deadline: jiffies
  * @timing: @deadline counts
- * @untold: iw_cm has no room for the request yet
  * @connected: the consumer was told so, and has to be told of the end
  *
  * What has no owner above belongs to @work; before that runs, to the creator.
@@ -62,7 +67,6 @@ struct weft_conn {
 	struct weft_cm *cm;
 	u32 handle;
 	bool initiator;
-	bool offered;
 	bool connected;
 
 	struct work_struct work;
@@ -74,16 +78,22 @@ struct weft_conn {
 	u32 todo;
 
 	struct iw_cm_id *id;
+	bool established;
+	const void *context;
+	struct hlist_node by_context;
 	struct weft_listener *listener;
-	struct list_head waiting;
+	struct list_head backlog;
+	u8 place;
+	bool probe;
+	unsigned long arrived;
 	struct weft_stream *stream;
+	bool reserved;
 	struct weft_sock *sock;
 	struct weft_handshake *hs;
 	struct weft_mpa_result result;
 	int status;
 	int close_error;
 	bool timing;
-	bool untold;
 	unsigned long deadline;
 };
 

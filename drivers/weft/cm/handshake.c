@@ -13,6 +13,7 @@
 #include "cm/cm.h"
 #include "cm/conn.h"
 #include "cm/farewell.h"
+#include "cm/listen.h"
 #include "engine/life/stream.h"
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
@@ -87,55 +88,43 @@ static int create_sock(struct weft_conn *conn)
 	return ret;
 }
 
-static int open_sock(struct weft_conn *conn, const struct sockaddr_storage *local)
+/*
+ * rdma_cm picks a local port without asking TCP, and says nobody whether it was the consumer.
+ * In both cases the consumer is told that this is its port, so no other one will do.
+ */
+static int bind_sock(struct weft_conn *conn)
 {
-	struct weft_handshake *hs = conn->hs;
+	const struct sockaddr_storage *local = &conn->hs->local;
+	int ret = weft_sock_bind(conn->sock, local, true);
+
+	return ret == -EADDRINUSE ? weft_sock_bind_shared(conn->sock, local) : ret;
+}
+
+static int start_connecting(struct weft_conn *conn)
+{
+	int ret;
+
+	weft_sock_attach(conn->sock, &sock_events, conn);
+	ret = weft_sock_connect(conn->sock, &conn->hs->remote);
+	if (ret == -EADDRNOTAVAIL && weft_addr_port(&conn->hs->local))
+		ret = -EADDRINUSE;	/* there is a connection from this port to this peer */
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+static int open_sock(struct weft_conn *conn)
+{
 	int ret;
 
 	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	weft_cm_tune(conn->cm, conn->sock, hs->tos);
-	ret = weft_sock_bind(conn->sock, local, true);
-	if (!ret) {
-		weft_sock_attach(conn->sock, &sock_events, conn);
-		ret = weft_sock_connect(conn->sock, &hs->remote);
-	}
-	if (!ret || ret == -EINPROGRESS)
-		return 0;
-	weft_handshake_close(conn);
+	weft_cm_tune(conn->cm, conn->sock, conn->hs->tos);
+	ret = bind_sock(conn);
+	if (!ret)
+		ret = start_connecting(conn);
+	if (ret)
+		weft_handshake_close(conn);
 	return ret;
-}
-
-static bool port_taken(struct weft_conn *conn, int ret)
-{
-	struct net *net;
-	bool taken;
-
-	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
-		return false;
-	net = weft_cm_get_net(conn->cm);
-	taken = net && weft_addr_ephemeral(&conn->hs->local, net);
-	if (net)
-		put_net(net);
-	return taken;
-}
-
-/*
- * rdma_cm picks a local port without asking TCP, which may have given it to
- * somebody else; then any other will do. A port of the consumer's own choice
- * must stand.
- */
-static int open_any(struct weft_conn *conn)
-{
-	struct sockaddr_storage local = conn->hs->local;
-	int ret;
-
-	ret = open_sock(conn, &local);
-	if (!port_taken(conn, ret))
-		return ret;
-	weft_addr_set_port(&local, 0);
-	return open_sock(conn, &local);
 }
 
 static int build_request(struct weft_conn *conn)
@@ -166,7 +155,7 @@ int weft_handshake_connect(struct weft_conn *conn)
 		return ret;
 	weft_addr_set_scope(&conn->hs->local, ifindex);
 	weft_addr_set_scope(&conn->hs->remote, ifindex);
-	return open_any(conn);
+	return open_sock(conn);
 }
 
 /**
@@ -308,10 +297,12 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 static void accuse(struct weft_conn *conn, enum weft_fault fault)
 {
 	weft_sock_detach(conn->sock);
-	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL))
+	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL)) {
 		weft_farewell_send(conn->sock, &conn->result, fault);
-	else
-		conn->sock = NULL;
+		return;
+	}
+	conn->sock = NULL;
+	conn->reserved = false;
 }
 
 static enum weft_conn_event judge_reply(struct weft_conn *conn)
@@ -324,6 +315,8 @@ static enum weft_conn_event judge_reply(struct weft_conn *conn)
 	if (hs->peer.reject)
 		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
+	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
+		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
 		return WEFT_CONN_REPLY_IN;
 	if (fault != WEFT_FAULT_MPA_START)
@@ -347,10 +340,12 @@ static int retry(struct weft_conn *conn)
 	hs->retried = true;
 	hs->policy.revision = 1;
 	hs->policy.p2p = false;
+	weft_sock_detach(conn->sock);
+	weft_sock_reset(conn->sock);	/* the port is the same, so TCP must have done with it */
 	weft_handshake_close(conn);
 	ret = build_request(conn);
 	if (!ret)
-		ret = open_any(conn);
+		ret = open_sock(conn);
 	if (!ret)
 		weft_conn_arm(conn);
 	return ret;
@@ -368,23 +363,43 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 		ret = weft_start_recv(&hs->in, conn->sock);
 	if (ret == -EAGAIN)
 		return false;
-	if (ret && ret != -EPROTO && may_retry(conn) && !retry(conn))
-		return false;
+	if (ret == -EPIPE)
+		ret = -ECONNRESET;	/* said before we could write */
+	if (ret == -ECONNRESET && may_retry(conn)) {
+		ret = retry(conn);
+		if (!ret)
+			return false;
+	}
 	if (!ret)
 		*event = judge_reply(conn);
 	else if (ret == -EPROTO)
 		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
 	return true;
 }
 
-/* Requests may wait; who hangs up meanwhile does not want an answer any more. */
-static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+/**
+ * weft_handshake_peer_left - has the initiator hung up before it was answered?
+ * @conn: locked, the consumer decides
+ *
+ * Context: process.
+ */
+bool weft_handshake_peer_left(const struct weft_conn *conn)
 {
 	enum weft_sock_state state = weft_sock_state(conn->sock);
 
-	if (state != WEFT_SOCK_PEER_CLOSED && state != WEFT_SOCK_LOST)
+	return state == WEFT_SOCK_PEER_CLOSED || state == WEFT_SOCK_LOST;
+}
+
+/*
+ * An initiator that hangs up does not want an answer any more. If the consumer has the
+ * request, the connection waits for it to say so: until then the request takes up room there.
+ */
+static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+{
+	if (!weft_handshake_peer_left(conn) || !conn->listener ||
+	    weft_backlog_holds(&conn->listener->backlog, conn))
 		return false;
 	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
 	return true;

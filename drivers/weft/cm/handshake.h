@@ -45,6 +45,7 @@ void weft_handshake_free(struct weft_conn *conn);
 int weft_handshake_connect(struct weft_conn *conn);
 void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s);
 int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd_len);
+bool weft_handshake_peer_left(const struct weft_conn *conn);
 void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 pd_len);
 
 /* The worker of the connection. */

@@ -6,7 +6,6 @@
 #include "cm/inspect.h"
 
 #include <linux/jiffies.h>
-#include <linux/xarray.h>
 
 #include "cm/cm.h"
 #include "cm/conn.h"
@@ -53,36 +52,28 @@ static bool fill_conn(struct weft_conn *conn, const void *context, struct weft_c
  */
 bool weft_cm_inspect_conn(struct weft_cm *cm, const void *context, struct weft_conn_details *out)
 {
-	struct weft_conn *conn;
-	unsigned long handle;
-	bool found = false;
+	struct weft_conn *conn = weft_iwcm_find(cm, context);
+	bool found;
 
-	xa_for_each(&cm->conns, handle, conn) {
-		conn = weft_conn_find(cm, handle);
-		if (!conn)
-			continue;
-		found = fill_conn(conn, context, out);
-		weft_conn_put(conn);
-		if (found)
-			break;
-	}
+	if (!conn)
+		return false;
+	found = fill_conn(conn, context, out);
+	weft_conn_put(conn);
 	return found;
 }
 
 static void fill_listener(struct weft_listener *l, struct weft_listener_details *out)
 {
-	struct weft_conn *conn;
-	u32 undecided = 0;
+	struct weft_backlog *b = &l->backlog;
 
-	mutex_lock(&l->lock);
-	list_for_each_entry(conn, &l->undecided, waiting)
-		undecided++;
+	mutex_lock(&b->lock);
 	*out = (struct weft_listener_details){
-		.backlog = l->backlog,
-		.waiting = l->num_waiting,
-		.undecided = undecided,
+		.backlog = b->size,
+		.waiting = b->num[WEFT_BACKLOG_WAITING] + b->num[WEFT_BACKLOG_DROPPED],
+		.queued = b->num[WEFT_BACKLOG_QUEUED],
+		.undecided = b->num[WEFT_BACKLOG_OFFERED],
 	};
-	mutex_unlock(&l->lock);
+	mutex_unlock(&b->lock);
 }
 
 /**

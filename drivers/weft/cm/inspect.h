@@ -30,13 +30,15 @@ struct weft_conn_details {
 
 /**
  * struct weft_listener_details - a listener
- * @backlog: connections TCP keeps for it
+ * @backlog: requests that the consumer is told of before it has answered one
  * @waiting: connections whose request is not complete
+ * @queued: those whose request is, and the consumer is not told
  * @undecided: those the consumer was told of and has not answered
  */
 struct weft_listener_details {
 	u32 backlog;
 	u32 waiting;
+	u32 queued;
 	u32 undecided;
 };
 

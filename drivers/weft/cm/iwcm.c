@@ -11,6 +11,7 @@
 #include "cm/iwcm.h"
 
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <rdma/iw_cm.h>
 
 #include "base/limits.h"
@@ -19,6 +20,7 @@
 #include "cm/handshake.h"
 #include "cm/listen.h"
 #include "engine/life/stream.h"
+#include "net/tcp_socket.h"
 
 void weft_iwcm_get_id(struct iw_cm_id *id)
 {
@@ -28,6 +30,31 @@ void weft_iwcm_get_id(struct iw_cm_id *id)
 void weft_iwcm_put_id(struct iw_cm_id *id)
 {
 	id->rem_ref(id);
+}
+
+/**
+ * weft_iwcm_find - the connection of a consumer
+ * @cm: of the device
+ * @context: what it gave iw_cm
+ *
+ * Context: process. Return: the connection with a reference, or NULL.
+ */
+struct weft_conn *weft_iwcm_find(struct weft_cm *cm, const void *context)
+{
+	struct weft_conn *conn, *found = NULL;
+
+	spin_lock(&cm->by_context_lock);
+	/* clang-format off */
+	hash_for_each_possible(cm->by_context, conn, by_context, (unsigned long)context) {
+		if (conn->context != context)
+			continue;
+		weft_conn_get(conn);
+		found = conn;
+		break;
+	}
+	/* clang-format on */
+	spin_unlock(&cm->by_context_lock);
+	return found;
 }
 
 /* Was it @context that made the id? */
@@ -60,11 +87,30 @@ static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *pa
 	policy->ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
+/* The stream is reserved for the connection, which takes the caller's reference. */
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
 {
+	struct weft_cm *cm = conn->cm;
+
 	weft_iwcm_get_id(id);
 	conn->id = id;
 	conn->stream = stream;
+	conn->reserved = true;
+	conn->context = id->context;
+	spin_lock(&cm->by_context_lock);
+	hash_add(cm->by_context, &conn->by_context, (unsigned long)conn->context);
+	spin_unlock(&cm->by_context_lock);
+}
+
+static void unbind_id(struct weft_conn *conn)
+{
+	struct weft_cm *cm = conn->cm;
+
+	spin_lock(&cm->by_context_lock);
+	hash_del(&conn->by_context);
+	spin_unlock(&cm->by_context_lock);
+	weft_iwcm_put_id(conn->id);
+	conn->id = NULL;
 }
 
 static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
@@ -106,7 +152,8 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
  * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
- * CONNECT_REPLY later, or -errno and no event.
+ * CONNECT_REPLY later, or -errno and no event: -EINVAL for a QP that cannot be
+ * connected, or is being connected.
  */
 int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
@@ -116,54 +163,123 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 
 	if (!stream)
 		return -EINVAL;
+	ret = weft_stream_reserve(stream);
+	if (ret)
+		goto put_stream;
 	conn = weft_conn_new(cm, true);
 	if (!conn) {
-		weft_stream_put(stream);
-		return -ENOMEM;
+		ret = -ENOMEM;
+		goto unreserve;
 	}
 	bind_id(conn, id, stream);
 	ret = begin_connect(conn, id, param);
 	weft_conn_put(conn);
 	return ret;
+
+unreserve:
+	weft_stream_unreserve(stream);
+put_stream:
+	weft_stream_put(stream);
+	return ret;
 }
 
-/* The connection takes the caller's reference to @stream if this succeeds. */
 static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
 			 const struct iw_cm_conn_param *param)
 {
 	int ret;
 
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
+	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
-	set_depths(conn, param);
-	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
+	ret = weft_stream_reserve(stream);
 	if (ret)
 		return ret;
+	set_depths(conn, param);
+	ret = weft_handshake_prepare_accept(conn, param->private_data, param->private_data_len);
+	if (ret) {
+		weft_stream_unreserve(stream);
+		return ret;
+	}
 	bind_id(conn, id, stream);
 	weft_conn_decide(conn,
 			 conn->result.rtr ? WEFT_CONN_ULP_ACCEPTED_P2P : WEFT_CONN_ULP_ACCEPTED);
 	return 0;
 }
 
-static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
+/*
+ * A consumer may change its mind until iw_cm has handled ESTABLISHED, and iw_cm takes an answer
+ * that is rejected, or an accept that fails, for the end of all events. So from here on the id
+ * hears nothing, and what was accepted ends. If ESTABLISHED is with iw_cm already, this came
+ * too late. Return: the number of the QP, or 0 in that case.
+ */
+static u32 withdraw_locked(struct weft_conn *conn)
 {
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
-		return -ECONNRESET;
-	weft_handshake_prepare_reject(conn, pd, pd_len);
-	weft_conn_decide(conn, WEFT_CONN_ULP_REJECTED);
-	return 0;
+	lockdep_assert_held(&conn->lock);
+	if (conn->established)
+		return 0;
+	unbind_id(conn);
+	weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	return weft_stream_qpn(conn->stream);
 }
 
-static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
+static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
+{
+	bool left;
+
+	if (conn->state != WEFT_CONN_AWAIT_ULP)
+		return -ECONNRESET;
+	left = weft_handshake_peer_left(conn);
+	weft_handshake_prepare_reject(conn, pd, pd_len);
+	weft_conn_decide(conn, left ? WEFT_CONN_PEER_GONE : WEFT_CONN_ULP_REJECTED);
+	return left ? -ECONNRESET : 0;
+}
+
+/*
+ * More was offered than the consumer had asked for, and iw_cm's own thread rejects it: that is
+ * no answer of the consumer, whose queue of requests is full. It is offered again by and by.
+ */
+static bool was_refused(struct weft_conn *conn, u32 pd_len)
+{
+	return conn->state == WEFT_CONN_AWAIT_ULP && READ_ONCE(conn->probe) && !pd_len &&
+	       current->flags & PF_WQ_WORKER &&
+	       weft_backlog_take_back(&conn->listener->backlog, conn);
+}
+
+/*
+ * iw_cm has put the QP of this accept in the place of the first one's, whose reference nobody
+ * would drop now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
+ */
+static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id)
+{
+	struct ib_qp *first = id->device->ops.iw_get_qp(id->device, weft_stream_qpn(conn->stream));
+
+	if (!WARN_ON_ONCE(!first)) {
+		id->device->ops.iw_rem_ref(first);
+		id->device->ops.iw_rem_ref(first);
+	}
+	if (conn->established)
+		return 0;
+	withdraw_locked(conn);
+	return -EINVAL;
+}
+
+/* The connection takes the caller's reference to @stream if it is accepted with it. */
+static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream **stream,
 		  const struct iw_cm_conn_param *param)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&conn->lock);
-	if (stream)
-		ret = accept_locked(conn, id, stream, param);
+	if (conn->id == id) {
+		ret = accept_again_locked(conn, id);
+		mutex_unlock(&conn->lock);
+		return ret;
+	}
+	if (*stream)
+		ret = accept_locked(conn, id, *stream, param);
 	if (ret)
 		reject_locked(conn, NULL, 0);
+	else
+		*stream = NULL;
 	mutex_unlock(&conn->lock);
 	return ret;
 }
@@ -176,8 +292,8 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
  *
  * Context: process; does not wait. Return: 0 and one ESTABLISHED later; or -errno
  * and no event, the initiator is rejected: -ECONNRESET when it has gone already,
- * -EINVAL for a wrong QP or too much private data, -EPROTO for terms that cannot
- * be met.
+ * -EINVAL for a QP that cannot be connected, for too much private data, and where it was accepted
+ * before; -EPROTO for terms that cannot be met.
  */
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
@@ -188,8 +304,8 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
 	if (!conn)
 		return -ECONNRESET;
 	stream = weft_stream_find(cm->streams, param->qpn);
-	ret = accept(conn, id, stream, param);
-	if (ret && stream)
+	ret = accept(conn, id, &stream, param);
+	if (stream)
 		weft_stream_put(stream);
 	weft_conn_put(conn);
 	return ret;
@@ -201,19 +317,24 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
  * @id: made by iw_cm for our request event
  * @pd: private data for the initiator
  * @pd_len: octets of it
+ * @withdrawn: set to the number of the QP that it was accepted with before. That ends,
+ *	without an event, so that iw_cm keeps its reference to the QP until it has no id
  *
- * Context: process; does not wait. Return: 0, or -ECONNRESET when the initiator
- * has gone already.
+ * Context: process; does not wait. Return: 0, or -ECONNRESET when the initiator has gone already.
  */
-int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len)
+int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len,
+		   u32 *withdrawn)
 {
 	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
-	int ret;
+	int ret = 0;
 
 	if (!conn)
 		return -ECONNRESET;
 	mutex_lock(&conn->lock);
-	ret = reject_locked(conn, pd, pd_len);
+	if (conn->id == id)
+		*withdrawn = withdraw_locked(conn);
+	else if (!was_refused(conn, pd_len))
+		ret = reject_locked(conn, pd, pd_len);
 	mutex_unlock(&conn->lock);
 	weft_conn_put(conn);
 	return ret;
@@ -282,9 +403,21 @@ static void give_addresses(struct iw_cm_event *event, const struct weft_handshak
 	event->remote_addr = hs->remote;
 }
 
-static int send_up(struct iw_cm_id *id, struct iw_cm_event *event)
+/*
+ * Under the lock, so that the id can be taken away: then nothing is said. iw_cm only queues
+ * the event.
+ */
+static int send_up(struct weft_conn *conn, struct iw_cm_event *event)
 {
-	return id->event_handler(id, event);
+	int ret = 0;
+
+	mutex_lock(&conn->lock);
+	if (conn->id)
+		ret = conn->id->event_handler(conn->id, event);
+	if (event->event == IW_CM_EVENT_ESTABLISHED)
+		conn->established = true;
+	mutex_unlock(&conn->lock);
+	return ret;
 }
 
 /* As the consumer sees them: what the peer takes, and what the peer wants. */
@@ -292,6 +425,12 @@ static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_fr
 {
 	event->ird = depth(peer->enhanced ? peer->ird : WEFT_MAX_IRD);
 	event->ord = depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
+}
+
+/* Does a reply say what its sender takes and wants, so that its consumer has to hear it? */
+static bool names_depths(const struct weft_mpa_frame *peer)
+{
+	return peer->enhanced && peer->ird != WEFT_MPA_ENH_DEPTH && peer->ord != WEFT_MPA_ENH_DEPTH;
 }
 
 /*
@@ -325,7 +464,7 @@ int weft_iwcm_tell_request(struct weft_conn *conn)
 	give_addresses(&event, conn->hs);
 	give_peer_depths(&event, &conn->hs->peer);
 	give_private_data(&event, &conn->hs->peer);
-	return send_up(l->id, &event);
+	return l->id->event_handler(l->id, &event);
 }
 
 /**
@@ -342,35 +481,38 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 		.status = conn->status,
 	};
 
+	/* rdma_cm makes UNREACHABLE of a time-out, and of nothing else. */
+	if (weft_sock_is_unreachable(conn->status))
+		event.status = -ETIMEDOUT;
+
 	give_addresses(&event, conn->hs);
-	if (!conn->status)
-		give_settled_depths(&event, conn);
-	else if (conn->hs->peer.reject)
+	if (conn->hs->peer.reject || names_depths(&conn->hs->peer))
 		give_peer_depths(&event, &conn->hs->peer);
+	else if (!conn->status)
+		give_settled_depths(&event, conn);
 	give_private_data(&event, &conn->hs->peer);
-	if (!send_up(conn->id, &event))
+	if (!send_up(conn, &event))
 		return;
 	event.private_data = NULL;
 	event.private_data_len = 0;
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
  * weft_iwcm_tell_established - ESTABLISHED
  * @conn: a responder that was accepted
  *
- * Context: the worker of @conn.
+ * Its status is always good: iw_cm has no other event that ends an accept, and few consumers
+ * look. A connection that broke before this is one that breaks right behind it, as it would be
+ * without a ready-to-receive message. Context: the worker of @conn.
  */
 void weft_iwcm_tell_established(struct weft_conn *conn)
 {
-	struct iw_cm_event event = {
-		.event = IW_CM_EVENT_ESTABLISHED,
-		.status = conn->status,
-	};
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 
 	give_addresses(&event, conn->hs);
 	give_settled_depths(&event, conn);
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -383,7 +525,7 @@ void weft_iwcm_tell_disconnect(struct weft_conn *conn)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_DISCONNECT };
 
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -396,7 +538,7 @@ void weft_iwcm_tell_close(struct weft_conn *conn)
 {
 	struct iw_cm_event event = { .event = IW_CM_EVENT_CLOSE };
 
-	WARN_ON_ONCE(send_up(conn->id, &event));
+	WARN_ON_ONCE(send_up(conn, &event));
 }
 
 /**
@@ -407,12 +549,8 @@ void weft_iwcm_tell_close(struct weft_conn *conn)
  */
 void weft_iwcm_forget(struct weft_conn *conn)
 {
-	struct iw_cm_id *id;
-
 	mutex_lock(&conn->lock);
-	id = conn->id;
-	conn->id = NULL;
+	if (conn->id)
+		unbind_id(conn);
 	mutex_unlock(&conn->lock);
-	if (id)
-		weft_iwcm_put_id(id);
 }

@@ -16,7 +16,8 @@ struct weft_conn;
 /* The device operations of the same names. */
 int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
-int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len);
+int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len,
+		   u32 *withdrawn);
 int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog);
 int weft_cm_listen_destroy(struct weft_cm *cm, struct iw_cm_id *id);
 
@@ -29,6 +30,7 @@ void weft_iwcm_tell_close(struct weft_conn *conn);
 void weft_iwcm_forget(struct weft_conn *conn);
 void weft_iwcm_get_id(struct iw_cm_id *id);
 void weft_iwcm_put_id(struct iw_cm_id *id);
+struct weft_conn *weft_iwcm_find(struct weft_cm *cm, const void *context);
 bool weft_iwcm_is_of(const struct iw_cm_id *id, const void *context);
 
 #endif

@@ -12,6 +12,8 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -23,8 +25,6 @@
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
-/* Beyond this the one that has waited longest for its request is dropped. */
-#define WAITING_MAX	512U
 /* When memory is out TCP does not say again that somebody waits. */
 #define TRY_AGAIN	(HZ / 10)
 
@@ -34,7 +34,7 @@ static void free_listener(struct kref *ref)
 	struct weft_cm *cm = l->cm;
 
 	weft_iwcm_put_id(l->id);
-	mutex_destroy(&l->lock);
+	weft_backlog_destroy(&l->backlog);
 	kfree(l);
 	weft_cm_put(cm);
 }
@@ -44,58 +44,15 @@ static void put_listener(struct weft_listener *l)
 	kref_put(&l->ref, free_listener);
 }
 
-/* --- connections that have not said yet what they want --- */
+/* --- taking connections off TCP --- */
 
 static bool join(struct weft_listener *l, struct weft_conn *conn)
 {
-	bool open;
-
-	mutex_lock(&l->lock);
-	open = !l->closed;
-	if (open) {
-		kref_get(&l->ref);
-		conn->listener = l;
-		list_add_tail(&conn->waiting, &l->waiting);
-		if (++l->num_waiting > WAITING_MAX)
-			weft_conn_post(list_first_entry(&l->waiting, struct weft_conn, waiting),
-				       WEFT_CONN_ABANDONED);
-	}
-	mutex_unlock(&l->lock);
-	return open;
-}
-
-static void unlink_conn(struct weft_listener *l, struct weft_conn *conn)
-{
-	lockdep_assert_held(&l->lock);
-	if (list_empty(&conn->waiting))
-		return;
-	list_del_init(&conn->waiting);
-	if (!conn->offered)
-		l->num_waiting--;
-}
-
-/**
- * weft_listener_ready - the request of a connection is complete
- * @conn: of a listener
- *
- * From here on closing the listener does not end the connection: a consumer may
- * close it as soon as it hears of a request. But it hurries the decision, see
- * WEFT_CONN_ORPHANED. Context: the worker of @conn. Return: false if the listener
- * is closed already.
- */
-bool weft_listener_ready(struct weft_conn *conn)
-{
-	struct weft_listener *l = conn->listener;
-	bool open;
-
-	mutex_lock(&l->lock);
-	open = !l->closed;
-	unlink_conn(l, conn);
-	conn->offered = true;
-	if (open)
-		list_add_tail(&conn->waiting, &l->undecided);
-	mutex_unlock(&l->lock);
-	return open;
+	if (!weft_backlog_add(&l->backlog, conn))
+		return false;
+	kref_get(&l->ref);
+	conn->listener = l;
+	return true;
 }
 
 /**
@@ -110,14 +67,10 @@ void weft_listener_leave(struct weft_conn *conn)
 
 	if (!l)
 		return;
-	mutex_lock(&l->lock);
-	unlink_conn(l, conn);
-	mutex_unlock(&l->lock);
+	weft_backlog_leave(&l->backlog, conn);
 	conn->listener = NULL;
 	put_listener(l);
 }
-
-/* --- taking connections off TCP --- */
 
 static void adopt(struct weft_listener *l, struct weft_sock *s)
 {
@@ -135,32 +88,36 @@ static void adopt(struct weft_listener *l, struct weft_sock *s)
 	weft_conn_put(conn);
 }
 
+/* As long as there is room: what exceeds it stays with TCP, which the peers find busy then. */
 static void accept_work(struct work_struct *work)
 {
-	struct weft_listener *l = container_of(work, struct weft_listener, work.work);
+	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
 	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
 	struct weft_sock *s;
-	int ret;
+	int ret = 0;
 
-	do {
+	weft_backlog_offer(&l->backlog);
+	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(l->sock) &&
+	       weft_backlog_has_room(&l->backlog)) {
 		ret = weft_sock_accept(l->sock, &s);
 		if (!ret)
 			adopt(l, s);
-	} while (!ret || ret == -ECONNABORTED);
+		cond_resched();
+	}
 	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
-		queue_delayed_work(l->cm->wq, &l->work, TRY_AGAIN);
+		queue_delayed_work(l->cm->wq, &l->backlog.work, TRY_AGAIN);
 	memalloc_noio_restore(noio);
 }
 
-static void knocked(void *owner)
+static void child_ready(void *owner)
 {
 	struct weft_listener *l = owner;
 
-	mod_delayed_work(l->cm->wq, &l->work, 0);
+	weft_backlog_wake(&l->backlog);
 }
 
 static const struct weft_sock_events listen_events = {
-	.readable = knocked,
+	.readable = child_ready,
 };
 
 /* --- opening and closing --- */
@@ -181,6 +138,17 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
 }
 
+/*
+ * rdma_cm asks every device to listen for a wildcard, also those of other network namespaces,
+ * whose connections it refuses; and it gives up if one of them fails. So a port that is in use
+ * in another namespace than the caller's is no error.
+ */
+static bool is_in_vain(const struct net *net, const struct weft_listener_config *cfg)
+{
+	return weft_addr_is_any(cfg->addr) && current->nsproxy &&
+	       !net_eq(net, current->nsproxy->net_ns);
+}
+
 static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
@@ -193,22 +161,21 @@ static int open_sock(struct weft_listener *l, const struct weft_listener_config 
 	if (ret)
 		return ret;
 	ret = bind_and_listen(l, cfg);
-	if (ret)
-		weft_sock_release(l->sock);
-	return ret;
+	if (!ret)
+		return 0;
+	weft_sock_release(l->sock);
+	l->sock = NULL;
+	return ret == -EADDRINUSE && is_in_vain(net, cfg) ? 0 : ret;
 }
 
-static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *id)
+static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
 {
 	struct weft_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
 
 	if (!l)
 		return NULL;
 	kref_init(&l->ref);
-	mutex_init(&l->lock);
-	INIT_LIST_HEAD(&l->waiting);
-	INIT_LIST_HEAD(&l->undecided);
-	INIT_DELAYED_WORK(&l->work, accept_work);
+	weft_backlog_init(&l->backlog, cm->wq, accept_work, backlog);
 	weft_cm_get(cm);
 	l->cm = cm;
 	weft_iwcm_get_id(id);
@@ -249,12 +216,11 @@ static void hide(struct weft_listener *l)
  */
 struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_listener_config *cfg)
 {
-	struct weft_listener *l = new_listener(cm, cfg->id);
+	struct weft_listener *l = new_listener(cm, cfg->id, cfg->backlog);
 	int ret = 0;
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	l->backlog = cfg->backlog;
 	if (!is_deaf(cm, cfg))
 		ret = open_sock(l, cfg);
 	if (ret) {
@@ -265,7 +231,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 	if (!l->sock)
 		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
-	knocked(l);	/* who came before that was not announced */
+	child_ready(l);	/* what came before that was not announced */
 	return l;
 }
 
@@ -273,25 +239,17 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
  * weft_listener_close - stop listening
  * @l: from weft_listener_open()
  *
- * Connections whose request is not complete go down with it; those the consumer
- * knows of live on. Context: process.
+ * Connections that the consumer has been told of live on, the others go down with the
+ * listener. Context: process.
  */
 void weft_listener_close(struct weft_listener *l)
 {
-	struct weft_conn *conn;
-
 	hide(l);
-	if (l->sock) {
+	if (l->sock)
 		weft_sock_detach(l->sock);
-		cancel_delayed_work_sync(&l->work);
+	weft_backlog_stop(&l->backlog);
+	if (l->sock)
 		weft_sock_release(l->sock);
-	}
-	mutex_lock(&l->lock);
-	l->closed = true;
-	list_for_each_entry(conn, &l->waiting, waiting)
-		weft_conn_post(conn, WEFT_CONN_ABANDONED);
-	list_for_each_entry(conn, &l->undecided, waiting)
-		weft_conn_post(conn, WEFT_CONN_ORPHANED);
-	mutex_unlock(&l->lock);
+	weft_backlog_close(&l->backlog);
 	put_listener(l);
 }

@@ -7,10 +7,10 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/socket.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
+
+#include "cm/backlog.h"
 
 struct iw_cm_id;
 struct weft_cm;
@@ -21,7 +21,7 @@ struct weft_sock;
  * struct weft_listener_config - what a consumer listens for
  * @id: whom iw_cm knows us by; a reference is taken
  * @addr: where
- * @backlog: connections TCP keeps for us
+ * @backlog: requests that the consumer is told of before it has answered one
  * @tos: for the connections, -1: none
  * @v6only: no IPv4 peers
  */
@@ -37,15 +37,10 @@ struct weft_listener_config {
  * struct weft_listener - a listening consumer
  * @all: in weft_cm.listeners, from open to close
  * @id: its id, a reference held
- * @backlog: as the consumer wants it
  * @sock: NULL where nothing can ever be heard
- * @work: takes connections off TCP; cancelled before @sock goes
- * @lock: protects @waiting, @undecided, @num_waiting and @closed
- * @waiting: connections whose request is not complete, oldest first
- * @undecided: those the consumer was told of and has not answered
- * @closed: takes no more
+ * @backlog: connections that are not decided yet
  *
- * Referenced by its consumer and by every connection in either list.
+ * Referenced by its consumer and by every connection in @backlog.
  */
 struct weft_listener {
 	struct kref ref;
@@ -53,19 +48,12 @@ struct weft_listener {
 	struct weft_cm *cm;
 	struct iw_cm_id *id;
 	struct weft_sock *sock;
-	struct delayed_work work;
-	struct mutex lock;	/* both lists, @num_waiting, @closed */
-	struct list_head waiting;
-	struct list_head undecided;
-	int backlog;
-	u32 num_waiting;
-	bool closed;
+	struct weft_backlog backlog;
 };
 
 struct weft_listener *weft_listener_open(struct weft_cm *cm,
 					 const struct weft_listener_config *cfg);
 void weft_listener_close(struct weft_listener *l);
-bool weft_listener_ready(struct weft_conn *conn);
 void weft_listener_leave(struct weft_conn *conn);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "base/copy.h"
 #include "base/counters.h"
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/crc.h"
 #include "proto/hot.h"
@@ -576,6 +577,8 @@ int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 	sock_owned_by_me(s->sk);
 	if (weft_mpa_rx_begin(rx))
 		ret = tcp_read_sock(s->sk, &desc, actor);
+	if (weft_tcp_at_urgent(s->sk) && !rx->discard)
+		lose_framing(rx, WEFT_FAULT_MPA_LOCAL);	/* that peer sends no FPDUs */
 	if (rx->gather.stocked && !rx->gather.open)
 		drop_gathered(&rx->gather);
 	return rx->paused ? -EAGAIN : ret;

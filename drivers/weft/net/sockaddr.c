@@ -40,16 +40,6 @@ __be16 weft_addr_port(const struct sockaddr_storage *addr)
 }
 
 /**
- * weft_addr_set_port - replace the TCP port
- * @addr: changed
- * @port: 0: whichever is free
- */
-void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port)
-{
-	((struct sockaddr_in *)addr)->sin_port = port;
-}
-
-/**
  * weft_addr_is_any - is it the unspecified address?
  * @addr: of either family
  */
@@ -101,17 +91,4 @@ void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex)
 	if (addr->ss_family == AF_INET6 && !sin6->sin6_scope_id &&
 	    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
 		sin6->sin6_scope_id = ifindex;
-}
-
-/**
- * weft_addr_ephemeral - was the port chosen for its user rather than by him?
- * @addr: of either family
- * @net: says which ports are given out
- */
-bool weft_addr_ephemeral(const struct sockaddr_storage *addr, struct net *net)
-{
-	int low, high, port = ntohs(weft_addr_port(addr));
-
-	inet_get_local_port_range(net, &low, &high);
-	return port >= low && port <= high;
 }

@@ -8,15 +8,11 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
-struct net;
-
 int weft_addr_len(const struct sockaddr_storage *addr);
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
-void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 bool weft_addr_is_any(const struct sockaddr_storage *addr);
 bool weft_addr_is_loopback(const struct sockaddr_storage *addr);
 void weft_addr_unmap(struct sockaddr_storage *addr);
 void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex);
-bool weft_addr_ephemeral(const struct sockaddr_storage *addr, struct net *net);
 
 #endif

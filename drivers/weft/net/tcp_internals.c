@@ -99,6 +99,34 @@ void weft_tcp_unreserve(struct sock *sk)
 }
 
 /**
+ * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
+ * @sk: a bound socket
+ *
+ * Why: what connect() would share, bind() refuses, whoever has the port.
+ * Instead: a flag of bind() that asks for what connect() does.
+ *
+ * Context: process.
+ */
+bool weft_tcp_shares_port(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
+}
+
+/**
+ * weft_tcp_has_child - is there a connection to accept?
+ * @sk: a listening socket
+ *
+ * Why: room is made for a connection only if there is one.
+ * Instead: poll() of the socket, which needs a file.
+ *
+ * Context: any.
+ */
+bool weft_tcp_has_child(const struct sock *sk)
+{
+	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
+}
+
+/**
  * weft_tcp_drop_fragment - free the rest of the page fragment that TCP copied to
  * @sk: a connection
  *

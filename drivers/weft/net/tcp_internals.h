@@ -188,6 +188,17 @@ static inline u32 weft_tcp_write_seq(const struct sock *sk)
 
 bool weft_tcp_await_space(struct sock *sk);
 
+/*
+ * Is the next byte to read an urgent one? Why: tcp_read_sock() does not pass it, only recvmsg()
+ * takes it out. Instead: urgent data in the stream, for kernel sockets. Socket lock held.
+ */
+static inline bool weft_tcp_at_urgent(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return unlikely(tp->urg_data) && tp->urg_seq == tp->copied_seq;
+}
+
 /* --- memory --- */
 
 /**
@@ -208,6 +219,8 @@ static inline u32 weft_tcp_reserved(const struct sock *sk)
 	return sk->sk_reserved_mem;
 }
 
+bool weft_tcp_shares_port(const struct sock *sk);
+bool weft_tcp_has_child(const struct sock *sk);
 bool weft_tcp_memory_plentiful(const struct sock *sk);
 bool weft_tcp_reserve(struct sock *sk, u32 bytes);
 void weft_tcp_unreserve(struct sock *sk);

@@ -263,17 +263,56 @@ int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, boo
 }
 
 /**
+ * weft_sock_bind_shared - give the socket a port that connections of others have
+ * @s: the socket, about to connect
+ * @addr: address, port and scope
+ *
+ * A connection that binds no port gets one that others may have, as long as no two of them
+ * have the same peer; bind() refuses such a port. This takes it as a connect would have.
+ *
+ * Context: process. Return: 0; -EADDRINUSE if the port was bound, the socket is of no use then;
+ * or another -errno.
+ */
+int weft_sock_bind_shared(struct weft_sock *s, const struct sockaddr_storage *addr)
+{
+	int ret;
+
+	lock_sock(s->sk);
+	s->sk->sk_reuse = SK_FORCE_REUSE;
+	release_sock(s->sk);
+	ret = weft_sock_bind(s, addr, false);
+	sock_set_reuseaddr(s->sk);
+	if (!ret && !weft_tcp_shares_port(s->sk))
+		ret = -EADDRINUSE;
+	return ret;
+}
+
+/**
  * weft_sock_listen - wait for connections
  * @s: a bound socket, not attached yet
- * @backlog: connections not accepted yet
+ * @backlog: connections not accepted yet, at least; there is room for as many more as any
+ *	process could ask for
  *
  * Context: process. What arrived before weft_sock_attach() is not announced:
  * accept once after attaching. Return: 0 or -errno.
  */
 int weft_sock_listen(struct weft_sock *s, int backlog)
 {
+	int somaxconn = READ_ONCE(sock_net(s->sk)->core.sysctl_somaxconn);
+
 	s->listening = true;
-	return kernel_listen(s->sock, backlog);
+	return kernel_listen(s->sock, max(backlog, somaxconn));
+}
+
+/**
+ * weft_sock_has_child - is there a connection to accept?
+ * @listener: a listening socket
+ *
+ * Context: any.
+ */
+bool weft_sock_has_child(const struct weft_sock *listener)
+{
+	return weft_tcp_has_child(listener->sk);
 }
 
 /**
@@ -327,6 +366,25 @@ int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 int weft_sock_error(const struct weft_sock *s)
 {
 	return -READ_ONCE(s->sk->sk_err);
+}
+
+/**
+ * weft_sock_is_unreachable - does an error mean that no packet gets to the peer?
+ * @err: of weft_sock_error()
+ *
+ * That is what ARP and ICMP report. Nobody answered at all: -ETIMEDOUT.
+ */
+bool weft_sock_is_unreachable(int err)
+{
+	switch (err) {
+	case -EHOSTUNREACH:
+	case -EHOSTDOWN:
+	case -ENETUNREACH:
+	case -ENETDOWN:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**

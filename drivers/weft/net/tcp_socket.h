@@ -68,9 +68,12 @@ enum weft_sock_state {
 
 int weft_sock_create(struct net *net, int family, struct weft_sock **out);
 int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse);
+int weft_sock_bind_shared(struct weft_sock *s, const struct sockaddr_storage *addr);
 int weft_sock_listen(struct weft_sock *s, int backlog);
+bool weft_sock_has_child(const struct weft_sock *listener);
 int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out);
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr);
+bool weft_sock_is_unreachable(int err);
 int weft_sock_error(const struct weft_sock *s);
 enum weft_sock_state weft_sock_state(const struct weft_sock *s);
 int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out);

@@ -109,14 +109,15 @@ const struct weft_fault_info *weft_fault_info(enum weft_fault fault)
  * @etype: error type, any value
  * @ecode: error code, any value
  *
- * Return: the first fault that is told so, WEFT_FAULT_NONE for an unknown code.
+ * Return: the fault that is told so, WEFT_FAULT_NONE for an unknown code. All faults of its own
+ * side are told alike: of these, the catastrophic one, which says no more than the peer does.
  */
 enum weft_fault weft_fault_of_terminate(u8 layer, u8 etype, u8 ecode)
 {
 	const struct weft_fault_info *info;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	for (i = ARRAY_SIZE(faults); i-- > 0;) {
 		info = &faults[i];
 		if (info->terminate && info->layer == layer && info->etype == etype &&
 		    info->ecode == ecode)

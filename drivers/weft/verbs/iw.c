@@ -9,6 +9,7 @@
 
 #include "cm/iwcm.h"
 #include "verbs/device.h"
+#include "verbs/qp.h"
 
 static struct weft_cm *cm_of(const struct iw_cm_id *id)
 {
@@ -48,7 +49,12 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {
-	return weft_cm_reject(cm_of(id), id, pdata, pdata_len);
+	u32 withdrawn = 0;
+	int ret = weft_cm_reject(cm_of(id), id, pdata, pdata_len, &withdrawn);
+
+	if (withdrawn)
+		weft_iw_disown(id->device, withdrawn);
+	return ret;
 }
 
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)

@@ -292,6 +292,7 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	return qp ? &qp->ib : NULL;
 }
 
+/* iw_cm takes its reference right after it has found the QP: that one is taken already. */
 void weft_iw_add_ref(struct ib_qp *ib)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
@@ -301,11 +302,89 @@ void weft_iw_add_ref(struct ib_qp *ib)
 	atomic_dec_if_positive(&qp->lookups); /* ordered behind the reference */
 }
 
-void weft_iw_rem_ref(struct ib_qp *ib)
+static void drop_iw_ref(struct weft_qp *qp)
 {
-	struct weft_qp *qp = to_weft_qp(ib);
-
 	if (atomic_dec_and_test(&qp->iw_refs))
 		wake_up_var(&qp->iw_refs);	/* RESET; the full barrier is the decrement's */
 	weft_tracked_put(&qp->tracked);
+}
+
+/* Not what iw_cm names by itself: any QP that is still found by its number. */
+static struct weft_qp *get_by_number(struct xarray *streams, u32 qpn)
+{
+	struct weft_stream *st;
+	struct weft_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(streams, flags);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
+	if (qp && !weft_tracked_get_hidden(&qp->tracked))
+		qp = NULL;
+	xa_unlock_irqrestore(streams, flags);
+	return qp;
+}
+
+/*
+ * References that iw_cm has and a QP does not wait for. iw_cm puts each some time later, when
+ * the QP may be gone: then @qp is only an address. Should it be another QP's by then, that one
+ * waits until iw_cm has put both.
+ */
+struct disowned_ref {
+	struct list_head entry;
+	const struct ib_qp *qp;
+};
+
+static DEFINE_SPINLOCK(disowned_lock); /* disowned_refs */
+static LIST_HEAD(disowned_refs); /* under disowned_lock */
+
+static struct disowned_ref *take_disowned(const struct ib_qp *qp)
+{
+	struct disowned_ref *ref, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&disowned_lock, flags);
+	list_for_each_entry(ref, &disowned_refs, entry)
+		if (ref->qp == qp) {
+			found = ref;
+			list_del(&ref->entry);
+			break;
+		}
+	spin_unlock_irqrestore(&disowned_lock, flags);
+	return found;
+}
+
+void weft_iw_rem_ref(struct ib_qp *ib)
+{
+	struct disowned_ref *ref = take_disowned(ib);
+
+	if (!ref)
+		drop_iw_ref(to_weft_qp(ib));
+	kfree(ref);
+}
+
+/**
+ * weft_iw_disown - a QP does not wait for the reference of an id that is out of use
+ * @ib: the device
+ * @qpn: of a QP that iw_cm has a reference to
+ *
+ * iw_cm keeps the reference until its id is destroyed, and programs destroy the QP before it.
+ * Context: process. Without memory for it, the QP waits.
+ */
+void weft_iw_disown(struct ib_device *ib, u32 qpn)
+{
+	struct disowned_ref *ref = kmalloc(sizeof(*ref), GFP_KERNEL);
+	struct weft_qp *qp = get_by_number(&to_weft_dev(ib)->streams.xa, qpn);
+
+	if (ref && qp) {
+		ref->qp = &qp->ib;
+		spin_lock_irq(&disowned_lock);
+		list_add_tail(&ref->entry, &disowned_refs);
+		spin_unlock_irq(&disowned_lock);
+		ref = NULL;
+		drop_iw_ref(qp);
+	}
+	kfree(ref);
+	if (qp)
+		weft_tracked_put(&qp->tracked);
 }

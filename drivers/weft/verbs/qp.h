@@ -76,5 +76,6 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);
 void weft_iw_add_ref(struct ib_qp *ib);
 void weft_iw_rem_ref(struct ib_qp *ib);
+void weft_iw_disown(struct ib_device *ib, u32 qpn);
 
 #endif

@@ -347,6 +347,7 @@ static void put_listener(struct table *t, const struct weft_listener_details *d)
 	put_str(t, "kind", "listener");
 	put(t, "backlog", d->backlog);
 	put(t, "awaiting_request", d->waiting);
+	put(t, "queued", d->queued);
 	put(t, "awaiting_decision", d->undecided);
 }
 

@@ -19,7 +19,7 @@ REM_INV, REM_ACCESS, REM_OP, FATAL = 9, 10, 11, 18
 WC_SEND, WC_WRITE, WC_READ, WC_CSWAP, WC_FADD, WC_BIND, WC_INV = range(7)
 WC_RECV, WC_RECV_IMM = 128, 129
 WITH_IMM, WITH_INV = 2, 8
-QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR = 1, 2, 3
+CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR = range(4)
 STATE_RTS, STATE_SQD, STATE_SQE, STATE_ERR = 3, 4, 5, 6
 
 TESTS = []
@@ -347,9 +347,9 @@ class Fixture:
         self.listeners.append(listener)
         return listener
 
-    def resolved(self, listener, domain="pd", recv=4, size=1024, qp=None):
+    def resolved(self, listener, domain="pd", recv=4, size=1024, qp=None, **source):
         """An agent's connection with a QP, about to connect to @listener."""
-        k = self.agent.cmd("resolve", addr=self.world.own, port=listener.port)["k"]
+        k = self.agent.cmd("resolve", addr=self.world.own, port=listener.port, **source)["k"]
         link = Link(self, None, k)
         self.links.append(link)
         self.domain_of[k] = domain

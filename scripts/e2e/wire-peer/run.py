@@ -21,9 +21,9 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 
 import harness  # noqa: E402
 
-GROUPS = ("start", "initiator", "ends", "terms", "mpa", "sizes", "paths", "ddp", "untagged",
-          "tagged", "rows", "rdmap", "requester", "midway", "crowd", "faults", "ext", "verbs",
-          "late")
+GROUPS = ("start", "initiator", "backlog", "answers", "ports", "ends", "terms", "mpa", "sizes",
+          "paths", "ddp", "untagged", "tagged", "rows", "rdmap", "requester", "midway", "crowd",
+          "faults", "ext", "verbs", "late")
 SPLAT = re.compile(
     r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
     r"|blocked for more|stall"
@@ -57,7 +57,8 @@ class KernelLog:
 
 def name_of(rows, function, case):
     words = function.__name__.replace("_", " ")
-    return "%s: %s%s" % (" ".join(rows), words, "" if case is None else " [%s]" % (case,))
+    return "%s%s%s" % (" ".join(rows) + ": " if rows else "", words,
+                       "" if case is None else " [%s]" % (case,))
 
 
 def run_one(world, log, function, case):

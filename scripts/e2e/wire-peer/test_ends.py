@@ -118,7 +118,8 @@ def gone(link, state, due=FLUSH):
     if state != "awaiting the rtr":
         link.dead(TOLD.get(state))
     else:
-        assert link.event("ESTABLISHED")["status"] < 0
+        assert link.event("ESTABLISHED")["status"] == 0
+        link.event("DISCONNECTED")
         for wr in list(link.posted):
             link.wc(wr=wr, status=FLUSH)
         assert link.state()["state"] == STATE_ERR

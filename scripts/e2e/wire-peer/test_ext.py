@@ -218,15 +218,18 @@ def a_write_before_an_atomic(f):
 def atomics_of_several_streams(f):
     target = f.mr(8)
     links = [f.running(rev=1, ird=16, recv=0) for _ in range(6)]
-    rounds = 12
+    rounds, seen = 12, []
     for _ in range(rounds):
         for link in links:
             link.peer.raw(b"".join(link.peer.atomic(FETCH_ADD, target.rkey, target.iova, 1,
                                                     hold=True) for _ in range(16)))
         for link in links:
             for _ in range(16):
-                link.peer.expect(rdmap.ATOMIC_RESP)
-    assert number(target) == len(links) * 16 * rounds
+                answer = rdmap.AtomicResponse(link.peer.expect(rdmap.ATOMIC_RESP).payload)
+                seen.append(answer.original)
+    # had two overlapped, both would have found the same
+    assert sorted(seen) == list(range(len(links) * 16 * rounds))
+    assert number(target) == len(seen)
 
 
 @test("RDMAP-083", "EXT-029", "EXT-024")

@@ -41,11 +41,20 @@ def private_data_reaches_the_consumer(f, length):
     f.agent.cmd("destroy", k=asked["k"])
 
 
-@test("CM-019", "CM-017", each=(256, 511, 512))
+@test("CM-019", "CM-017", "CM-018", each=(256, 511, 512))
+def private_data_that_cannot_be_handed_on_is_refused(f, length):
+    """iw_cm has 8 bits for its length; what it would cut is not accepted."""
+    refused_frame(f, mpa.request(rev=1, pd=pattern(length)).build())
+
+
+@test("CM-017", each=(256, 511, 512))
 def private_data_up_to_512_octets_is_no_error(f, length):
+    """An administrator may have it cut."""
+    f.policy("private_data_max", 512)
     wire = f.connect()
     wire.send_request(rev=1, pd=pattern(length))
     asked = f.asked()
+    assert asked["pdata"] == pattern(length)[:255].hex(), asked
     f.agent.cmd("reject", k=asked["k"])
     assert wire.read_reply().r == 1
     f.agent.cmd("destroy", k=asked["k"])
@@ -358,7 +367,8 @@ def a_read_rtr_needs_a_place_though_ord_is_0(f):
     link.event("ESTABLISHED")
 
 
-@test("CM-039", "CM-068", each=("send with payload", "write with payload", "immediate"))
+@test("CM-039", "CM-068", each=("send with payload", "write with payload", "immediate",
+                                "read of something"))
 def what_is_no_rtr_is_refused(f, what):
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
     target = f.mr(64)
@@ -366,6 +376,8 @@ def what_is_no_rtr_is_refused(f, what):
         link.peer.send(b"not empty")
     elif what == "write with payload":
         link.peer.write(target.rkey, target.iova, b"not empty")
+    elif what == "read of something":
+        link.peer.read(target.rkey, target.iova, 64)
     else:
         link.peer.imm(bytes(8))
     link.refused(0, 2, 6)

@@ -3,8 +3,8 @@
 
 import time
 
-from harness import (FLUSH, LOC_PROT, MW_BIND, OK, QP_ACCESS_ERR, AgentError, pattern, test,
-                     unfit, untouched)
+from harness import (CQ_ERR, FLUSH, LOC_PROT, MW_BIND, OK, QP_ACCESS_ERR, AgentError, pattern,
+                     test, unfit, untouched)
 from wirepeer import mpa, rdmap
 
 
@@ -189,7 +189,7 @@ def a_full_cq_hurts_only_its_own(f):
             victim.peer.send(bytes([n]))
         except OSError:
             break
-    time.sleep(0.2)
+    f.agent.wait("async", 3, type=CQ_ERR)
     for n in range(10):
         other.peer.send(bytes([n]))
         other.received(bytes([n]))

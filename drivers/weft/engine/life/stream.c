@@ -287,6 +287,46 @@ void weft_stream_set_access(struct weft_stream *st, u32 access)
 	weft_mem_set_access(&st->tx.mem, access);
 }
 
+/**
+ * weft_stream_reserve - a connection is going to be set up for a stream
+ * @st: the stream
+ *
+ * Context: process. Return: 0, then weft_stream_start(), weft_stream_refuse() or
+ * weft_stream_unreserve() has to follow; or -EINVAL if it is connected, has been, has failed,
+ * or another connection is being set up for it.
+ */
+int weft_stream_reserve(struct weft_stream *st)
+{
+	int err = 0;
+
+	mutex_lock(&st->lifecycle);
+	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock || st->reserved)
+		err = -EINVAL;
+	else
+		WRITE_ONCE(st->reserved, true);
+	mutex_unlock(&st->lifecycle);
+	return err;
+}
+
+/**
+ * weft_stream_unreserve - there will be no connection
+ * @st: reserved, not started
+ *
+ * Context: process.
+ */
+void weft_stream_unreserve(struct weft_stream *st)
+{
+	mutex_lock(&st->lifecycle);
+	WRITE_ONCE(st->reserved, false);
+	mutex_unlock(&st->lifecycle);
+}
+
+/* Is a connection being set up for it? Any context. */
+bool weft_stream_is_reserved(const struct weft_stream *st)
+{
+	return READ_ONCE(st->reserved);
+}
+
 /* A ready-to-receive Read needs a place even if no depth was agreed. */
 static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
 {
@@ -337,6 +377,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	if (err)
 		return err;
 	init_directions(st, sock, mpa, initiator);
+	WRITE_ONCE(st->reserved, false);
 	st->cm = cm;
 	WRITE_ONCE(st->cm_events, events);
 	return 0;

@@ -34,6 +34,10 @@ void *weft_stream_owner(const struct weft_stream *st);
 bool weft_stream_serves_kernel(const struct weft_stream *st);
 void weft_stream_set_access(struct weft_stream *st, u32 access);
 
+int weft_stream_reserve(struct weft_stream *st);
+void weft_stream_unreserve(struct weft_stream *st);
+bool weft_stream_is_reserved(const struct weft_stream *st);
+
 int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 		      const struct weft_mpa_result *mpa, bool initiator,
 		      const struct weft_stream_cm_events *events, void *cm);

@@ -43,6 +43,17 @@ static bool is_terminate(const struct weft_ddp_hdr *ddp)
 	return !ddp->tagged && weft_rdmap_opcode(ddp->ulp) == WEFT_OP_TERMINATE;
 }
 
+/* Does the segment ask for nothing, or bring nothing? */
+static bool is_empty(const struct weft_rx_seg *seg, u8 kind)
+{
+	struct weft_read_req req;
+
+	if (kind != WEFT_RTR_READ)
+		return !seg->payload;
+	weft_read_req_parse(seg->head, &req);
+	return !req.length;
+}
+
 /*
  * The initiator's first FPDU opens our gate (RFC 5044, 7.1.2). In the
  * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5). A
@@ -57,7 +68,7 @@ static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_s
 		return WEFT_FAULT_NONE;
 	rx->first_seen = true;
 	if (rx->rtr_kinds) {
-		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || seg->payload)
+		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || !is_empty(seg, kind))
 			return WEFT_FAULT_RDMAP_OPCODE;
 		rx->rtr_send = kind == WEFT_RTR_SEND;
 	}

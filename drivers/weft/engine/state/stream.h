@@ -48,6 +48,7 @@ struct weft_zc_tx {
  * @lock: @state, @todo, @fault, @close_error
  * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
  * @lifecycle: start against release: who attaches and detaches the socket
+ * @reserved: a connection is being set up for it, and no second one; under @lifecycle
  * @counters: where this stream counts; @cfg.counters points here
  * @mpa, @initiator: as started; written once, before @cm_events
  * @retire_lock: states of work requests, retirement of the send queue
@@ -79,6 +80,7 @@ struct weft_stream {
 	bool gate_open;
 	bool rnr_waits;
 	bool quiet;
+	bool reserved;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
 

@@ -96,6 +96,7 @@ void cmd_destroy(const struct args *a);
 void cmd_query(const struct args *a);
 void cmd_modify(const struct args *a);
 void cmd_tos(const struct args *a);
+void cmd_ports(const struct args *a);
 void conn_event(void);
 
 /* work.c */

@@ -51,8 +51,9 @@ static int address(const struct args *a, const char *key, struct sockaddr_storag
 
 	if (!text)
 		return -1;
-	snprintf(port, sizeof(port), "%u", (unsigned int)arg_num(a, "port", 0));
-	if (getaddrinfo(text, strcmp(key, "src") ? port : "0", &hints, &info))
+	snprintf(port, sizeof(port), "%u",
+		 (unsigned int)arg_num(a, strcmp(key, "src") ? "port" : "sport", 0));
+	if (getaddrinfo(text, port, &hints, &info))
 		return -1;
 	memcpy(out, info->ai_addr, info->ai_addrlen);
 	freeaddrinfo(info);
@@ -92,7 +93,7 @@ void cmd_listen(const struct args *a)
 	ok("k=%d", new_conn(id)->k);
 }
 
-/* resolve addr= port= [src=]: waits until address and route are known */
+/* resolve addr= port= [src= [sport=]]: waits until address and route are known */
 void cmd_resolve(const struct args *a)
 {
 	struct sockaddr_storage addr = { 0 }, src = { 0 };
@@ -156,6 +157,7 @@ static void parameters(const struct args *a, struct rdma_conn_param *param, uint
 		.private_data_len = len > 0 ? (uint8_t)len : 0,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
+		.qp_num = (uint32_t)arg_num(a, "qpn", 0),
 	};
 }
 
@@ -167,7 +169,7 @@ static void answer(int failed, const char *what)
 		ok("%s", what);
 }
 
-/* connect k= [ird=] [ord=] [pdata=hex] */
+/* connect k= [ird=] [ord=] [pdata=hex] [qpn=, if the id has no QP] */
 void cmd_connect(const struct args *a)
 {
 	struct conn *c = find_conn(arg_num(a, "k", 0));
@@ -181,7 +183,7 @@ void cmd_connect(const struct args *a)
 		err(ENOENT, "conn");
 }
 
-/* accept k= [ird=] [ord=] [pdata=hex] */
+/* accept k= [ird=] [ord=] [pdata=hex] [qpn=, if the id has no QP] */
 void cmd_accept(const struct args *a)
 {
 	struct conn *c = find_conn(arg_num(a, "k", 0));
@@ -258,8 +260,8 @@ void cmd_query(const struct args *a)
 		err(ret, "query");
 		return;
 	}
-	ok("state=%d ord=%d ird=%d access=%d mtu=%d", attr.qp_state, attr.max_rd_atomic,
-	   attr.max_dest_rd_atomic, attr.qp_access_flags, attr.path_mtu);
+	ok("state=%d ord=%d ird=%d access=%d mtu=%d qpn=%u", attr.qp_state, attr.max_rd_atomic,
+	   attr.max_dest_rd_atomic, attr.qp_access_flags, attr.path_mtu, c->qp->qp_num);
 }
 
 /* modify k= [state=reset|init|rts|sqd|err] [access=letters] */
@@ -304,6 +306,18 @@ void cmd_tos(const struct args *a)
 
 	if (c)
 		answer(set_tos(a, c->id), "tos");
+	else
+		err(ENOENT, "conn");
+}
+
+/* ports k=: of both ends, as the program is told */
+void cmd_ports(const struct args *a)
+{
+	struct conn *c = find_conn(arg_num(a, "k", 0));
+
+	if (c)
+		ok("src=%u dst=%u", ntohs(rdma_get_src_port(c->id)),
+		   ntohs(rdma_get_dst_port(c->id)));
 	else
 		err(ENOENT, "conn");
 }

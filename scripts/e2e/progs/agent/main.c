@@ -173,6 +173,7 @@ static const struct {
 	{ "cq", cmd_cq },	    { "poll", cmd_poll },	{ "arm", cmd_arm },
 	{ "dropcq", cmd_dropcq },   { "post", cmd_post },	{ "srq", cmd_srq },
 	{ "dropsrq", cmd_dropsrq }, { "postsrq", cmd_postsrq }, { "tos", cmd_tos },
+	{ "ports", cmd_ports },
 };
 
 static void run_line(char *text)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Answers that a consumer takes back, QPs that cannot be connected, data that is no data."""
+
+import socket
+import time
+
+from harness import AgentError, test
+from wirepeer import mpa
+
+P2P = mpa.Enhanced(4, 4, 1, 1, 1, 1)
+EINVAL = 22
+
+
+def fails(errno, f, *command, **fields):
+    try:
+        f.agent.cmd(*command, **fields)
+    except AgentError as error:
+        assert error.errno == errno, error
+        return
+    raise AssertionError("%s succeeds" % command[0])
+
+
+def of_no_event(f, *links):
+    """The peer is cut off, the consumer hears nothing; QP and id can be destroyed at once."""
+    links[-1].peer.expect_end(timeout=5)
+    time.sleep(0.2)
+    for link in links:
+        f.agent.none("event", k=link.k)
+        began = time.monotonic()
+        f.agent.cmd("destroy", k=link.k)
+        assert time.monotonic() - began < 3 * f.world.slow
+        f.links.remove(link)
+
+
+@test()
+def a_reject_after_the_accept(f):
+    """iw_cm wants no event after it, and has a BUG() for the one that would come."""
+    link = f.passive(rev=2, enhanced=P2P)
+    f.agent.cmd("reject", k=link.k)
+    of_no_event(f, link)
+
+
+@test()
+def a_reject_after_the_accept_and_then_the_first_message(f):
+    link = f.passive(rev=2, enhanced=P2P)
+    f.agent.cmd("reject", k=link.k)
+    try:
+        link.kick()
+    except OSError:
+        pass
+    of_no_event(f, link)
+
+
+@test()
+def a_second_accept(f):
+    """It fails, and no reference to the QP is left behind. The QP is not the id's own, or
+    librdmacm would look at its state."""
+    other = f.resolved(f.listen())
+    qpn = other.state()["qpn"]
+    link = f.passive(accept=False, rev=2, enhanced=P2P)
+    f.agent.cmd("accept", k=link.k, qpn=qpn)
+    assert link.peer.read_reply().r == 0
+    fails(EINVAL, f, "accept", k=link.k, qpn=qpn)
+    of_no_event(f, other, link)
+
+
+@test()
+def answers_after_established(f):
+    """Nothing changes."""
+    link = f.running()
+    fails(EINVAL, f, "accept", k=link.k)
+    link = f.running()
+    fails(EINVAL, f, "reject", k=link.k)
+    link.peer.send(b"still here")
+    link.received(b"still here")
+
+
+def bare(f, listener):
+    """An id of an initiator, without a QP."""
+    k = f.agent.cmd("resolve", addr=f.world.own, port=listener.port)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    return k
+
+
+def qp_of(f, state):
+    """The number of a QP of another id: failed, or connected, or being connected."""
+    if state == "connected":
+        return f.running().state()["qpn"]
+    if state == "connecting":
+        return f.dialed().state()["qpn"]
+    link = f.resolved(f.listen())
+    f.agent.cmd("modify", k=link.k, state="err")
+    return link.state()["qpn"]
+
+
+STATES = ("failed", "connected", "connecting")
+
+
+@test("CM-003", each=STATES)
+def a_connect_with_a_qp_that_cannot_be_connected(f, state):
+    listener = f.listen()
+    qpn = qp_of(f, state)
+    k = bare(f, listener)
+    fails(EINVAL, f, "connect", k=k, qpn=qpn)
+    assert not listener.knocked(0.5), "TCP was connected"
+    f.agent.none("event", k=k)
+
+
+@test("CM-003", each=STATES)
+def an_accept_with_a_qp_that_cannot_be_connected(f, state):
+    """The initiator is rejected, and the consumer's accept fails."""
+    qpn = qp_of(f, state)
+    link = f.passive(accept=False, rev=1)
+    fails(EINVAL, f, "accept", k=link.k, qpn=qpn)
+    assert link.peer.read_reply().r == 1
+    f.agent.none("event", k=link.k)
+
+
+@test("CM-003")
+def the_qp_of_a_refused_connect_connects_again(f):
+    link = f.dialed()
+    k, qpn = bare(f, f.listen()), link.state()["qpn"]
+    fails(EINVAL, f, "connect", k=k, qpn=qpn)
+    f.answer(link)
+    link.event("ESTABLISHED")
+
+
+@test(each=("between FPDUs", "within one"))
+def urgent_data_ends_the_stream(f, where):
+    """TCP reads no further than up to it, so that nothing that follows would be seen."""
+    link = f.running(rev=1)
+    if where == "within one":
+        link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+    link.peer.sock.send(b"!", socket.MSG_OOB)
+    link.terminated(2, 0, 5)

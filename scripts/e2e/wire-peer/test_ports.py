@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Weft as initiator: the port it connects from, and peers that cannot be reached."""
+
+import subprocess
+import sys
+
+import netdev
+from harness import AgentError, test
+
+EADDRINUSE = 98
+SERVER = """
+import socket, sys
+s = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print(s.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+CLIENT = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print(s.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+class Holder:
+    """A process beside weft's consumer that holds a TCP port."""
+
+    def __init__(self, f, code, *args):
+        self.process = subprocess.Popen(
+            f.world.argv[:-1] + [sys.executable, "-c", code] + [str(a) for a in args],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        f.undo.append(self.end)
+        self.port = int(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def from_port(f, listener, sport):
+    """An id that is to connect from that port."""
+    link = f.resolved(listener, recv=0, src=f.world.weft, sport=sport)
+    assert f.agent.cmd("ports", k=link.k)["src"] == sport
+    return link
+
+
+def connect(f, link, listener):
+    f.agent.cmd("connect", k=link.k)
+    link.peer = listener.accept()
+    f.peers.append(link.peer)
+    link.request = link.peer.read_request()
+    f.answer(link)
+    link.event("ESTABLISHED")
+    src = f.agent.cmd("ports", k=link.k)["src"]
+    assert link.peer.sock.getpeername()[1] == src, "%s, but %s" % (
+        link.peer.sock.getpeername(), src)
+    return src
+
+
+@test(each=(7199, 40123))
+def a_port_that_a_server_has(f, port):
+    """Whoever picked it, the program is told that this is its port."""
+    Holder(f, SERVER, f.world.weft, port)
+    link = from_port(f, f.listen(), port)
+    try:
+        f.agent.cmd("connect", k=link.k)
+    except AgentError as error:
+        assert error.errno == EADDRINUSE, error
+        return
+    raise AssertionError("connected")
+
+
+@test()
+def a_port_that_tcp_gave_to_a_connection(f):
+    """TCP itself would give it out a second time, for another peer."""
+    elsewhere, listener = f.listen(), f.listen()
+    holder = Holder(f, CLIENT, f.world.own, elsewhere.port)
+    held = elsewhere.accept()
+    f.peers.append(held)
+    link = from_port(f, listener, holder.port)
+    assert connect(f, link, listener) == holder.port
+
+
+@test()
+def a_port_that_has_a_connection_to_that_peer(f):
+    listener = f.listen()
+    holder = Holder(f, CLIENT, f.world.own, listener.port)
+    f.peers.append(listener.accept())
+    link = from_port(f, listener, holder.port)
+    try:
+        f.agent.cmd("connect", k=link.k)
+    except AgentError as error:
+        assert error.errno == EADDRINUSE, error
+        return
+    raise AssertionError("connected")
+
+
+@test("CM-077")
+def the_second_attempt_comes_from_the_same_port(f):
+    listener = f.listen()
+    link = from_port(f, listener, 40321)
+    f.agent.cmd("connect", k=link.k)
+    first = listener.accept()
+    assert first.read_request().rev == 2
+    first.close()
+    link.peer = listener.accept()
+    f.peers.append(link.peer)
+    link.request = link.peer.read_request()
+    assert link.request.rev == 1
+    assert link.peer.sock.getpeername()[1] == 40321
+    f.answer(link)
+    link.event("ESTABLISHED")
+
+
+@test()
+def a_host_that_is_gone(f):
+    """It answered when its address was resolved; what ARP says then is UNREACHABLE."""
+    gone = "10.77.0.99"
+    netdev.own_netns("ip", "addr", "add", gone + "/24", "dev", "vb")
+    try:
+        k = f.agent.cmd("resolve", addr=gone, port=7)["k"]
+    finally:
+        netdev.own_netns("ip", "addr", "del", gone + "/24", "dev", "vb")
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    netdev.weft_netns("ip", "neigh", "flush", "dev", "va")
+    before = f.counted("connections_unreachable")
+    f.agent.cmd("qp", k=k, pd="pd", cq="cq")
+    f.agent.cmd("connect", k=k)
+    found = f.agent.wait("event", 15, k=k)
+    assert found["type"] == "UNREACHABLE", found
+    if before is not None:
+        assert f.counted("connections_unreachable") == before + 1
+
+
+@test()
+def a_peer_that_falls_silent_has_not_hung_up(f):
+    """No second attempt, and not REJECTED: TCP has given the connection up."""
+    for name in ("keepalive_idle_s", "keepalive_interval_s", "keepalive_probes"):
+        f.policy(name, 1)
+    link = f.dialed()
+    netdev.own_netns("tc", "qdisc", "add", "dev", "vb", "root", "netem", "loss", "100%")
+    f.undo.append(lambda: netdev.own_netns("tc", "qdisc", "del", "dev", "vb", "root"))
+    found = f.agent.wait("event", 15, k=link.k)
+    assert found["type"] == "UNREACHABLE", found
