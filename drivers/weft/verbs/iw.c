@@ -38,15 +38,6 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return weft_cm_connect(cm_of(id), id, param);
 }
 
-int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	if (is_of_another(id, param->qpn)) {
-		weft_cm_reject(cm_of(id), id, NULL, 0);
-		return -EPERM;
-	}
-	return weft_cm_accept(cm_of(id), id, param);
-}
-
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {
 	u32 withdrawn = 0;
@@ -55,6 +46,15 @@ int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 	if (withdrawn)
 		weft_iw_disown(id->device, withdrawn);
 	return ret;
+}
+
+int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	if (is_of_another(id, param->qpn)) {
+		weft_iw_reject(id, NULL, 0);
+		return -EPERM;
+	}
+	return weft_cm_accept(cm_of(id), id, param);
 }
 
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)

@@ -8,8 +8,12 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/cred.h>
+#include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/wait_bit.h>
 #include <linux/xarray.h>
 
 #include "base/compat.h"
@@ -292,7 +296,6 @@ struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 	return qp ? &qp->ib : NULL;
 }
 
-/* iw_cm takes its reference right after it has found the QP: that one is taken already. */
 void weft_iw_add_ref(struct ib_qp *ib)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
@@ -336,7 +339,7 @@ struct disowned_ref {
 };
 
 static DEFINE_SPINLOCK(disowned_lock); /* disowned_refs */
-static LIST_HEAD(disowned_refs); /* under disowned_lock */
+static LIST_HEAD(disowned_refs);
 
 static struct disowned_ref *take_disowned(const struct ib_qp *qp)
 {
