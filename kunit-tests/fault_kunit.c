@@ -75,6 +75,7 @@ static const struct fault_row fault_rows[] = {
 	{ "REMOTE_OPERATION", WEFT_FAULT_REMOTE_OPERATION },
 	{ "REMOTE_INVALID", WEFT_FAULT_REMOTE_INVALID },
 	{ "BAD_RESPONSE", WEFT_FAULT_BAD_RESPONSE },
+	{ "UNREACHABLE", WEFT_FAULT_UNREACHABLE },
 	{ "FLUSHED", WEFT_FAULT_FLUSHED },
 	{ "STOPPED", WEFT_FAULT_STOPPED },
 };
@@ -141,6 +142,7 @@ static const struct status_row status_rows[] = {
 	{ "own_length", WEFT_FAULT_LOCAL_LENGTH, 1 },
 	{ "own_request_malformed", WEFT_FAULT_LOCAL_QP_OP, 2 },
 	{ "own_key_refused", WEFT_FAULT_LOCAL_PROTECTION, 4 },
+	{ "no_peer", WEFT_FAULT_UNREACHABLE, 12 },
 	{ "flushed", WEFT_FAULT_FLUSHED, 5 },
 	{ "connection_gone", WEFT_FAULT_MPA_CLOSED, 5 },
 	{ "bind_refused", WEFT_FAULT_LOCAL_BIND, 6 },

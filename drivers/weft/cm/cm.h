@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+#include "cm/directs.h"
 #include "net/tcp_sockopts.h"
 #include "proto/mpa_start.h"
 
@@ -54,6 +55,7 @@ struct weft_cm_deadlines {
  * @opts_lock: protects the name in @opts
  * @listeners: open ones
  * @listeners_lock: protects the list, not what is in it
+ * @directs: QPs that are connected by ibv_modify_qp()
  * @conns: every connection that is not closed yet, by handle
  * @next_handle: handles are not reused soon, so that a stale one finds nothing
  * @users: connections and listeners, plus one for the device
@@ -72,6 +74,7 @@ struct weft_cm {
 	struct mutex opts_lock; /* opts.congestion */
 	struct list_head listeners;
 	struct mutex listeners_lock; /* listeners */
+	struct weft_directs directs;
 	struct xarray conns;
 	u32 next_handle;
 	refcount_t users;

@@ -240,6 +240,9 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	WRITE_ONCE(qp->muted, true);
 	give_up_connecting(qp);
 	weft_stream_destroy(qp->stream);
+	mutex_lock(&qp->modify_lock);
+	weft_qp_direct_end(qp);
+	mutex_unlock(&qp->modify_lock);
 	drop_ref(qp);
 	wait_var_event(&qp->refs, !refcount_read(&qp->refs));
 	weft_forget_qp(ib->send_cq, ib->qp_num);

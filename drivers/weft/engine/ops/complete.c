@@ -205,10 +205,24 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 	after_retire(st, post_receive(st, cqe, batch));
 }
 
+/* Where the peer cannot be reached, the oldest request says so. */
+static void flush_request(struct weft_stream *st, struct weft_swr *swr)
+{
+	enum weft_fault fault = WEFT_FAULT_FLUSHED;
+
+	lockdep_assert_held(&st->retire_lock);
+	if (swr->state == WEFT_SWR_DONE)
+		return;
+	if (st->unreachable)
+		fault = WEFT_FAULT_UNREACHABLE;
+	st->unreachable = false;
+	weft_sendq_done(swr, fault);
+}
+
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
 {
 	spin_lock_bh(&st->retire_lock);
-	weft_sendq_done(swr, WEFT_FAULT_FLUSHED);
+	flush_request(st, swr);
 	retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 }
@@ -238,7 +252,7 @@ static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
 	fail_the_named(st);
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		weft_sendq_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+		flush_request(st, weft_sendq_wr(sq, sq->retired + i));
 	if (count) /* a queue never used has no requests to look at */
 		retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);

@@ -51,6 +51,8 @@ struct weft_lend {
  * @mpa, @initiator: as started; written once, before @cm_events
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
+ * @lost: the connection is over, and cm knows; no request that waits fails before its time
+ * @unreachable: the peer is: the oldest request says so when it is flushed
  * @quiet: rx will not touch the receive queue again
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
@@ -75,6 +77,8 @@ struct weft_stream {
 	bool peer_terminated;
 	bool initiator;
 	bool gate_open;
+	bool lost;
+	bool unreachable;
 	bool quiet;
 
 	spinlock_t retire_lock; /* states of work requests, retired index */
