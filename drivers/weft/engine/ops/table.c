@@ -24,6 +24,7 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 1, weft_write_plan },
 	[WEFT_WR_WRITE_IMM] = { WEFT_TXF_INLINE, WEFT_WC_WRITE, 2, weft_write_imm_plan },
 	[WEFT_WR_READ] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
+	[WEFT_WR_SEND_IMM] = { WEFT_TXF_INLINE, WEFT_WC_SEND, 1, weft_send_imm_plan },
 	[WEFT_WR_READ_INV] = { REQUEST, WEFT_WC_READ, 1, weft_read_plan },
 	[WEFT_WR_ATOMIC_FADD] = { REQUEST, WEFT_WC_FADD, 1, weft_atomic_fadd_plan },
 	[WEFT_WR_ATOMIC_CSWAP] = { REQUEST, WEFT_WC_CSWAP, 1, weft_atomic_cswap_plan },
@@ -35,6 +36,10 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 #define SEND                                                    \
 	{                                                       \
 		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
+	}
+#define SEND_IMMEDIATE                                              \
+	{                                                           \
+		weft_send_imm_begin, weft_send_place, weft_send_place_row, weft_send_end \
 	}
 #define IMMEDIATE                                              \
 	{                                                      \
@@ -56,6 +61,8 @@ const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_IMM_SE] = IMMEDIATE,
 	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 				 weft_atomic_request_end },
+	[WEFT_OP_SEND_IMM] = SEND_IMMEDIATE,
+	[WEFT_OP_SEND_SE_IMM] = SEND_IMMEDIATE,
 	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 				  weft_atomic_response_end },
 };

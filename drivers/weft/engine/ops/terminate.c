@@ -29,7 +29,7 @@ static bool names(const struct weft_term *term, const struct weft_swr *swr)
 		       term->to - wqe->remote_addr < max(swr->length, 1U);
 	return term->qn == WEFT_QN_SEND && term->msn == swr->msn &&
 	       (wqe->opcode == WEFT_WR_SEND || wqe->opcode == WEFT_WR_SEND_INV ||
-		wqe->opcode == WEFT_WR_WRITE_IMM);
+		wqe->opcode == WEFT_WR_SEND_IMM || wqe->opcode == WEFT_WR_WRITE_IMM);
 }
 
 /**
