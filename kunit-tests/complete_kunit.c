@@ -273,6 +273,36 @@ static void weft_complete_flush_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
 }
 
+/* The oldest request without an outcome says that there is no peer, wherever it is. */
+static void weft_complete_flush_without_a_peer(struct kunit *test)
+{
+	static const u8 statuses[] = { WEFT_STATUS_SUCCESS, WEFT_STATUS_RETRY_EXC,
+				       WEFT_STATUS_FLUSH, WEFT_STATUS_RETRY_EXC,
+				       WEFT_STATUS_FLUSH };
+	struct stream_world *w = make_stream(test);
+	struct weft_cqe cqe;
+	u32 i;
+
+	send_one(test, w, WEFT_WR_SEND, 0);
+	send_one(test, w, WEFT_WR_READ, 0);
+	send_one(test, w, WEFT_WR_SEND, 0);
+	push_to(w, 1);
+	w->st.unreachable = true;
+	weft_retire_flush_sends(&w->st, NULL);
+	w->st.unreachable = true;
+	weft_retire_flush_sends(&w->st, NULL);
+	post_send(w, WEFT_WR_SEND, 0);
+	post_send(w, WEFT_WR_SEND, 0);
+	weft_retire_flush_sends(&w->st, NULL);
+	for (i = 0; i < ARRAY_SIZE(statuses); i++) {
+		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
+		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
+		KUNIT_EXPECT_EQ(test, cqe.status, statuses[i]);
+	}
+	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
+	free_stream(w);
+}
+
 static void weft_complete_flush_of_unused_queue(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -447,6 +477,7 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_any_mix),
 	KUNIT_CASE(weft_complete_overflow_is_a_fault),
 	KUNIT_CASE(weft_complete_flush_in_order),
+	KUNIT_CASE(weft_complete_flush_without_a_peer),
 	KUNIT_CASE(weft_complete_flush_of_unused_queue),
 	KUNIT_CASE(weft_complete_flush_is_bounded),
 	KUNIT_CASE(weft_complete_flush_of_receives_is_bounded),

@@ -38,6 +38,8 @@ static const struct message_row message_rows[] = {
 	{ "immediate_se", 9, false, 0, 8, false, true, false, true },
 	{ "atomic_request", 10, false, 1, 52, false, false, false, false },
 	{ "atomic_response", 11, false, 3, 12, false, false, false, false },
+	{ "send_immediate", 12, false, 0, 0, true, true, false, false },
+	{ "send_se_immediate", 13, false, 0, 0, true, true, false, true },
 };
 
 WEFT_ROWS(message_rows)
@@ -186,7 +188,7 @@ static void check_every_control_octet(struct kunit *test)
 		fault = weft_rdmap_check(&hdr);
 		if ((ulp & 0xc0) != 0x40)
 			KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_VERSION);
-		else if (opcode > 11 || hdr.tagged != (opcode == 0 || opcode == 2))
+		else if (opcode > 13 || hdr.tagged != (opcode == 0 || opcode == 2))
 			KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_OPCODE);
 		else if (!hdr.tagged)
 			KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_UNTAGGED_QN);

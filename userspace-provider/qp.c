@@ -168,9 +168,15 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 
 	weft_lazy_settle(&weft_qp(ibqp)->sq.lazy);
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
-	if (!ret && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+	if (ret || !(mask & IBV_QP_STATE))
+		return ret;
+	if (attr->qp_state == IBV_QPS_RTR)
+		weft_qp(ibqp)->sq.direct = true;
+	if (attr->qp_state == IBV_QPS_RESET) {
+		weft_qp(ibqp)->sq.direct = false;
 		forget_completions(ibqp);
-	return ret;
+	}
+	return 0;
 }
 
 int weft_destroy_qp(struct ibv_qp *ibqp)

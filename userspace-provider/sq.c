@@ -109,7 +109,7 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struc
 int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const void *data,
 		       size_t length)
 {
-	if (sqe->opcode > WEFT_WR_WRITE_IMM)
+	if (sqe->opcode > WEFT_WR_WRITE_IMM && sqe->opcode != WEFT_WR_SEND_IMM)
 		return EINVAL;
 	if (length > sq->max_inline - sqe->inline_len)
 		return EINVAL;
@@ -159,6 +159,13 @@ static int fill_send(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 static int fill_send_inv(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	sqe->imm_or_inv = wr->invalidate_rkey;
+	return 0;
+}
+
+/* Only weft devices know it, and agree on that where they connect QPs directly. */
+static int fill_send_imm(struct weft_sqe *sqe, const struct ibv_send_wr *wr)
+{
+	sqe->imm_or_inv = wr->imm_data;
 	return 0;
 }
 
@@ -225,7 +232,7 @@ static const struct send_op send_ops[SEND_OPS] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { fill_fetch_add, WEFT_WR_ATOMIC_FADD, true, 0 },
 	[IBV_WR_LOCAL_INV] = { fill_local_inv, WEFT_WR_LOCAL_INV, false, 0 },
 	[IBV_WR_BIND_MW] = { fill_bind_mw, WEFT_WR_BIND_MW, false, 0 },
-	[IBV_WR_SEND_WITH_IMM] = { NULL, 0, false, EOPNOTSUPP },
+	[IBV_WR_SEND_WITH_IMM] = { fill_send_imm, WEFT_WR_SEND_IMM, true, 0 },
 	[IBV_WR_TSO] = { NULL, 0, false, EOPNOTSUPP },
 };
 
@@ -275,6 +282,8 @@ static int put_wr(struct weft_sq *sq, const struct ibv_send_wr *wr)
 	op = find_op(wr->opcode, &err);
 	if (!op)
 		return err;
+	if (op->opcode == WEFT_WR_SEND_IMM && !sq->direct)
+		return EOPNOTSUPP;
 	sqe = weft_sq_open(sq, wr->wr_id, op->opcode, wr->send_flags, &err);
 	if (!sqe)
 		return err;

@@ -25,6 +25,7 @@ struct weft_sq {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t max_inline;
+	bool direct;			/* connected by ibv_modify_qp() */
 	uint8_t sticky_flags;		/* SIGNALED when every WR is */
 };
 

@@ -30,6 +30,13 @@ static void stream_ready(void *owner)
 	weft_conn_post(owner, WEFT_CONN_READY);
 }
 
+static void stream_lost(void *owner)
+{
+	struct weft_conn *conn = owner;
+
+	conn->ops->lost(conn);
+}
+
 static void stream_closing(void *owner, int error)
 {
 	struct weft_conn *conn = owner;
@@ -46,6 +53,7 @@ static void stream_closed(void *owner)
 
 static const struct weft_stream_cm_events stream_events = {
 	.ready = stream_ready,
+	.lost = stream_lost,
 	.closing = stream_closing,
 	.closed = stream_closed,
 };
@@ -216,7 +224,7 @@ void weft_action_run(struct weft_conn *conn, unsigned long actions)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(handlers); i++)
-		if (actions & BIT(i))
+		if (actions & BIT(i) && !(conn->ops && conn->ops->act(conn, BIT(i))))
 			handlers[i](conn);
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
 		weft_handshake_free(conn);

@@ -61,6 +61,7 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	mutex_init(&cm->opts_lock);
 	INIT_LIST_HEAD(&cm->listeners);
 	mutex_init(&cm->listeners_lock);
+	weft_directs_init(&cm->directs);
 	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
 	hash_init(cm->by_context);
 	spin_lock_init(&cm->by_context_lock);
@@ -127,6 +128,7 @@ void weft_cm_exit(struct weft_cm *cm)
 	WARN_ON_ONCE(!xa_empty(&cm->conns));
 	xa_destroy(&cm->conns);
 	mutex_destroy(&cm->listeners_lock);
+	weft_directs_exit(&cm->directs);
 	mutex_destroy(&cm->opts_lock);
 }
 

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+#include "cm/directs.h"
 #include "net/tcp_sockopts.h"
 #include "proto/mpa_start.h"
 
@@ -56,6 +57,7 @@ struct weft_cm_deadlines {
  * @opts_lock: protects the name in @opts
  * @listeners: open ones
  * @listeners_lock: protects the list, not what is in it
+ * @directs: QPs that are connected by ibv_modify_qp()
  * @conns: every connection that is not closed yet, by handle
  * @by_context: those that have an id, by what its consumer gave iw_cm
  * @by_context_lock: protects it
@@ -76,6 +78,7 @@ struct weft_cm {
 	struct mutex opts_lock; /* opts.congestion */
 	struct list_head listeners;
 	struct mutex listeners_lock; /* listeners */
+	struct weft_directs directs;
 	struct xarray conns;
 	DECLARE_HASHTABLE(by_context, 9);
 	spinlock_t by_context_lock; /* by_context */

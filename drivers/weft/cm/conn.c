@@ -308,6 +308,7 @@ struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator)
 	INIT_WORK(&conn->work, conn_work);
 	timer_setup(&conn->timer, time_up, 0);
 	INIT_LIST_HEAD(&conn->backlog);
+	INIT_LIST_HEAD(&conn->at_port);
 	mutex_init(&conn->lock);
 	if (weft_handshake_alloc(conn)) {
 		kfree(conn);

@@ -17,6 +17,9 @@
 
 struct iw_cm_id;
 struct weft_cm;
+struct weft_conn;
+struct weft_direct;
+struct weft_direct_port;
 struct weft_handshake;
 struct weft_listener;
 struct weft_sock;
@@ -25,6 +28,17 @@ struct weft_stream;
 /* Bits of @events behind those of enum weft_conn_event. */
 #define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
 #define WEFT_CONN_TURN	(WEFT_CONN_EVENTS + 1)	/* the consumer is to be told of the request */
+
+/**
+ * struct weft_conn_ops - what takes the place of iw_cm
+ * @act: carries out an action, enum weft_conn_action; false: the usual has to be done, too. The
+ *	worker
+ * @lost: the stream has no connection any more, and goes on; softirq
+ */
+struct weft_conn_ops {
+	bool (*act)(struct weft_conn *conn, unsigned long action);
+	void (*lost)(struct weft_conn *conn);
+};
 
 /**
  * struct weft_conn - a connection
@@ -47,6 +61,11 @@ struct weft_stream;
  * @place: enum weft_backlog_place; protected by the backlog's lock, as are the next two
  * @arrived: jiffies
  * @probe: offered although the consumer has not answered as many as it asked for
+ * @ops: of connections without a consumer of iw_cm, else NULL
+ * @port: where we came from, if that is where QPs connect directly
+ * @at_port: in its list of those that have not sent their request, or in weft_directs.held
+ * @held: in the latter; under the lock of that
+ * @direct: the QP is connected directly, a reference held; NULL until it is known which
  * @stream: of the consumer's QP, a reference held
  * @reserved: @stream is, for us; until it is started or will not be
  * @sock: until the stream owns it
@@ -86,6 +105,11 @@ struct weft_conn {
 	u8 place;
 	bool probe;
 	unsigned long arrived;
+	const struct weft_conn_ops *ops;
+	struct weft_direct_port *port;
+	struct list_head at_port;
+	bool held;
+	struct weft_direct *direct;
 	struct weft_stream *stream;
 	bool reserved;
 	struct weft_sock *sock;

@@ -118,8 +118,10 @@ static int open_sock(struct weft_conn *conn)
 	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	weft_cm_tune(conn->cm, conn->sock, conn->hs->tos);
+	weft_cm_tune(conn->cm, conn->sock, hs->tos);
 	ret = bind_sock(conn);
+	if (!ret && hs->itself)
+		ret = weft_sock_local(conn->sock, &hs->remote);
 	if (!ret)
 		ret = start_connecting(conn);
 	if (ret)
@@ -267,7 +269,7 @@ static int judge_request(struct weft_conn *conn)
 		return -EPROTO;
 	if (hs->peer.revision > hs->policy.revision ||
 	    weft_mpa_crc_missing(&hs->peer, &hs->policy) ||
-	    hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
+	    (!conn->port && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max)))
 		return -EPROTO;
 	return 0;
 }
@@ -351,6 +353,19 @@ static int retry(struct weft_conn *conn)
 	return ret;
 }
 
+/* With itself, it agrees on all it wants. */
+static void conclude_itself(struct weft_conn *conn)
+{
+	const struct weft_mpa_policy *policy = &conn->hs->policy;
+
+	conn->result = (struct weft_mpa_result){
+		.revision = policy->revision,
+		.crc = policy->crc,
+		.ird = policy->ird,
+		.ord = min(policy->ord, policy->ird),
+	};
+}
+
 static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -358,6 +373,11 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 
 	if (weft_sock_state(conn->sock) == WEFT_SOCK_CONNECTING)
 		return false;	/* the second attempt */
+	if (hs->itself) {
+		conclude_itself(conn);
+		*event = WEFT_CONN_REPLY_IN;
+		return true;
+	}
 	ret = weft_handshake_send(conn);
 	if (!ret)
 		ret = weft_start_recv(&hs->in, conn->sock);

@@ -24,6 +24,7 @@ struct weft_sock;
  * @out: our frame
  * @pd, @pd_len: private data of an initiator, for a second attempt
  * @tos: for an initiator's socket, -1: none
+ * @itself: TCP connects the socket to itself: there are no frames, and no other end
  * @retried: this is the second attempt, with revision 1
  */
 struct weft_handshake {
@@ -36,6 +37,7 @@ struct weft_handshake {
 	u8 pd[WEFT_MPA_PD_MAX];
 	u16 pd_len;
 	int tos;
+	bool itself;
 	bool retried;
 };
 

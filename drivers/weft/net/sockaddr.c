@@ -51,6 +51,54 @@ bool weft_addr_is_any(const struct sockaddr_storage *addr)
 }
 
 /**
+ * weft_addr_is_unicast - can it be the address of a host?
+ * @addr: of either family
+ */
+bool weft_addr_is_unicast(const struct sockaddr_storage *addr)
+{
+	__be32 ip = v4(addr)->sin_addr.s_addr;
+
+	if (weft_addr_is_any(addr))
+		return false;
+	if (addr->ss_family == AF_INET6)
+		return !ipv6_addr_is_multicast(&v6(addr)->sin6_addr);
+	return !ipv4_is_multicast(ip) && !ipv4_is_lbcast(ip) && !ipv4_is_zeronet(ip);
+}
+
+/**
+ * weft_addr_equal - are they the same host?
+ * @a: of either family
+ * @b: likewise; ports and scopes are not compared
+ */
+bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&v6(a)->sin6_addr, &v6(b)->sin6_addr);
+	return v4(a)->sin_addr.s_addr == v4(b)->sin_addr.s_addr;
+}
+
+/**
+ * weft_addr_from_ip6 - make a socket address
+ * @addr: written; of IPv4 if @ip6 is IPv4-mapped
+ * @ip6: address
+ * @port: TCP port, 0: whichever is free
+ */
+void weft_addr_from_ip6(struct sockaddr_storage *addr, const struct in6_addr *ip6, __be16 port)
+{
+	struct sockaddr_in6 plain = {
+		.sin6_family = AF_INET6,
+		.sin6_port = port,
+		.sin6_addr = *ip6,
+	};
+
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &plain, sizeof(plain));
+	weft_addr_unmap(addr);
+}
+
+/**
  * weft_addr_is_loopback - is it an address of the loopback?
  * @addr: of either family
  */

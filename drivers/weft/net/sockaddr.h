@@ -8,9 +8,15 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+struct in6_addr;
+struct net;
+
 int weft_addr_len(const struct sockaddr_storage *addr);
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
 bool weft_addr_is_any(const struct sockaddr_storage *addr);
+bool weft_addr_is_unicast(const struct sockaddr_storage *addr);
+bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+void weft_addr_from_ip6(struct sockaddr_storage *addr, const struct in6_addr *ip6, __be16 port);
 bool weft_addr_is_loopback(const struct sockaddr_storage *addr);
 void weft_addr_unmap(struct sockaddr_storage *addr);
 void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex);

@@ -473,6 +473,18 @@ void weft_sock_set_v6only(struct weft_sock *s)
 }
 
 /**
+ * weft_sock_set_patience - how long bytes may stay unacknowledged
+ * @s: the socket
+ * @ms: milliseconds
+ *
+ * Context: process.
+ */
+void weft_sock_set_patience(struct weft_sock *s, unsigned int ms)
+{
+	tcp_sock_set_user_timeout(s->sk, ms);
+}
+
+/**
  * weft_sock_set_device - use one interface only
  * @s: a socket not bound yet
  * @ifindex: the interface, 0: any

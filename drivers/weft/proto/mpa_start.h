@@ -80,6 +80,8 @@ struct weft_mpa_frame {
  * @rtr: 0, or the one kind an initiator must send first; for a responder the
  *	mask of kinds it accepts first
  * @eager: a responder that waits for the first FPDU only for a moment
+ * @direct: the QPs are connected by ibv_modify_qp(), see proto/direct.h
+ * @extensions: of it, mask of those that both sides have
  * @ird, @ord: depths in use at this side
  */
 struct weft_mpa_result {
@@ -90,6 +92,8 @@ struct weft_mpa_result {
 	bool enhanced;
 	u8 rtr;
 	bool eager;
+	bool direct;
+	u16 extensions;
 	u32 ird;
 	u32 ord;
 };

@@ -53,8 +53,15 @@ const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 		.name = "atomic-response", .known = true, .qn = WEFT_QN_ATOMIC,
 		.hdr_len = WEFT_ATOMIC_RESP_LEN,
 	},
-	[12] = { .name = "unassigned" },
-	[13] = { .name = "unassigned" },
+	/* Unassigned, but where both ends have agreed: Documentation/protocol.md. */
+	[WEFT_OP_SEND_IMM] = {
+		.name = "send-imm", .known = true, .qn = WEFT_QN_SEND, .payload = true,
+		.consumes_rq = true, .immediate = true,
+	},
+	[WEFT_OP_SEND_SE_IMM] = {
+		.name = "send-se-imm", .known = true, .qn = WEFT_QN_SEND, .payload = true,
+		.consumes_rq = true, .immediate = true, .solicited = true,
+	},
 	[14] = { .name = "unassigned" },
 	[15] = { .name = "unassigned" },
 };

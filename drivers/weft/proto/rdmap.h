@@ -14,6 +14,7 @@
  * struct weft_rdmap_info - facts about an opcode
  * @hdr_len: octets of RDMAP header behind the DDP header
  * @payload: carries payload behind that; otherwise the segment ends there
+ * @immediate: the ULP's word of the DDP header is an immediate; only where that was agreed on
  * @consumes_rq, @invalidates, @solicited: effects at the sink
  */
 struct weft_rdmap_info {
@@ -25,6 +26,7 @@ struct weft_rdmap_info {
 	bool payload;
 	bool consumes_rq;
 	bool invalidates;
+	bool immediate;
 	bool solicited;
 };
 

@@ -67,6 +67,8 @@ enum weft_rdmap_opcode {
 	WEFT_OP_IMM_SE		= 9,
 	WEFT_OP_ATOMIC_REQ	= 10,
 	WEFT_OP_ATOMIC_RESP	= 11,
+	WEFT_OP_SEND_IMM	= 12,	/* of directly connected QPs, proto/direct.h */
+	WEFT_OP_SEND_SE_IMM	= 13,
 	WEFT_OP_COUNT		= 16,
 };
 

@@ -36,10 +36,11 @@ enum weft_wr_op {
 	WEFT_WR_ATOMIC_CSWAP	= 6,
 	WEFT_WR_LOCAL_INV	= 7,
 	WEFT_WR_BIND_MW		= 8,
-	WEFT_WR_KERNEL_FIRST	= 9,
-	WEFT_WR_READ_INV	= 9,
-	WEFT_WR_REG_MR		= 10,
-	WEFT_WR_OP_COUNT	= 11,
+	WEFT_WR_SEND_IMM	= 9,	/* directly connected QPs */
+	WEFT_WR_KERNEL_FIRST	= 10,
+	WEFT_WR_READ_INV	= 10,
+	WEFT_WR_REG_MR		= 11,
+	WEFT_WR_OP_COUNT	= 12,
 };
 
 enum weft_wr_flags {

@@ -128,21 +128,11 @@ int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 	attr->max_mtu = ib_mtu_int_to_enum(netdev->max_mtu ?: ETH_MAX_MTU);
 	attr->active_mtu = ib_mtu_int_to_enum(netdev->mtu);
 	attr->phys_mtu = netdev->mtu;
-	attr->gid_tbl_len = 1;
+	attr->gid_tbl_len = WEFT_GIDS;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
 	attr->max_vl_num = 1;
 	fill_speed(ib, port, attr);
-	return 0;
-}
-
-/*
- * rdma_cm finds the device of an iWARP address by looking 16 octets of the
- * network device's address buffer up in this table, whatever they mean.
- */
-int weft_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
-{
-	memcpy(gid->raw, to_weft_dev(ib)->netdev->dev_addr, sizeof(gid->raw));
 	return 0;
 }
 
@@ -157,7 +147,7 @@ int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 
 int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
-	immutable->gid_tbl_len = 1;
+	immutable->gid_tbl_len = WEFT_GIDS;
 	immutable->pkey_tbl_len = 1;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
 	return 0;

@@ -11,7 +11,6 @@ void weft_attr_set_guid(struct ib_device *ib, const u8 *mac);
 
 int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata);
 int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr);
-int weft_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid);
 int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey);
 int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable);
 void weft_get_dev_fw_str(struct ib_device *ib, char *str);

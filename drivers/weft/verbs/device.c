@@ -39,6 +39,7 @@ static void unmake_device(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_dev(ib);
 
+	cancel_work_sync(&dev->gids.refresh);
 	weft_cm_exit(&dev->cm);
 	weft_stream_index_destroy(&dev->streams);
 	weft_stag_table_destroy(&dev->stags);
@@ -236,6 +237,7 @@ static struct weft_device *make_device(struct net_device *netdev)
 		goto dealloc;
 	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
 	dev->tagged = weft_netdev_tag(netdev);
+	weft_gids_init(dev);
 	ib_set_device_ops(&dev->ib, &device_ops);
 	describe(dev);
 	ret = ib_device_set_netdev(&dev->ib, netdev, 1);
@@ -257,17 +259,20 @@ static bool has_weft(struct net_device *netdev)
 	return ib;
 }
 
-/* The network device may have gone while nobody knew us: then nobody told us. */
+/* While the device was not registered, its netdev may have gone, or have new addresses. */
 static int check_alive(struct net_device *netdev)
 {
+	bool alive = weft_netdev_alive(netdev);
 	struct ib_device *ib;
 
-	if (weft_netdev_alive(netdev))
-		return 0;
 	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
-	if (ib)
+	if (ib && alive) {
+		weft_gids_refresh(to_weft_dev(ib));
+		ib_device_put(ib);
+	} else if (ib) {
 		ib_unregister_device_and_put(ib);
-	return -ENODEV;
+	}
+	return alive ? 0 : -ENODEV;
 }
 
 static int add(const char *name, struct net_device *netdev)

@@ -19,6 +19,7 @@
 #include "cm/cm.h"
 #include "engine/life/stream.h"
 #include "mem/stag.h"
+#include "verbs/gid.h"
 
 /**
  * struct weft_device - a registered or dying device
@@ -27,6 +28,7 @@
  * @netdev_tracker: of that reference
  * @tagged: the netdev's address buffer carries a tag of ours, see netdev.c
  * @port_state: enum ib_port_state as last reported; under RTNL
+ * @gids: the GID table
  * @counters: events, per cpu
  * @qp_counters: counters of single QPs, see counter.c
  * @qp_counters_lock: protects the list and what is in it
@@ -43,6 +45,7 @@ struct weft_device {
 	netdevice_tracker netdev_tracker;
 	bool tagged;
 	u8 port_state;
+	struct weft_gids gids;
 	struct weft_counters counters;
 	struct list_head qp_counters;
 	struct mutex qp_counters_lock; /* qp_counters */

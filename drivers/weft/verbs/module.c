@@ -9,6 +9,7 @@
 
 #include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
+#include "verbs/gid.h"
 #include "verbs/link.h"
 #include "verbs/netdev.h"
 #include "verbs/policy.h"
@@ -24,12 +25,19 @@ int weft_verbs_init(void)
 	if (ret)
 		return ret;
 	ret = weft_netdev_watch();
-	if (ret) {
-		weft_stream_module_exit();
-		return ret;
-	}
+	if (ret)
+		goto stream_exit;
+	ret = weft_gids_watch();
+	if (ret)
+		goto unwatch;
 	weft_link_register();
 	return 0;
+
+unwatch:
+	weft_netdev_unwatch();
+stream_exit:
+	weft_stream_module_exit();
+	return ret;
 }
 
 void weft_verbs_exit(void)
@@ -38,6 +46,7 @@ void weft_verbs_exit(void)
 	/* Waits for those, too, that are already on their way out. */
 	ib_unregister_driver((enum rdma_driver_id)WEFT_DRIVER_ID);
 	/* This tells us that all netdevs go, which would cut living connections. */
+	weft_gids_unwatch();
 	weft_netdev_unwatch();
 	weft_stream_module_exit();
 }

@@ -121,11 +121,6 @@ static void on_link(struct weft_device *dev)
 		raise(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
-static void on_address(struct weft_device *dev)
-{
-	raise(dev, IB_EVENT_GID_CHANGE);
-}
-
 static void on_name(struct weft_device *dev)
 {
 	strscpy(dev->ib.iw_ifname, dev->netdev->name, sizeof(dev->ib.iw_ifname));
@@ -173,7 +168,7 @@ static const struct {
 	{ NETDEV_UP, on_link },
 	{ NETDEV_DOWN, on_link },
 	{ NETDEV_CHANGE, on_link },
-	{ NETDEV_CHANGEADDR, on_address },
+	{ NETDEV_CHANGEADDR, weft_gids_refresh },
 	{ NETDEV_CHANGENAME, on_name },
 	{ NETDEV_UNREGISTER, on_unregister },
 };

@@ -99,6 +99,9 @@ static struct knob knobs[] = {
 	KNOB(atomics, streams.atomics, 0, 1),
 	KNOB(private_data_max, cm.private_data_max, 0, PRIVATE_DATA),
 
+	/* QPs connected by ibv_modify_qp() */
+	KNOB_OR_0(direct_port, cm.directs.port, 1, U16_MAX),
+
 	/* deadlines */
 	KNOB(connect_ms, cm.deadlines.connect, 10, TEN_MINUTES),
 	KNOB(request_ms, cm.deadlines.request, 10, TEN_MINUTES),

@@ -248,6 +248,9 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	weft_tracked_hide(&qp->tracked);
 	give_up_connecting(qp);
 	weft_stream_end(qp->stream);
+	mutex_lock(&qp->modify_lock);
+	weft_qp_direct_end(qp);
+	mutex_unlock(&qp->modify_lock);
 	finish_lookups(qp);
 	weft_tracked_end(&qp->tracked);
 	weft_stream_put(qp->stream);

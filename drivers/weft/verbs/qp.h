@@ -16,11 +16,14 @@
 #include "verbs/qp_attrs.h"
 #include "verbs/tracked.h"
 
+struct weft_direct;
+
 /**
  * struct weft_qp - a queue pair
  * @stream: everything it does; lives as long as the QP
- * @modify_lock: @attrs; one modify at a time
+ * @modify_lock: @attrs, @direct; one modify at a time
  * @attrs: as set by modifies
+ * @direct: a modify has connected it to a peer; NULL: none has, or it is over
  * @signal_all: every send completes
  * @muted: its owner resets it, and gets no events of that
  * @lookups: by iw_cm, which has not taken its reference yet
@@ -32,8 +35,9 @@
 struct weft_qp {
 	struct ib_qp ib;
 	struct weft_stream *stream;
-	struct mutex modify_lock; /* attrs */
+	struct mutex modify_lock; /* attrs, direct */
 	struct weft_qp_attrs attrs;
+	struct weft_direct *direct;
 	atomic_t lookups;
 	atomic_t iw_refs;
 	struct weft_tracked tracked;
@@ -71,6 +75,11 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
 int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
+
+/* verbs/qp_direct.c; modify_lock held, may sleep. */
+int weft_qp_direct_rtr(struct weft_qp *qp, const struct weft_qp_attrs *attrs);
+int weft_qp_direct_rts(struct weft_qp *qp, const struct weft_qp_attrs *attrs);
+void weft_qp_direct_end(struct weft_qp *qp);
 
 /* For iw_cm. */
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn);

@@ -115,15 +115,17 @@ static int to_init(struct weft_qp *qp, const struct change *change)
 	return 0;
 }
 
-/* A path set by hand: there is no TCP connection behind it. */
+/* To the peer that the modify names the QP connects by itself; else rdma_cm asks. */
 static int to_receiving(struct weft_qp *qp, const struct change *change)
 {
-	return change->next->by_hand ? -EINVAL : 0;
+	return change->next->by_hand ? weft_qp_direct_rtr(qp, change->next) : 0;
 }
 
-/* Where a connection of rdma_cm stands already. */
+/* Without a peer it is where a connection of rdma_cm stands already. */
 static int to_ready(struct weft_qp *qp, const struct change *change)
 {
+	if (change->next->by_hand && change->now.state == IB_QPS_RTR)
+		return weft_qp_direct_rts(qp, change->next);
 	return 0;
 }
 
@@ -140,6 +142,7 @@ static int to_drained(struct weft_qp *qp, const struct change *change)
 static int to_error(struct weft_qp *qp, const struct change *change)
 {
 	weft_stream_abort(qp->stream);
+	weft_qp_direct_end(qp);
 	return 0;
 }
 
@@ -208,6 +211,7 @@ static int reset_locked(struct weft_qp *qp)
 	int ret;
 
 	lockdep_assert_held(&qp->modify_lock);
+	weft_qp_direct_end(qp);
 	ret = weft_stream_reset(qp->stream);
 	if (!ret)
 		set_attrs(qp, &fresh);

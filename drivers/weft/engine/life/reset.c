@@ -96,6 +96,8 @@ static void renew_connection(struct weft_stream *st)
 	st->peer_terminated = false;
 	st->initiator = false;
 	st->gate_open = false;
+	st->lost = false;
+	st->unreachable = false;
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;

@@ -327,12 +327,12 @@ bool weft_stream_is_reserved(const struct weft_stream *st)
 	return READ_ONCE(st->reserved);
 }
 
-/* A ready-to-receive Read needs a place even if no depth was agreed. */
-static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa)
+/* A ready-to-receive Read needs a place even if no depth was agreed, at either end. */
+static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa, bool initiator)
 {
 	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
-	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), extra);
-	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), extra);
+	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), initiator ? extra : 0);
+	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), initiator ? 0 : extra);
 
 	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
 	if (!st->readq_mem)
@@ -373,7 +373,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	lockdep_assert_held(&st->lifecycle);
 	if (READ_ONCE(st->state) != WEFT_QP_IDLE || st->sock)
 		return -EINVAL;
-	err = init_readq(st, mpa);
+	err = init_readq(st, mpa, initiator);
 	if (err)
 		return err;
 	init_directions(st, sock, mpa, initiator);
@@ -463,4 +463,51 @@ void weft_stream_close(struct weft_stream *st)
 void weft_stream_abort(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+}
+
+/* Are there requests in the send queue without an outcome? Any context; a hint. */
+bool weft_stream_waits(const struct weft_stream *st)
+{
+	const struct weft_sendq *sq = st->cfg.sq;
+
+	return READ_ONCE(weft_sendq_ctl(sq)->prod) != READ_ONCE(sq->retired);
+}
+
+/**
+ * weft_stream_limit_ord - fewer requests for a response than both sides agreed on
+ * @st: stream; without a connection nothing happens
+ * @ord: at most
+ *
+ * Context: process.
+ */
+void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
+{
+	mutex_lock(&st->lifecycle);
+	if (st->readq_mem) {
+		st->ord = min(st->ord, ord);
+		WRITE_ONCE(st->readq.ord, min(st->readq.ord, ord));
+	}
+	mutex_unlock(&st->lifecycle);
+}
+
+/**
+ * weft_stream_set_patience - how long the peer may leave bytes unacknowledged
+ * @st: stream; without a connection nothing happens
+ * @ms: milliseconds
+ *
+ * Context: process.
+ */
+void weft_stream_set_patience(struct weft_stream *st, unsigned int ms)
+{
+	mutex_lock(&st->lifecycle);
+	if (st->sock)
+		weft_sock_set_patience(st->sock, ms);
+	mutex_unlock(&st->lifecycle);
+}
+
+/* At once, as by weft_stream_abort(); the oldest request says that there is no peer. */
+void weft_stream_unreachable(struct weft_stream *st)
+{
+	WRITE_ONCE(st->unreachable, true); /* before the step: the flush comes after it */
+	weft_stream_abort(st);
 }

@@ -45,6 +45,10 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, enum weft_fault fault,
 		       const struct weft_stream_cm_events *events, void *cm);
 void weft_stream_abort_wait(struct weft_stream *st);
+bool weft_stream_waits(const struct weft_stream *st);
+void weft_stream_limit_ord(struct weft_stream *st, u32 ord);
+void weft_stream_set_patience(struct weft_stream *st, unsigned int ms);
+void weft_stream_unreachable(struct weft_stream *st);
 int weft_stream_reset(struct weft_stream *st);
 void weft_stream_speak(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);

@@ -21,6 +21,7 @@
 /* Opcodes of completions, by those of work requests. */
 static const u8 wc_opcodes[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_SEND] = WEFT_WC_SEND,		 [WEFT_WR_SEND_INV] = WEFT_WC_SEND,
+	[WEFT_WR_SEND_IMM] = WEFT_WC_SEND,
 	[WEFT_WR_WRITE] = WEFT_WC_WRITE,	 [WEFT_WR_WRITE_IMM] = WEFT_WC_WRITE,
 	[WEFT_WR_READ] = WEFT_WC_READ,		 [WEFT_WR_READ_INV] = WEFT_WC_READ,
 	[WEFT_WR_ATOMIC_FADD] = WEFT_WC_FADD,	 [WEFT_WR_ATOMIC_CSWAP] = WEFT_WC_CSWAP,
@@ -200,10 +201,24 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 	after_retire(st, post_receive(st, cqe, batch));
 }
 
+/* Where the peer cannot be reached, the oldest request says so. */
+static void flush_request(struct weft_stream *st, struct weft_swr *swr)
+{
+	enum weft_fault fault = WEFT_FAULT_FLUSHED;
+
+	lockdep_assert_held(&st->retire_lock);
+	if (swr->state == WEFT_SWR_DONE)
+		return;
+	if (st->unreachable)
+		fault = WEFT_FAULT_UNREACHABLE;
+	st->unreachable = false;
+	weft_sendq_done(swr, fault);
+}
+
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
 {
 	spin_lock_bh(&st->retire_lock);
-	weft_sendq_done(swr, WEFT_FAULT_FLUSHED);
+	flush_request(st, swr);
 	retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);
 }
@@ -219,7 +234,7 @@ static bool is_named(const struct weft_term *term, const struct weft_swr *swr)
 		       term->to - wqe->remote_addr < max(swr->length, 1U);
 	return term->qn == WEFT_QN_SEND && term->msn == swr->msn &&
 	       (wqe->opcode == WEFT_WR_SEND || wqe->opcode == WEFT_WR_SEND_INV ||
-		wqe->opcode == WEFT_WR_WRITE_IMM);
+		wqe->opcode == WEFT_WR_SEND_IMM || wqe->opcode == WEFT_WR_WRITE_IMM);
 }
 
 /**
@@ -273,7 +288,7 @@ static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
 	fail_the_named(st);
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		weft_sendq_done(weft_sendq_wr(sq, sq->retired + i), WEFT_FAULT_FLUSHED);
+		flush_request(st, weft_sendq_wr(sq, sq->retired + i));
 	if (count) /* a queue never used has no requests to look at */
 		retire(st, batch);
 	spin_unlock_bh(&st->retire_lock);

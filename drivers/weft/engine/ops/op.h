@@ -139,7 +139,10 @@ enum weft_fault weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *se
 
 /* send.c */
 enum weft_fault weft_send_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs);
+enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
+				   struct weft_msg *msgs);
 enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg);

@@ -9,9 +9,20 @@
 #include "engine/ops/rnr.h"
 #include "engine/state/stream.h"
 #include "mem/rights.h"
+#include "proto/direct.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
+
+static __always_inline enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
+					    struct weft_msg *msgs, u8 opcode)
+{
+	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
+	swr->msn = msgs->msn;
+	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
+	msgs->length = swr->length;
+	return WEFT_FAULT_NONE;
+}
 
 enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr *swr,
 					struct weft_msg *msgs)
@@ -23,11 +34,19 @@ enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr 
 		opcode = solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV;
 		msgs->stag = swr->wqe.imm_or_inv;
 	}
-	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
-	swr->msn = msgs->msn;
-	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
-	msgs->length = swr->length;
-	return WEFT_FAULT_NONE;
+	return plan(st, swr, msgs, opcode);
+}
+
+/* Only where both ends know it; its immediate stands where an STag to invalidate would. */
+enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
+				   struct weft_msg *msgs)
+{
+	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
+
+	if (!(st->mpa.extensions & WEFT_DIRECT_SEND_IMM))
+		return WEFT_FAULT_LOCAL_QP_OP;
+	msgs->stag = be32_to_cpu((__force __be32)swr->wqe.imm_or_inv);
+	return plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_IMM : WEFT_OP_SEND_IMM);
 }
 
 static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, struct weft_cqe *cqe)
@@ -69,6 +88,13 @@ enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_
 		return WEFT_FAULT_LOCAL_QP_OP;
 	rx->rwr_held = true;
 	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
+}
+
+enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	if (!(st->mpa.extensions & WEFT_DIRECT_SEND_IMM))
+		return WEFT_FAULT_RDMAP_OPCODE;
+	return weft_send_begin(st, seg);
 }
 
 static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_rx_seg *seg)
@@ -130,6 +156,10 @@ enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_se
 			return spoil(st, seg, fault);
 		cqe.flags |= WEFT_WCF_INV;
 		cqe.imm_or_inv = seg->ddp.stag;
+	}
+	if (info->immediate) {
+		cqe.flags |= WEFT_WCF_IMM;
+		cqe.imm_or_inv = (__force u32)cpu_to_be32(seg->ddp.stag);
 	}
 	if (busy)
 		hold_receive(st, &cqe, busy);

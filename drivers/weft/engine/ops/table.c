@@ -12,6 +12,7 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_WRITE] = { WEFT_TXF_INLINE, 1, weft_write_plan },
 	[WEFT_WR_WRITE_IMM] = { WEFT_TXF_INLINE, 2, weft_write_imm_plan },
 	[WEFT_WR_READ] = { REQUEST, 1, weft_read_plan },
+	[WEFT_WR_SEND_IMM] = { WEFT_TXF_INLINE, 1, weft_send_imm_plan },
 	[WEFT_WR_READ_INV] = { REQUEST, 1, weft_read_plan },
 	[WEFT_WR_ATOMIC_FADD] = { REQUEST, 1, weft_atomic_plan },
 	[WEFT_WR_ATOMIC_CSWAP] = { REQUEST, 1, weft_atomic_plan },
@@ -23,6 +24,10 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 #define SEND                                                    \
 	{                                                       \
 		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
+	}
+#define SEND_IMMEDIATE                                              \
+	{                                                           \
+		weft_send_imm_begin, weft_send_place, weft_send_place_row, weft_send_end \
 	}
 #define IMMEDIATE                                              \
 	{                                                      \
@@ -44,6 +49,8 @@ const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_IMM_SE] = IMMEDIATE,
 	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 				 weft_atomic_request_end },
+	[WEFT_OP_SEND_IMM] = SEND_IMMEDIATE,
+	[WEFT_OP_SEND_SE_IMM] = SEND_IMMEDIATE,
 	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 				  weft_atomic_response_end },
 };

@@ -347,8 +347,8 @@ void weft_rx_judge(struct weft_stream *st)
 	if (is_behind(st, state))
 		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
-		weft_stream_step(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
+		weft_stream_lose(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
 								      WEFT_QP_CONN_LOST);
 	else if (state == WEFT_SOCK_LOST)
-		weft_stream_step(st, WEFT_QP_CONN_LOST);
+		weft_stream_lose(st, WEFT_QP_CONN_LOST);
 }

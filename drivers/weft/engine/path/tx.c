@@ -108,7 +108,7 @@ static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
 	weft_retire_pushed(st, sock->pushed, batch);
 	if (err && err != -EAGAIN && err != -ENOBUFS)
-		weft_stream_step(st, WEFT_QP_CONN_LOST);
+		weft_stream_lose(st, WEFT_QP_CONN_LOST);
 	return err;
 }
 

@@ -69,6 +69,8 @@ struct weft_stream_qp_events {
 /**
  * struct weft_stream_cm_events - what the connection hears
  * @ready: responder only: the initiator's first FPDU (or the RTR) is in; softirq
+ * @lost: the peer has closed, or TCP has lost it, and the stream goes on without; softirq. NULL:
+ *	it goes down
  * @closing: the connection is going down, from either end
  * @closed: the socket is gone; the last call, exactly once per started stream
  *
@@ -77,6 +79,7 @@ struct weft_stream_qp_events {
  */
 struct weft_stream_cm_events {
 	void (*ready)(void *owner);
+	void (*lost)(void *owner);
 	void (*closing)(void *owner, int error);
 	void (*closed)(void *owner);
 };

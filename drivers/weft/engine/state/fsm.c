@@ -32,6 +32,12 @@ static int down_reason(const struct weft_stream *st, enum weft_qp_event event)
 	}
 }
 
+/* InfiniBand knows no end of a connection, only a peer that does not answer any more. */
+static bool is_loss(enum weft_qp_event event)
+{
+	return event == WEFT_QP_CONN_LOST || event == WEFT_QP_PEER_CLOSED;
+}
+
 /**
  * weft_stream_step - something happened to a stream
  * @st: stream
@@ -50,6 +56,8 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
 		st->close_error = down_reason(st, event);
+	if (st->mpa.direct && is_loss(event) && step.actions & WEFT_QPA_TELL_CM)
+		st->unreachable = true;
 	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
 		weft_count(&st->counters, WEFT_CTR_CONN_LOST);
 	/* Pairs with may_send(): a Terminate tells the fault that was recorded before. */
@@ -60,6 +68,30 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 		st->hooks->teardown(st);
 	if (step.actions & WEFT_QPA_TX)
 		st->hooks->want_tx(st);
+}
+
+/**
+ * weft_stream_lose - the connection has come to its end
+ * @st: stream
+ * @event: WEFT_QP_PEER_CLOSED or WEFT_QP_CONN_LOST
+ *
+ * Where QPs are connected directly, programs end when they have what they wait for, in any
+ * order: on InfiniBand the other end does not notice, and a request that finds no peer fails
+ * when its time is up. So the stream stays as it is and sends no more; cm, which has the clock,
+ * ends it. If TCP has waited for the peer as long, it ends at once.
+ *
+ * Context: any up to softirq; the socket lock is held, or the tx claim.
+ */
+void weft_stream_lose(struct weft_stream *st, enum weft_qp_event event)
+{
+	if (!st->mpa.direct || READ_ONCE(st->state) != WEFT_QP_RTS || !st->cm_events->lost ||
+	    weft_sock_error(st->sock) == -ETIMEDOUT) {
+		weft_stream_step(st, event);
+		return;
+	}
+	WRITE_ONCE(st->gate_open, false);
+	if (!xchg(&st->lost, true))
+		st->cm_events->lost(st->cm);
 }
 
 /**

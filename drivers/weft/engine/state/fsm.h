@@ -37,6 +37,9 @@ struct weft_stream_hooks {
 /* Steps the state machine and sees to its actions. Any context. */
 void weft_stream_step(struct weft_stream *st, enum weft_qp_event event);
 
+/* The peer has closed, or the connection is lost, as @event says. Any context. */
+void weft_stream_lose(struct weft_stream *st, enum weft_qp_event event);
+
 /* Records why, once, with the offending headers or none, then steps. Any context. */
 void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *head, u32 head_len,
 		       u32 ulpdu_len);

@@ -54,6 +54,8 @@ struct weft_zc_tx {
  * @retire_lock: states of work requests, retirement of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @rnr_waits: a message waits for a receive; see @rnr, written by the owner of rx
+ * @lost: the connection is over, and cm knows; no request that waits fails before its time
+ * @unreachable: the peer is: the oldest request says so when it is flushed
  * @quiet: rx will not touch the receive queue again
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
@@ -79,6 +81,8 @@ struct weft_stream {
 	bool initiator;
 	bool gate_open;
 	bool rnr_waits;
+	bool lost;
+	bool unreachable;
 	bool quiet;
 	bool reserved;
 

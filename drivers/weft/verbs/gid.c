@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The GID table. Index 0 is what rdma_cm finds the device by: 16 bytes of the netdev's
+ * address buffer. The others are its addresses, an IPv4 address as ::ffff:a.b.c.d, for
+ * programs that connect their QPs themselves. An address keeps its index as long as it is
+ * there, because a QP names its own by index.
+ *
+ * ib_core keeps a copy of the table. For a device that is not RoCE it reads it anew on
+ * IB_EVENT_GID_CHANGE, and tells nobody; so that is left to us.
+ */
+#include "verbs/gid.h"
+
+#include <linux/bitmap.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+
+#include "uapi/weft-abi.h"
+#include "verbs/device.h"
+
+/**
+ * struct address_scan - what the netdev's addresses mean to the table
+ * @table: as it is
+ * @present: by index: the address is still there
+ * @count: of @new
+ * @new: addresses without an index, each once; no more than could ever get one
+ */
+struct address_scan {
+	const struct weft_gids *table;
+	DECLARE_BITMAP(present, WEFT_GIDS);
+	unsigned int count;
+	union ib_gid new[WEFT_GIDS];
+};
+
+static int find_gid(const union ib_gid *gids, unsigned int count, const union ib_gid *gid)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		if (!memcmp(&gids[i], gid, sizeof(*gid)))
+			return i;
+	return -ENOENT;
+}
+
+static void scan_address(struct address_scan *scan, const struct in6_addr *addr)
+{
+	union ib_gid gid;
+	int at;
+
+	memcpy(gid.raw, addr, sizeof(gid.raw));
+	at = find_gid(&scan->table->gid[1], WEFT_GIDS - 1, &gid);
+	if (at >= 0)
+		__set_bit(at + 1, scan->present);
+	else if (scan->count < WEFT_GIDS && find_gid(scan->new, scan->count, &gid) < 0)
+		scan->new[scan->count++] = gid;
+}
+
+static void scan_ipv4(struct net_device *netdev, struct address_scan *scan)
+{
+	const struct in_ifaddr *ifa;
+	struct in_device *in_dev;
+	struct in6_addr mapped;
+
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(netdev);
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			ipv6_addr_set_v4mapped(ifa->ifa_local, &mapped);
+			scan_address(scan, &mapped);
+		}
+	}
+	rcu_read_unlock();
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static void scan_ipv6(struct net_device *netdev, struct address_scan *scan)
+{
+	const struct inet6_ifaddr *ifp;
+	struct inet6_dev *in6_dev;
+
+	rcu_read_lock();
+	in6_dev = __in6_dev_get(netdev);
+	if (in6_dev) {
+		read_lock_bh(&in6_dev->lock);
+		list_for_each_entry(ifp, &in6_dev->addr_list, if_list)
+			scan_address(scan, &ifp->addr);
+		read_unlock_bh(&in6_dev->lock);
+	}
+	rcu_read_unlock();
+}
+#else
+static void scan_ipv6(struct net_device *netdev, struct address_scan *scan)
+{
+}
+#endif
+
+/* Addresses that are gone leave a hole, which is filled by the next new one. */
+static bool update_addresses(struct weft_gids *t, const struct address_scan *scan)
+{
+	unsigned int i, used = 0;
+	bool changed = false;
+
+	lockdep_assert_held(&t->lock);
+	for (i = 1; i < WEFT_GIDS; i++) {
+		if (test_bit(i, scan->present) || rdma_is_zero_gid(&t->gid[i]))
+			continue;
+		memset(&t->gid[i], 0, sizeof(t->gid[i]));
+		changed = true;
+	}
+	for (i = 1; i < WEFT_GIDS && used < scan->count; i++) {
+		if (!rdma_is_zero_gid(&t->gid[i]))
+			continue;
+		t->gid[i] = scan->new[used++];
+		changed = true;
+	}
+	return changed;
+}
+
+/* rdma_cm compares 16 bytes of the address buffer, whatever they mean. */
+static bool update_first(struct weft_gids *t, const struct net_device *netdev)
+{
+	union ib_gid now;
+
+	lockdep_assert_held(&t->lock);
+	memcpy(now.raw, netdev->dev_addr, sizeof(now.raw));
+	if (!memcmp(&now, &t->gid[0], sizeof(now)))
+		return false;
+	t->gid[0] = now;
+	return true;
+}
+
+static bool update(struct weft_device *dev)
+{
+	struct address_scan *scan = kzalloc(sizeof(*scan), GFP_KERNEL);
+	struct weft_gids *t = &dev->gids;
+	bool changed;
+
+	mutex_lock(&t->lock);
+	changed = update_first(t, dev->netdev);
+	if (scan) {
+		scan->table = t;
+		scan_ipv4(dev->netdev, scan);
+		scan_ipv6(dev->netdev, scan);
+		changed |= update_addresses(t, scan);
+	}
+	mutex_unlock(&t->lock);
+	kfree(scan);
+	return changed;
+}
+
+/*
+ * As ib_core does for a table that is its own. Whoever hears of the change and asks shall
+ * see it, so ib_core's copy comes first: that is an item of ib_wq.
+ */
+static void tell(struct ib_device *ib)
+{
+	struct ib_event event = {
+		.device = ib,
+		.element.port_num = 1,
+		.event = IB_EVENT_GID_CHANGE,
+	};
+	struct ib_event_handler *h;
+
+	ib_dispatch_event(&event);
+	flush_workqueue(ib_wq);
+	down_read(&ib->event_handler_rwsem);
+	list_for_each_entry(h, &ib->event_handler_list, list)
+		h->handler(h, &event);
+	up_read(&ib->event_handler_rwsem);
+}
+
+static void refresh_work(struct work_struct *work)
+{
+	struct weft_device *dev = container_of(work, struct weft_device, gids.refresh);
+
+	if (update(dev))
+		tell(&dev->ib);
+	ib_device_put(&dev->ib);
+}
+
+/**
+ * weft_gids_init - fill the table of a new device
+ * @dev: not yet registered
+ *
+ * Context: process.
+ */
+void weft_gids_init(struct weft_device *dev)
+{
+	mutex_init(&dev->gids.lock);
+	INIT_WORK(&dev->gids.refresh, refresh_work);
+	update(dev);
+}
+
+/**
+ * weft_gids_refresh - the netdev may have other addresses now
+ * @dev: a registered device, a reference is held
+ *
+ * Context: any; a worker does it.
+ */
+void weft_gids_refresh(struct weft_device *dev)
+{
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	if (!schedule_work(&dev->gids.refresh))
+		ib_device_put(&dev->ib);
+}
+
+int weft_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
+{
+	struct weft_gids *t = &to_weft_dev(ib)->gids;
+
+	if (index < 0 || index >= WEFT_GIDS)
+		return -EINVAL;
+	mutex_lock(&t->lock);
+	*gid = t->gid[index];
+	mutex_unlock(&t->lock);
+	return 0;
+}
+
+/* --- notifiers: that of IPv6 is called in any context --- */
+
+static void address_changed(struct net_device *netdev)
+{
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)WEFT_DRIVER_ID);
+
+	if (!ib)
+		return;
+	weft_gids_refresh(to_weft_dev(ib));
+	ib_device_put(ib);
+}
+
+static int ipv4_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	const struct in_ifaddr *ifa = arg;
+
+	address_changed(ifa->ifa_dev->dev);
+	return NOTIFY_DONE;
+}
+
+static int ipv6_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	const struct inet6_ifaddr *ifa = arg;
+
+	address_changed(ifa->idev->dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipv4_block = {
+	.notifier_call = ipv4_event,
+};
+
+static struct notifier_block ipv6_block = {
+	.notifier_call = ipv6_event,
+};
+
+int weft_gids_watch(void)
+{
+	int ret = register_inetaddr_notifier(&ipv4_block);
+
+	if (ret || !IS_ENABLED(CONFIG_IPV6))
+		return ret;
+	ret = register_inet6addr_notifier(&ipv6_block);
+	if (ret)
+		unregister_inetaddr_notifier(&ipv4_block);
+	return ret;
+}
+
+void weft_gids_unwatch(void)
+{
+	if (IS_ENABLED(CONFIG_IPV6))
+		unregister_inet6addr_notifier(&ipv6_block);
+	unregister_inetaddr_notifier(&ipv4_block);
+}

@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# QPs that programs connect themselves, by ibv_modify_qp() with an address vector: the examples
+# of libibverbs and perftest without -R, all unmodified; and progs/direct.py.
+. "$(dirname "$0")/lib.sh"
+
+suite direct <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+  wa: va (10.77.0.1, fd77::1) weft on it --- veth --- wb: vb (10.77.0.2, fd77::2) weft on it
+TOPOLOGY
+
+direct=$here/progs/direct.py
+
+# --- the GID table ---
+
+gid() { cat "/sys/class/infiniband/${2:-$dev}/ports/1/gids/$1"; }
+
+# await_gid INDEX GID: address notifiers come in their own time.
+await_gid() {
+	local end=$((SECONDS + 5 * slow))
+	until [ "$(gid "$1")" = "$2" ]; do
+		[ "$SECONDS" -lt "$end" ] || fail "GID $1 is $(gid "$1"), not $2"
+		nap 0.05
+	done
+}
+
+mapped=0000:0000:0000:0000:0000:ffff
+none=0000:0000:0000:0000:0000:0000:0000:0000
+
+gids_are_addresses() {
+	[ "$(gid 0)" != "$none" ] || fail "GID 0 is empty"
+	await_gid 1 "$mapped:0a4d:0001"
+	grep -qx fd77:0000:0000:0000:0000:0000:0000:0001 \
+		"/sys/class/infiniband/$dev/ports/1/gids/"*
+	ibv_devinfo -v -d "$dev" | tee "$tmp/info"
+	expect 'GID\[ *1\]:.*ffff:0a4d:0001' "$tmp/info"
+}
+
+# An address keeps its index; one that goes leaves a hole, which the next one takes.
+gids_follow_addresses() {
+	local free=1 first
+	first=$(gid 0)
+	while [ "$(gid "$free")" != "$none" ]; do free=$((free + 1)); done
+	ip addr add 10.78.0.1/24 dev wd0
+	await_gid "$free" "$mapped:0a4e:0001"
+	ip addr add 10.78.0.2/24 dev wd0
+	await_gid $((free + 1)) "$mapped:0a4e:0002"
+	ip addr del 10.78.0.2/24 dev wd0
+	ip addr add fd78::1/64 dev wd0 nodad
+	await_gid $((free + 1)) fd78:0000:0000:0000:0000:0000:0000:0001
+	ip addr del fd78::1/64 dev wd0
+	ip addr del 10.78.0.1/24 dev wd0
+	await_gid "$free" "$none"
+	await_gid $((free + 1)) "$none"
+	[ "$(gid 0)" = "$first" ]
+	await_gid 1 "$mapped:0a4d:0001"
+}
+
+# Programs hear of it when the table is new already.
+gid_event() {
+	start 30 "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$dev"
+	local watch=$started end=$((SECONDS + 20 * slow))
+	until grep -q 'async event' "$tmp/events"; do
+		[ "$SECONDS" -lt "$end" ] || fail "ibv_asyncwatch does not start"
+		nap 0.1
+	done
+	ip addr add 10.79.0.1/24 dev wd0
+	until grep -qE 'event_type (GID table change|IBV_EVENT_GID_CHANGE|.*GID.*)' "$tmp/events"; do
+		[ "$SECONDS" -lt "$end" ] || { cat "$tmp/events"; fail "no event"; }
+		nap 0.1
+	done
+	ip addr del 10.79.0.1/24 dev wd0
+	kill "$watch" 2>/dev/null || true
+}
+
+many_addresses() {
+	local i
+	for i in $(seq 200); do ip addr add "10.80.0.$i/32" dev wd0; done
+	nap 0.5
+	[ "$(gid 2)" = fd77:0000:0000:0000:0000:0000:0000:0001 ] || fail "an address lost its GID"
+	[ "$(gid 127)" != "$none" ] || fail "the table does not fill"
+	pingpong ibv_rc_pingpong -n 100
+	for i in $(seq 200); do ip addr del "10.80.0.$i/32" dev wd0; done
+}
+
+# --- libibverbs' own examples ---
+
+# pingpong PROGRAM OPTION...: a pair, over the device and GID of this topology.
+pingpong() {
+	local program=$1
+	shift
+	serve 18515 60 "$program" -d "$sdev" -g "$index" "$@"
+	client 60 "$program" -d "$cdev" -g "$index" "$@" "$saddr4"
+	served
+	expect 'iters in' "$tmp/client.log"
+	expect 'iters in' "$tmp/server.log"
+}
+
+without_a_gid() {
+	serve 18515 60 ibv_rc_pingpong -d "$sdev"
+	! limit 30 "${cli[@]}" ibv_rc_pingpong -d "$cdev" "$saddr4" >"$tmp/client.log" 2>&1 ||
+		fail "it works"
+	stop_server
+	cat "$tmp/client.log"
+	cat "$tmp/server.log" >>"$tmp/client.log"
+	expect 'Failed to modify QP to RTR' "$tmp/client.log"
+	kernel_says >"$tmp/log"
+	expect 'name it by a GID' "$tmp/log"
+}
+
+# --- perftest ---
+
+# bench PROGRAM OPTION...: a pair that connects by hand.
+bench() {
+	local program=$1
+	shift
+	serve 18515 120 "$program" -d "$sdev" -x "$index" -F "$@"
+	client 120 "$program" -d "$cdev" -x "$index" -F "$@" "$saddr4"
+	served
+	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
+	awk 'NF >= 5 && $1 ~ /^[0-9]+$/ { ok = 1 } END { exit !ok }' "$tmp/client.log" ||
+		fail "no measurement"
+}
+
+# On an iWARP device and without -R, perftest's own flow control of Sends registers a word that
+# its client forgets: it ends with a complaint of its own after a good measurement.
+send_bw() {
+	serve 18515 120 ib_send_bw -d "$sdev" -x "$index" -F "$@"
+	limit 120 "${cli[@]}" ib_send_bw -d "$cdev" -x "$index" -F "$@" "$saddr4" \
+		>"$tmp/client.log" 2>&1 || expect "Failed to deallocate PD" "$tmp/client.log" 1
+	cat "$tmp/client.log"
+	wait "$server" || expect "Failed to deallocate PD" "$tmp/server.log" 1
+	refuse "Completion with error|Couldn't (read|write|modify)" "$tmp/client.log"
+	awk '$1 == size && NF >= 5 { ok = 1 } END { exit !ok }' size="$2" "$tmp/client.log" ||
+		fail "no measurement"
+}
+
+newer() {
+	[ -x "${NEWER_PERFTEST:-}/ib_write_bw" ] || skip "NEWER_PERFTEST names no newer perftest"
+	bench "$NEWER_PERFTEST/$1" "${@:2}"
+}
+
+# --- our own ---
+
+case_of() { limit 100 "${cli[@]}" /usr/bin/python3 -P "$direct" --device "$sdev" --peer "$cdev" \
+	--gid "$index" "$@"; }
+
+hand_cases() {
+	local name
+	for name in both_orders posts_wait one_way many attributes depths second_life no_peer \
+		peer_goes error_and_destroy bad_attributes wrong_psn psn_known_late anothers_qp; do
+		t "$1: $name" case_of $name
+	done
+}
+
+topology_dummy
+sdev=$dev cdev=$dev index=1
+t "GIDs are the addresses" gids_are_addresses
+t "GIDs follow the addresses" gids_follow_addresses
+t "programs hear of it" gid_event
+t "more addresses than GIDs" many_addresses
+
+t "ibv_rc_pingpong" pingpong ibv_rc_pingpong
+t "ibv_rc_pingpong -e" pingpong ibv_rc_pingpong -e
+t "ibv_rc_pingpong -c" pingpong ibv_rc_pingpong -c
+t "ibv_rc_pingpong -t" pingpong ibv_rc_pingpong -t -n 100
+t "ibv_rc_pingpong -N" pingpong ibv_rc_pingpong -N -n 100
+for size in 1 4096 1000000; do
+	t "ibv_rc_pingpong of $size bytes" pingpong ibv_rc_pingpong -s $size -n 100
+done
+for mtu in 256 512 1024 2048 4096; do
+	t "ibv_rc_pingpong -m $mtu" pingpong ibv_rc_pingpong -m $mtu -n 100
+done
+t "ibv_rc_pingpong -r 16 -l 3 -i 1" pingpong ibv_rc_pingpong -r 16 -l 3 -i 1 -n 100
+t "ibv_rc_pingpong without a GID" without_a_gid
+t "ibv_srq_pingpong" pingpong ibv_srq_pingpong
+t "ibv_srq_pingpong -e" pingpong ibv_srq_pingpong -e
+t "ibv_srq_pingpong of 16 QPs" pingpong ibv_srq_pingpong -q 16 -r 500 -n 500
+t "ibv_srq_pingpong -m 2048 -s 100000" pingpong ibv_srq_pingpong -m 2048 -s 100000 -n 100
+
+t "ib_send_bw" send_bw -s 65536 -n 200
+t "ib_send_bw -b" send_bw -s 4096 -n 200 -b
+t "ib_send_bw -q 8" send_bw -s 4096 -n 100 -q 8
+t "ib_send_lat" bench ib_send_lat -s 64 -n 200
+for verb in write read; do
+	t "ib_${verb}_bw" bench "ib_${verb}_bw" -s 65536 -n 200
+	t "ib_${verb}_bw -b" bench "ib_${verb}_bw" -s 4096 -n 200 -b
+	t "ib_${verb}_bw -q 8" bench "ib_${verb}_bw" -s 4096 -n 100 -q 8
+	t "ib_${verb}_lat" bench "ib_${verb}_lat" -s 64 -n 200
+done
+t "ib_send_lat -e" bench ib_send_lat -s 64 -n 100 -e
+for kind in FETCH_AND_ADD CMP_AND_SWAP; do
+	t "ib_atomic_bw $kind" bench ib_atomic_bw -n 200 -A $kind
+	t "ib_atomic_lat $kind" bench ib_atomic_lat -n 200 -A $kind
+done
+for program in ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat \
+	ib_atomic_bw ib_atomic_lat; do
+	t "the newer $program" newer $program -n 200
+done
+hand_cases "one device"
+t "a QP connected to itself" case_of itself
+t "switched off" case_of switched_off
+t "the port is in use" case_of port_in_use
+t "Send with immediate" case_of immediate
+t "strangers at the port" case_of strangers
+t "the right numbers from a wrong address" case_of wrong_address
+t "a flood at the port" case_of flood
+t "requests that are held are bounded" case_of held_is_bounded
+t "half a handshake" case_of half_a_handshake
+
+index=2
+t "IPv6: pingpong" pingpong ibv_rc_pingpong
+hand_cases "IPv6"
+t "IPv6: a QP connected to itself" case_of itself
+t "IPv6: the port is in use" case_of port_in_use
+
+cleanup >/dev/null 2>&1
+topology_veth
+# shellcheck disable=SC2154  # of lib.sh
+sdev=${driver}a cdev=${driver}b
+for index in 1 2; do
+	t "namespaces, GID $index: ibv_rc_pingpong" pingpong ibv_rc_pingpong
+	t "namespaces, GID $index: ib_send_bw" send_bw -s 65536 -n 200
+	t "namespaces, GID $index: ib_write_bw" bench ib_write_bw -s 65536 -n 200
+	hand_cases "namespaces, GID $index"
+done
+finish

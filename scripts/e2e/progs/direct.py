@@ -1,0 +1,639 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""QPs that a program connects itself, by ibv_modify_qp().
+
+Usage: direct.py [--device NAME] [--peer NAME] [--gid N] CASE
+Both ends are in this process. --peer is the device of the second one; --gid the index of
+the address on both. A case fails by an exception.
+"""
+
+import argparse
+import errno
+import ipaddress
+import pathlib
+import socket
+import struct
+import time
+
+import pyverbs.enums as e
+from pyverbs.addr import AHAttr, GID, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+
+ACCESS = (e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_WRITE
+          | e.IBV_ACCESS_REMOTE_ATOMIC)
+TO_INIT = e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT | e.IBV_QP_ACCESS_FLAGS
+TO_RTR = (e.IBV_QP_STATE | e.IBV_QP_AV | e.IBV_QP_PATH_MTU | e.IBV_QP_DEST_QPN
+          | e.IBV_QP_RQ_PSN | e.IBV_QP_MAX_DEST_RD_ATOMIC | e.IBV_QP_MIN_RNR_TIMER)
+TO_RTS = (e.IBV_QP_STATE | e.IBV_QP_TIMEOUT | e.IBV_QP_RETRY_CNT | e.IBV_QP_RNR_RETRY
+          | e.IBV_QP_SQ_PSN | e.IBV_QP_MAX_QP_RD_ATOMIC)
+SIZE = 65536
+PORT = 4791
+REQUEST = b"MPA ID Req Frame"
+REPLY = b"MPA ID Rep Frame"
+REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
+BOTH_RTR = 0x8000 | 0x4000, 0x8000 | 0x4000
+MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
+
+args = argparse.Namespace()
+
+
+class End:
+    """A QP and what it needs."""
+
+    def __init__(self, device=None, gid=None, psn=0):
+        self.ctx = Context(name=device or args.device)
+        self.pd = PD(self.ctx)
+        self.cq = CQ(self.ctx, 256)
+        self.mr = MR(self.pd, SIZE, ACCESS)
+        cap = QPCap(max_send_wr=64, max_recv_wr=64, max_send_sge=1, max_recv_sge=1)
+        self.qp = QP(self.pd, QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq,
+                                         cap=cap))
+        self.index = args.gid if gid is None else gid
+        self.psn = psn
+
+    @property
+    def gid(self):
+        return self.ctx.query_gid(1, self.index).gid
+
+    @property
+    def number(self):
+        return self.qp.qp_num
+
+    def init(self):
+        attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
+        attr.pkey_index = 0
+        attr.qp_access_flags = ACCESS
+        self.qp.modify(attr, TO_INIT)
+
+    def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8):
+        attr = QPAttr(qp_state=e.IBV_QPS_RTR, port_num=1)
+        dgid = ipaddress.IPv6Address(gid).exploded if gid else peer.gid
+        route = GlobalRoute(dgid=GID(dgid), sgid_index=self.index if index is None else index)
+        attr.ah_attr = AHAttr(port_num=1, is_global=1, gr=route, dlid=0)
+        attr.path_mtu = e.IBV_MTU_1024
+        attr.dest_qp_num = peer.number if number is None else number
+        attr.rq_psn = peer.psn if psn is None else psn
+        attr.max_dest_rd_atomic = depth
+        attr.min_rnr_timer = 12
+        self.qp.modify(attr, TO_RTR)
+
+    def rts(self, psn=None, timeout=14, retries=7, depth=8):
+        attr = QPAttr(qp_state=e.IBV_QPS_RTS)
+        attr.timeout = timeout
+        attr.retry_cnt = retries
+        attr.rnr_retry = 7
+        attr.sq_psn = self.psn if psn is None else psn
+        attr.max_rd_atomic = depth
+        self.qp.modify(attr, TO_RTS)
+
+    def reset(self):
+        self.qp.modify(QPAttr(qp_state=e.IBV_QPS_RESET), e.IBV_QP_STATE)
+
+    def state(self):
+        return self.qp.query(e.IBV_QP_STATE)[0].qp_state
+
+    def connect(self, peer, **rts):
+        self.init()
+        self.rtr(peer)
+        self.rts(**rts)
+
+    def receive(self, count=1):
+        for i in range(count):
+            self.qp.post_recv(RecvWR(wr_id=1000 + i, num_sge=1,
+                                     sg=[SGE(self.mr.buf, SIZE, self.mr.lkey)]))
+
+    def post(self, opcode=e.IBV_WR_SEND, length=64, peer=None, wr_id=1):
+        wr = SendWR(wr_id=wr_id, opcode=opcode, num_sge=1,
+                    sg=[SGE(self.mr.buf, length, self.mr.lkey)])
+        if peer:
+            wr.set_wr_rdma(peer.mr.rkey, peer.mr.buf)
+        self.qp.post_send(wr)
+
+    def poll(self, count=1, seconds=20):
+        """The next completions."""
+        found, end = [], time.monotonic() + seconds
+        while len(found) < count:
+            n, wcs = self.cq.poll(count - len(found))
+            found += wcs if n else []
+            assert time.monotonic() < end, f"{len(found)} of {count} completions"
+            if not n:
+                time.sleep(0.002)
+        return found
+
+    def expect(self, status=e.IBV_WC_SUCCESS, **more):
+        wc = self.poll(**more)[0]
+        assert wc.status == status, f"status {wc.status}, not {status}"
+        return wc
+
+    def quiet(self, seconds=0.3):
+        time.sleep(seconds)
+        assert self.cq.poll(1)[0] == 0, "a completion"
+
+    def close(self):
+        for thing in (self.qp, self.mr, self.cq, self.pd, self.ctx):
+            thing.close()
+
+
+def refused(error, function, *arguments, **more):
+    try:
+        function(*arguments, **more)
+    except PyverbsRDMAError as ex:
+        assert ex.error_code == error, f"errno {ex.error_code}, not {error}"
+        return
+    raise AssertionError("not refused")
+
+
+def two(psns=(0x123456, 0xfedcba)):
+    return End(psn=psns[0]), End(device=args.peer, psn=psns[1])
+
+
+def messages(a, b, count=3):
+    """Sends, Writes and Reads both ways."""
+    for one, other in ((a, b), (b, a)):
+        for i in range(count):
+            other.receive()
+            one.mr.write(bytes([65 + i]) * 64, 64)
+            one.post()
+            one.expect()
+            other.expect()
+            assert other.mr.read(64, 0) == bytes([65 + i]) * 64
+        one.post(e.IBV_WR_RDMA_WRITE, 4096, other)
+        one.expect()
+        one.post(e.IBV_WR_RDMA_READ, 4096, other)
+        one.expect()
+
+
+def param(name, value=None, device=None):
+    path = pathlib.Path(f"/sys/class/infiniband/{device or args.device}/weft/{name}")
+    if value is not None:
+        path.write_text(f"{value}\n", encoding="ascii")
+    return path.read_text(encoding="ascii").strip()
+
+
+def counter(name):
+    path = f"/sys/class/infiniband/{args.device}/ports/1/hw_counters/{name}"
+    return int(pathlib.Path(path).read_text(encoding="ascii"))
+
+
+# --- two ends that mean each other ---
+
+
+def both_orders():
+    """Whichever end is in RTR first, and whichever is the one that connects."""
+    for swap in (False, True):
+        for pause in (0, 0.4):
+            a, b = two()
+            first, second = (b, a) if swap else (a, b)
+            first.connect(second)
+            time.sleep(pause)
+            second.connect(first)
+            messages(a, b)
+            assert a.state() == b.state() == e.IBV_QPS_RTS
+            a.close()
+            b.close()
+
+
+def posts_wait():
+    a, b = two()
+    b.init()
+    b.receive(8)
+    a.connect(b, timeout=0)
+    for i in range(8):
+        a.post(wr_id=i)
+    a.quiet()
+    b.rtr(a)
+    for i in range(8):
+        assert a.expect().wr_id == i
+        assert b.expect().wr_id == 1000 + i
+
+
+def one_way():
+    """As perftest's servers: an end that only receives stays in RTR."""
+    for swap in (False, True):
+        a, b = two()
+        sender, receiver = (b, a) if swap else (a, b)
+        receiver.init()
+        receiver.receive(4)
+        receiver.rtr(sender)
+        sender.connect(receiver)
+        for _ in range(4):
+            sender.post()
+            sender.expect()
+            receiver.expect()
+        sender.post(e.IBV_WR_RDMA_READ, 4096, receiver)
+        sender.expect()
+        assert receiver.state() == e.IBV_QPS_RTR
+        receiver.rts()
+        sender.receive()
+        receiver.post()
+        receiver.expect()
+        sender.expect()
+
+
+def itself():
+    a = End(psn=77)
+    a.connect(a)
+    a.receive(4)
+    for _ in range(4):
+        a.post()
+        assert {wc.status for wc in a.poll(2)} == {e.IBV_WC_SUCCESS}
+    a.post(e.IBV_WR_RDMA_WRITE, SIZE, a)
+    a.expect()
+    a.post(e.IBV_WR_RDMA_READ, 4096, a)
+    a.expect()
+    assert a.state() == e.IBV_QPS_RTS
+
+
+def many():
+    """Fifty pairs that get ready in any order."""
+    pairs = [two() for _ in range(50)]
+    for a, b in pairs:
+        a.connect(b)
+    for a, b in reversed(pairs):
+        b.connect(a)
+    for a, b in pairs:
+        messages(a, b, 1)
+
+
+def attributes():
+    a, b = two()
+    a.connect(b, timeout=17, retries=5, depth=4)
+    attr, _ = a.qp.query(0x1fffff)
+    assert attr.qp_state == e.IBV_QPS_RTS
+    assert attr.dest_qp_num == b.number
+    assert (attr.rq_psn, attr.sq_psn) == (b.psn, a.psn)
+    assert (attr.timeout, attr.retry_cnt, attr.rnr_retry) == (17, 5, 7)
+    assert (attr.max_rd_atomic, attr.max_dest_rd_atomic) == (4, 8)
+    assert attr.min_rnr_timer == 12 and attr.path_mtu == e.IBV_MTU_1024
+    assert attr.qp_access_flags == ACCESS
+    assert attr.ah_attr.is_global and attr.ah_attr.dgid == b.gid
+    b.connect(a)
+    messages(a, b)
+    assert a.qp.query(e.IBV_QP_MAX_QP_RD_ATOMIC)[0].max_rd_atomic == 4
+
+
+def depths():
+    """A depth of nothing: reads fail. The other end's still work."""
+    a, b = two()
+    a.init()
+    a.rtr(b)
+    b.init()
+    b.rtr(a)
+    a.rts(depth=1)
+    b.rts(depth=0)
+    for _ in range(16):
+        a.post(e.IBV_WR_RDMA_READ, 4096, b)
+    for _ in range(16):
+        a.expect()
+    b.post(e.IBV_WR_RDMA_READ, 4096, a)
+    b.expect(e.IBV_WC_LOC_QP_OP_ERR)
+
+
+def immediate():
+    a, b = two()
+    a.connect(b)
+    b.connect(a)
+    for one, other, value in ((a, b, 0x11223344), (b, a, 0x99aabbcc)):
+        for length in (0, 64, SIZE):
+            other.receive()
+            wr = SendWR(opcode=e.IBV_WR_SEND_WITH_IMM, num_sge=1,
+                        sg=[SGE(one.mr.buf, length, one.mr.lkey)], imm_data=value)
+            one.qp.post_send(wr)
+            one.expect()
+            wc = other.expect()
+            assert wc.opcode == e.IBV_WC_RECV and wc.byte_len == length
+            assert wc.wc_flags & e.IBV_WC_WITH_IMM
+            assert wc.imm_data == value, hex(wc.imm_data)
+    messages(a, b)
+
+
+# --- lives and ends ---
+
+
+def second_life():
+    a, b = two()
+    for life in range(5):
+        a.psn, b.psn = 100 + life, 200 + life
+        a.connect(b)
+        b.connect(a)
+        messages(a, b)
+        a.receive(3)
+        for end in (a, b) if life % 2 else (b, a):
+            end.reset()
+            assert end.state() == e.IBV_QPS_RESET
+        a.quiet(0)
+    a.connect(b)
+    a.reset()
+    a.connect(b)
+    b.connect(a)
+    messages(a, b)
+
+
+def no_peer():
+    """Nobody ever listens, or nobody ever connects: the oldest request says so."""
+    for swap in (False, True):
+        a, b = two()
+        lonely, other = (b, a) if swap else (a, b)
+        lonely.connect(other)
+        lonely.receive()
+        time.sleep(4)
+        assert lonely.state() == e.IBV_QPS_RTS
+        began = time.monotonic()
+        lonely.post(wr_id=1)
+        lonely.post(wr_id=2)
+        wc = lonely.expect(e.IBV_WC_RETRY_EXC_ERR)
+        took = time.monotonic() - began
+        assert wc.wr_id == 1 and 2 < took < 8, took
+        for wc in lonely.poll(2):
+            assert wc.status == e.IBV_WC_WR_FLUSH_ERR
+        assert lonely.state() == e.IBV_QPS_ERR
+
+
+def peer_goes():
+    """A Read under way, or a post afterwards."""
+    a, b = two()
+    a.connect(b)
+    b.connect(a)
+    messages(a, b)
+    a.receive()
+    b.close()
+    a.quiet()
+    assert a.state() == e.IBV_QPS_RTS
+    a.post(wr_id=7)
+    statuses = {wc.wr_id: wc.status for wc in a.poll(2)}
+    assert statuses == {7: e.IBV_WC_RETRY_EXC_ERR, 1000: e.IBV_WC_WR_FLUSH_ERR}, statuses
+
+
+def error_and_destroy():
+    """While it connects, while it is held, while it works."""
+    for swap in (False, True):
+        a, b = two()
+        one, other = (b, a) if swap else (a, b)
+        one.connect(other)
+        one.post()
+        one.qp.modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
+        one.expect(e.IBV_WC_WR_FLUSH_ERR)
+        other.init()
+        other.rtr(one)
+        time.sleep(0.1)
+        other.close()
+        one.close()
+    a, b = two()
+    a.connect(b)
+    a.close()
+    b.close()
+
+
+# --- what is refused ---
+
+
+def bad_attributes():
+    a, b = two()
+    a.init()
+    attr = QPAttr(qp_state=e.IBV_QPS_RTR)
+    attr.ah_attr = AHAttr(port_num=1, is_global=0, dlid=1)
+    attr.path_mtu = e.IBV_MTU_1024
+    attr.dest_qp_num = b.number
+    refused(errno.EINVAL, a.qp.modify, attr, TO_RTR)
+    refused(errno.EINVAL, a.rtr, b, index=0)
+    refused(errno.ENODATA, a.rtr, b, index=127)	# ib_core's word
+    for bad in ("ff02::1", "::", "::ffff:224.0.0.1", "::ffff:255.255.255.255", "::ffff:0.0.0.0"):
+        refused(errno.EINVAL, a.rtr, b, gid=bad)
+    other = "fd77::9" if ipaddress.ip_address(a.gid).ipv4_mapped else "::ffff:10.9.9.9"
+    refused(errno.EINVAL, a.rtr, b, gid=other)
+    assert a.state() == e.IBV_QPS_INIT
+    a.rtr(b)
+    refused(errno.EINVAL, a.rtr, b)
+    refused(errno.EINVAL, a.qp.modify, QPAttr(qp_state=e.IBV_QPS_RTS), e.IBV_QP_STATE)
+    a.rts()
+    b.connect(a)
+    messages(a, b)
+
+
+def switched_off():
+    before = param("direct_port", device=args.device)
+    a, b = two()
+    a.init()
+    param("direct_port", 0)
+    try:
+        refused(errno.EOPNOTSUPP, a.rtr, b)
+    finally:
+        param("direct_port", before)
+
+
+def port_in_use():
+    a, b = two()
+    host = str(ipaddress.ip_address(b.gid).ipv4_mapped or b.gid)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    b.init()
+    with socket.socket(family) as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind((host, PORT))
+        other.listen()
+        refused(errno.EADDRINUSE, b.rtr, a)
+    a.connect(b)
+    b.rtr(a)
+    b.rts()
+    messages(a, b)
+
+
+def wrong_psn():
+    for swap in (False, True):
+        a, b = two()
+        one, other = (b, a) if swap else (a, b)
+        one.connect(other)
+        other.init()
+        other.rtr(one, psn=one.psn ^ 1)
+        other.rts()
+        one.post()
+        one.expect(e.IBV_WC_RETRY_EXC_ERR)
+
+
+def psn_known_late():
+    a, b = two()
+    a.init()
+    a.rtr(b)
+    b.init()
+    b.rtr(a)
+    time.sleep(0.3)
+    refused(errno.EINVAL, a.rts, psn=a.psn ^ 1)
+    a.rts()
+    b.rts()
+    messages(a, b)
+
+
+def anothers_qp():
+    """A third QP that names one of two which mean each other."""
+    a, b = two()
+    thirds = [End(psn=1) for _ in range(4)]
+    for third in thirds[:2]:
+        third.init()
+        third.rtr(b, psn=b.psn)
+        third.rts(psn=a.psn)
+        third.post()
+    a.connect(b)
+    b.connect(a)
+    messages(a, b)
+    for third in thirds[2:]:
+        third.init()
+        third.rtr(b, psn=b.psn)
+        third.rts(psn=a.psn)
+        third.post()
+    for third in thirds:
+        third.expect(e.IBV_WC_RETRY_EXC_ERR)
+    messages(a, b)
+
+
+# --- strangers ---
+
+
+def hello(qpn, peer_qpn, rq_psn, sq_psn, magic=b"WFTQ", version=1, flags=1, extensions=0):
+    return magic + struct.pack(">BBHIIII", version, flags, extensions, qpn, peer_qpn, rq_psn,
+                               sq_psn)
+
+
+def request(private, rev=2, flags=CRC | ENHANCED, ird=0x8000 | 8, ord_=0xc000 | 8):
+    block = struct.pack(">HH", ird, ord_) if flags & ENHANCED else b""
+    return (REQUEST + struct.pack(">BBH", flags, rev, len(block) + len(private)) + block
+            + private)
+
+
+def knock(end, data, source=None):
+    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
+    sock = socket.create_connection((host, PORT), timeout=10,
+                                    source_address=(source, 0) if source else None)
+    if data:
+        sock.sendall(data)
+    return sock
+
+
+def answer(sock, seconds=15):
+    """The reason of a rejecting reply; 0: an accepting one; None: closed without a word."""
+    sock.settimeout(seconds)
+    got = b""
+    try:
+        while len(got) < 20 or len(got) < 20 + struct.unpack(">H", got[18:20])[0]:
+            more = sock.recv(4096)
+            if not more:
+                return None
+            got += more
+    except ConnectionError:
+        return None
+    assert got.startswith(REPLY)
+    return got[24 + 5] if got[16] & REJECT else 0
+
+
+def reason(end, data, source=None):
+    with knock(end, data, source) as sock:
+        return answer(sock)
+
+
+def accepting():
+    """A QP that waits for its peer, and that peer, which does not come yet."""
+    a, b = two()
+    a, b = (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
+        (ipaddress.ip_address(b.gid), b.number) else (b, a)
+    b.connect(a)
+    return a, b
+
+
+def strangers():
+    a, b = accepting()
+    good = (a.number, b.number, b.psn, a.psn)
+    # What is no request at all is closed without a word.
+    for data in (b"GET / HTTP/1.1\r\n\r\n", bytes(64), REQUEST + bytes([CRC, 7, 0, 0]),
+                 REQUEST + struct.pack(">BBH", CRC, 2, 65535)):
+        assert reason(b, data) is None
+    for private in (b"", b"W", hello(*good)[:-1], hello(*good, magic=b"WFTR"),
+                    hello(1 << 24, *good[1:]), hello(*good[:3], 1 << 31)):
+        assert reason(b, request(private)) == MALFORMED, private
+    assert reason(b, request(hello(*good, version=2))) == BAD_VERSION
+    assert reason(b, request(hello(*good), ird=8, ord_=8)) == MALFORMED	# not peer-to-peer
+    for numbers in ((good[0] + 1, *good[1:]), (good[0], 0xfffffe, *good[2:])):
+        assert reason(b, request(hello(*numbers))) == NO_QP
+    for numbers in ((*good[:2], good[2] ^ 1, good[3]), (*good[:3], good[3] ^ 1)):
+        assert reason(b, request(hello(*numbers))) == BAD_PSN
+    assert b.state() == e.IBV_QPS_RTS
+    a.connect(b)
+    messages(a, b)
+    assert reason(b, request(hello(*good))) == BUSY
+    messages(a, b)
+
+
+def wrong_address():
+    a, b = accepting()
+    good = request(hello(a.number, b.number, b.psn, a.psn))
+    assert reason(b, good, source=args.stranger) == NO_QP
+    a.connect(b)
+    messages(a, b)
+
+
+def flood():
+    """Silence, requests for a QP that never gets there, and nonsense, all at once."""
+    a, b = accepting()
+    later = End(device=args.peer)
+    waiting = request(hello(1, later.number, 0, 0))
+    crowd = []
+    for i in range(600):
+        try:
+            crowd.append(knock(b, (b"", waiting, b"MPA ID Req")[i % 3]))
+        except OSError:
+            pass	# it is full: that is its right
+    began = time.monotonic()
+    a.connect(b)
+    messages(a, b)
+    assert time.monotonic() - began < 10, "a good peer was delayed"
+    for sock in crowd:
+        sock.close()
+
+
+def held_is_bounded():
+    a, b = accepting()
+    later = End(device=args.peer)
+    crowd = [knock(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
+    time.sleep(1)
+    assert reason(b, request(hello(1, later.number, 0, 0))) == BUSY
+    for sock in crowd:
+        sock.close()
+    time.sleep(1)
+    with knock(b, request(hello(1, later.number, 0, 0))) as sock:
+        later.init()
+        time.sleep(0.3)
+        later.rtr(a, number=99, psn=5)
+        assert answer(sock) == NO_QP
+    a.connect(b)
+    messages(a, b)
+
+
+def half_a_handshake():
+    """An initiator with the right numbers that never says that it is ready."""
+    param("rtr_ms", 500, device=args.peer)
+    a, b = accepting()
+    b.receive()
+    with knock(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+        assert answer(sock) == 0
+        b.expect(e.IBV_WC_WR_FLUSH_ERR)
+    param("rtr_ms", 10000, device=args.peer)
+    assert b.state() == e.IBV_QPS_ERR
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="weft0")
+    parser.add_argument("--peer")
+    parser.add_argument("--gid", type=int, default=1)
+    parser.add_argument("--stranger", default="127.0.0.1")
+    parser.add_argument("case")
+    parser.parse_args(namespace=args)
+    args.peer = args.peer or args.device
+    globals()[args.case]()
+
+
+if __name__ == "__main__":
+    main()
