@@ -279,7 +279,7 @@ static void weft_complete_flush_without_a_peer(struct kunit *test)
 	static const u8 statuses[] = { WEFT_STATUS_SUCCESS, WEFT_STATUS_RETRY_EXC,
 				       WEFT_STATUS_FLUSH, WEFT_STATUS_RETRY_EXC,
 				       WEFT_STATUS_FLUSH };
-	struct stream_world *w = make_stream(test);
+	struct stream_world *w = test->priv;
 	struct weft_cqe cqe;
 	u32 i;
 
@@ -300,7 +300,6 @@ static void weft_complete_flush_without_a_peer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cqe.status, statuses[i]);
 	}
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
-	free_stream(w);
 }
 
 static void weft_complete_flush_of_unused_queue(struct kunit *test)

@@ -118,10 +118,10 @@ static int open_sock(struct weft_conn *conn)
 	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	weft_cm_tune(conn->cm, conn->sock, hs->tos);
+	weft_cm_tune(conn->cm, conn->sock, conn->hs->tos);
 	ret = bind_sock(conn);
-	if (!ret && hs->itself)
-		ret = weft_sock_local(conn->sock, &hs->remote);
+	if (!ret && conn->hs->itself)
+		ret = weft_sock_local(conn->sock, &conn->hs->remote);
 	if (!ret)
 		ret = start_connecting(conn);
 	if (ret)
