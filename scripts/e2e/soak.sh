@@ -55,7 +55,7 @@ one_shift() {
 	pids+=("$started")
 	goes
 	for pid in "${pids[@]}"; do
-		wait "$pid" || { cat "$tmp"/work.?; fail "a process of shift $1 ended with status $?"; }
+		wait "$pid" || { cat "$tmp"/work.?; fail "a process of shift $1 failed"; }
 	done
 	for file in "$tmp"/work.?; do sed "s/^/shift $1, ${file##*.}: /" "$file"; done
 }
@@ -71,15 +71,26 @@ rest() {
 		/proc/meminfo
 }
 
+# caches FILE: how many objects each slab cache has.
+caches() { awk 'NR > 2 { print $1, $2, $4 }' /proc/slabinfo | sort >"$1"; }
+
+# What has grown most between two such files, in kB: where to look for a leak.
+grown() {
+	join "$1" "$2" | awk '{ kb = ($4 - $2) * $3 / 1024; if (kb >= 16) print int(kb), $1, $2, $4 }' |
+		sort -rn | head -n 8 | sed 's/^/grown by kB, cache, objects before and after: /'
+}
+
 memory_is_flat() {
 	local n kb first='' last
 	for n in $(seq "$shifts"); do
 		one_shift "$n"
 		kb=$(rest)
 		echo "after shift $n: $kb kB" | tee /dev/kmsg
-		[ "$n" -ne 2 ] || first=$kb
+		[ "$n" -ne 2 ] || { first=$kb; caches "$tmp/caches.first"; }
 		last=$kb
 	done
+	caches "$tmp/caches.last"
+	grown "$tmp/caches.first" "$tmp/caches.last"
 	echo "from the second rest to the last: $((last - first)) kB"
 	[ $((last - first)) -le "$slack" ] || fail "memory grows"
 }
@@ -88,5 +99,5 @@ topology_dummy
 second_device
 races=$(compile races) || { echo "Bail out! $races"; exit 1; }
 t "$total s of mixed load, and memory is flat" memory_is_flat
-sed -n '/^after shift\|^from the/s/^/# /p' "$tmp/test.log"
+sed -n '/^after shift\|^from the\|^grown/s/^/# /p' "$tmp/test.log"
 finish
