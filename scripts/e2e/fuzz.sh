@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Local processes that mean ill: random writes to every mapped page, while the engine works
+# and while objects are destroyed; system calls mutated, without privileges. What they do to
+# themselves is their business. The kernel does not complain, they can be killed, and
+# neighbours do not notice: on the same device, and on one whose counters are looked at.
+#
+# FUZZ_SECONDS is how long each test lasts (default 5). FUZZ_SEED makes it begin with the
+# same numbers again (default: another one each time).
+. "$(dirname "$0")/lib.sh"
+
+suite fuzz <<'TOPOLOGY'
+  fuzzers, a neighbour --- wd0 (dummy, 10.77.0.1) --- lo
+  another neighbour    --- wd1 (dummy, 10.78.0.1) --- lo
+TOPOLOGY
+
+seconds=${FUZZ_SECONDS:-5}
+seed=${FUZZ_SEED:-$((RANDOM + 1))}
+other=${driver}1 other_addr=10.78.0.1
+
+# neighbour FILE DEVICE ADDRESS: as long as the fuzzers are at it.
+neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traffic; }
+
+# A process that is killed while it connects to itself cannot end before iw_cm has its
+# answer, which is that nobody has decided in time.
+patience() {
+	local file
+	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
+	done
+}
+
+ended() {
+	local rc=0
+	wait "$1" || rc=$?
+	cat "$2"
+	[ "$rc" -eq 0 ] || fail "status $rc"
+}
+
+# Messages that its two QPs have sent, and nothing that went wrong. Its initiator begins
+# with an empty Write, the RTR message.
+looked_at() {
+	local rounds kind errors made
+	rounds=$(sed -n 's/^traffic: \([0-9]*\) rounds/\1/p' "$tmp/other")
+	for kind in tx_sends tx_writes tx_read_requests rx_read_responses; do
+		made=$(($(counted "$kind" "$other") - before[$kind]))
+		[ "$kind" != tx_writes ] || made=$((made - 1))
+		[ "$made" -eq "$rounds" ] || fail "$rounds rounds, and $made more $kind"
+	done
+	for kind in "${faults[@]}"; do
+		errors=$(counted "$kind" "$other")
+		[ "$errors" -eq 0 ] || fail "$kind is $errors"
+	done
+}
+
+faults=(rx_faults rx_crc_errors terminates_sent terminates_received cq_overflows wr_errors
+	connections_lost)
+
+# besieged FUZZER...: they are at it, and two neighbours beside them.
+besieged() {
+	local same another kind
+	local -A before
+	for kind in tx_sends tx_writes tx_read_requests rx_read_responses; do
+		before[$kind]=$(counted "$kind" "$other")
+	done
+	neighbour "$tmp/same" "$dev" "$addr4"
+	same=$started
+	neighbour "$tmp/other" "$other" "$other_addr"
+	another=$started
+	echo "seed $seed"
+	limit "$((seconds + 60))" "$races" -s "$seed" "$dev" "$addr4" "$seconds" "$@"
+	ended "$same" "$tmp/same"
+	ended "$another" "$tmp/other"
+	nap 0.1 # the core reads its counters afresh by and by
+	looked_at
+}
+
+# The engine has read what was written there, and did not like it.
+pages_are_read() {
+	local errors
+	errors=$(counted wr_errors)
+	besieged "$@"
+	[ "$(counted wr_errors)" -gt "$errors" ] || fail "no request was any different"
+}
+
+topology_dummy
+ip link add wd1 type dummy
+ip link set wd1 up
+ip addr add "$other_addr/24" dev wd1
+rdma link add "$other" type "$driver" netdev wd1
+patience "$dev"
+races=$(compile races) || { echo "Bail out! $races"; exit 1; }
+echo "# seed $seed, $seconds s each"
+t "random writes to every mapped page" pages_are_read pages pages
+t "mutated system calls of an unprivileged process" besieged calls calls
+t "both at once, and the objects are shown" besieged pages calls dumps statistics sysfs
+finish
