@@ -19,7 +19,7 @@ struct weft_td {
 
 struct weft_pd {
 	struct ibv_pd pd;
-	struct weft_pd *of;	/* a parent domain: made of this one */
+	struct weft_pd *of;	/* a parent domain: made of this one, which may be one, too */
 	struct weft_td *td;	/* and with this promise, or NULL */
 	atomic_int users;	/* parent domains made of it */
 };
@@ -129,7 +129,7 @@ static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
 {
 	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		return EOPNOTSUPP;
-	return attr->pd && !to_pd(attr->pd)->of ? 0 : EINVAL;
+	return attr->pd ? 0 : EINVAL;
 }
 
 struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,
