@@ -36,7 +36,7 @@
 #define IDLE_LOOKS	20
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
-#define PATIENCE	(HZ / 10)	/* while the process is kicking something else */
+#define PATIENCE	(HZ / 10)	/* while the thread that polls is kicking something else */
 #define KICKING_MAX	4U
 #define STRETCH_MAX	16U
 #define BACKOFF_MIN	(HZ / 20)
@@ -50,7 +50,7 @@ struct pace {
 
 /*
  * However many queues a process has, it is not looked at much more often; and the less,
- * the longer it was seen kicking. A look that need not be soon may wait for another
+ * the longer its threads were seen kicking. A look that need not be soon may wait for another
  * one's, so that one interrupt does for all queues of a process.
  */
 static struct pace pace(const struct weft_defer *w)
@@ -62,8 +62,8 @@ static struct pace pace(const struct weft_defer *w)
 }
 
 /*
- * A post nobody announced, seen twice and still not fetched by anybody. A process that
- * is kicking other queues gets to it, unless it seems that it never will.
+ * A post nobody announced, seen twice and still not fetched by anybody. A thread that is
+ * kicking other queues of the same CQ gets to it, unless it seems that it never will.
  */
 static bool lies_about(struct weft_defer *w, u32 fetched, bool waiting, bool rang)
 {
@@ -86,7 +86,7 @@ static bool look(struct weft_defer *w)
 	const struct weft_stream *st = w->st;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool rang = weft_db_stat_rang(st->cfg.db_stat, &w->rings);
+	bool rang = weft_doorbell_rang(&st->cfg, &w->rings);
 	bool late = lies_about(w, fetched, waiting, rang);
 
 	if (late)

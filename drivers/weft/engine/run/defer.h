@@ -12,55 +12,60 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+#include "engine/state/config.h"
+#include "ring/cq.h"
+
 struct weft_stream;
 
 /**
  * struct weft_db_stat - how a process rings doorbells, over all its queues
- * @rings: doorbells so far
- * @inside: one is being served
  * @watched: queues left WATCHED
- *
- * A process that rings one doorbell after the other comes to each queue, however long the
- * first ones take. All but @watched are hints: threads that ring at the same time may spoil
- * each other's, which costs a look too early.
  */
 struct weft_db_stat {
-	u32 rings;
-	bool inside;
 	atomic_t watched;
 };
 
-/* Context: any; @db_stat is NULL for a kernel consumer, as in the functions below. */
-static inline void weft_db_stat_enter(struct weft_db_stat *db_stat)
+/*
+ * A thread that finds nothing to poll rings the doorbells of all queue pairs of that
+ * completion queue, one after the other: it comes to each, however long the first ones take.
+ * Those of other completion queues are other threads' business. Context: any.
+ */
+static inline void weft_doorbell_enter(const struct weft_stream_config *cfg)
 {
-	if (db_stat)
-		WRITE_ONCE(db_stat->inside, true);
+	WRITE_ONCE(cfg->send_cq->doorbells.inside, true);
+	WRITE_ONCE(cfg->recv_cq->doorbells.inside, true);
 }
 
-static inline void weft_db_stat_leave(struct weft_db_stat *db_stat)
+static inline void weft_doorbell_leave(const struct weft_stream_config *cfg)
 {
-	if (!db_stat)
-		return;
-	WRITE_ONCE(db_stat->rings, READ_ONCE(db_stat->rings) + 1);
-	WRITE_ONCE(db_stat->inside, false);
+	struct weft_cq_doorbells *send = &cfg->send_cq->doorbells;
+	struct weft_cq_doorbells *recv = &cfg->recv_cq->doorbells;
+
+	WRITE_ONCE(send->rings, READ_ONCE(send->rings) + 1);
+	WRITE_ONCE(recv->rings, READ_ONCE(recv->rings) + 1);
+	WRITE_ONCE(send->inside, false);
+	WRITE_ONCE(recv->inside, false);
 }
 
 /**
- * weft_db_stat_rang - is the process kicking, or has it since the last look?
- * @db_stat: of the process
+ * weft_doorbell_rang - is one being rung that announces this queue pair, or was since the last look?
+ * @cfg: of the queue pair
  * @seen: where the caller keeps what it saw
  *
  * Context: any, one caller at a time for each @seen.
  */
-static inline bool weft_db_stat_rang(const struct weft_db_stat *db_stat, u32 *seen)
+static inline bool weft_doorbell_rang(const struct weft_stream_config *cfg, u32 *seen)
 {
-	u32 rings = db_stat ? READ_ONCE(db_stat->rings) : 0;
-	bool rang = rings != *seen || (db_stat && READ_ONCE(db_stat->inside));
+	const struct weft_cq_doorbells *send = &cfg->send_cq->doorbells;
+	const struct weft_cq_doorbells *recv = &cfg->recv_cq->doorbells;
+	u32 rings = READ_ONCE(send->rings) + READ_ONCE(recv->rings);
+	bool rang = rings != *seen || READ_ONCE(send->inside) || READ_ONCE(recv->inside);
 
 	*seen = rings;
 	return rang;
 }
 
+/* Context: any; @db_stat is NULL for a kernel consumer, as in the functions below. */
 static inline void weft_db_stat_watch(struct weft_db_stat *db_stat)
 {
 	if (db_stat)
@@ -88,8 +93,8 @@ static inline u32 weft_db_stat_watched(const struct weft_db_stat *db_stat)
  * @idle: looks in a row that found nothing new
  * @late: how often a post lay about; good looks make up for it
  * @seen: what tx had fetched at the last look
- * @rings: the kicks of the process, then
- * @stretch: periods from one look to the next, more while the process kicks
+ * @rings: the kicks that threads polling for it have made, then
+ * @stretch: periods from one look to the next, more while they kick
  * @since: jiffies of the last look at which no post had waited
  * @backoff: jiffies to leave the queue alone after the next failure
  * @not_before: jiffies before which the queue is not watched again

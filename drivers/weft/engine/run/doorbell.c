@@ -88,9 +88,9 @@ void weft_hot weft_tx_process(struct weft_stream *st)
 	struct weft_tx_run run;
 
 	weft_tx_run_process(&run);
-	weft_db_stat_enter(st->cfg.db_stat);
+	weft_doorbell_enter(&st->cfg);
 	run_tx(st, &run);
-	weft_db_stat_leave(st->cfg.db_stat);
+	weft_doorbell_leave(&st->cfg);
 }
 
 static void tx_work(struct work_struct *work)

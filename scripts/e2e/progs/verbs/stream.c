@@ -5,6 +5,10 @@
  */
 #include "verbs.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #define ROUNDS 200
 #define POSTS (ROUNDS * WRS)
 
@@ -67,6 +71,44 @@ static void a_post_that_nobody_polls_for_goes_out(void)
 	CHECK(now() - begin < 5);
 }
 
+static struct end s2, c2;
+static atomic_bool stop;
+
+static void *keep_kicking(void *unused)
+{
+	while (!stop) {
+		CHECK(!send_sge(&c2, 1, sge(c2.own, 0, 8), 0));
+		CHECK(!recv_sge(&s2, 2, sge(s2.own, 0, 8)));
+		good(c2.id->send_cq, 1);
+		good(s2.id->recv_cq, 1);
+	}
+	return unused;
+}
+
+/* Another thread's kicks of its own queue pair say nothing about this one. */
+static void a_post_beside_a_thread_that_kicks_goes_out(void)
+{
+	pthread_t thread;
+	double began;
+
+	connect_pair(&c2, &s2, NULL);
+	CHECK(!recv_sge(&s2, 2, sge(s2.own, 0, 8)));
+	stream(20);
+	CHECK(!pthread_create(&thread, NULL, keep_kicking, NULL));
+	began = now();
+	for (int i = 0; i < 20; i++) {
+		write_octet(100 + i, 0);
+		arrives(100 + i);
+	}
+	began = now() - began;
+	stop = true;
+	pthread_join(thread, NULL);
+	printf("20 posts took %.1f ms\n", began * 1e3);
+	CHECK(began < 0.5);
+	release(&c2);
+	release(&s2);
+}
+
 static void a_post_before_sleeping_goes_out(void)
 {
 	stream(20);
@@ -105,6 +147,7 @@ static void a_post_before_destroying_goes_out(void)
 
 const struct test_case stream_cases[] = {
 	CASE(a_stream_of_posts_makes_few_calls), CASE(a_post_that_nobody_polls_for_goes_out),
+	CASE(a_post_beside_a_thread_that_kicks_goes_out),
 	CASE(a_post_before_sleeping_goes_out),	 CASE(arming_announces_what_was_posted),
 	CASE(a_post_before_destroying_goes_out), {},
 };
