@@ -179,6 +179,7 @@ int weft_destroy_qp(struct ibv_qp *ibqp)
 	int ret;
 
 	weft_lazy_settle(&qp->sq.lazy);
+	weft_lazy_leave(&qp->sq.lazy);
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret)
 		return ret;

@@ -2,7 +2,8 @@
 /*
  * Post receives: fill entries, publish. The kernel takes them when a message
  * arrives, so there is nobody to tell, except on a QP that has failed: there
- * no message will come, and the kick has the entries flushed.
+ * no message will come, and the kick has the entries flushed. A shared queue fails with
+ * its device alone.
  */
 #include "rq.h"
 
@@ -33,7 +34,7 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 {
 	int ret;
 
-	ret = weft_queue_map(&rq->queue, regions, map, sizeof(struct weft_rqe));
+	ret = weft_queue_map(&rq->queue, regions, map, sizeof(struct weft_rqe), NULL);
 	if (ret)
 		return ret;
 
@@ -47,23 +48,37 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 	return 0;
 }
 
+/* The kernel takes from a queue that is not to be reached: find_room() says EIO from now on. */
+static void lose(struct weft_rq *rq)
+{
+	static struct weft_rq_ctl nowhere;
+
+	weft_queue_unmap(&rq->queue);
+	rq->queue.entries = 0;
+	rq->max_wr = 0;
+	rq->prod = 1;
+	rq->ctl = &nowhere;
+}
+
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 uint32_t max_wr)
+		 struct weft_room *room)
 {
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = weft_queue_map(&fresh, regions, map, rq->queue.stride);
+	ret = weft_queue_map(&fresh, regions, map, rq->queue.stride, room);
 	if (!ret && !fresh.base)
 		ret = EPROTO;
-	if (ret)
+	if (ret) {
+		lose(rq);
 		return ret;
+	}
 
 	weft_queue_unmap(&rq->queue);
 	rq->queue = fresh;
 	rq->ctl = (void *)fresh.base;
-	rq->max_wr = at_most(max_wr, map->entries);
+	rq->max_wr = map->entries; /* as ibv_query_srq() says */
 	return 0;
 }
 
@@ -108,8 +123,11 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 
 static int flush_if_failed(const struct weft_rq *rq)
 {
-	if (!rq->kick)
-		return 0;
+	if (!rq->kick) {
+		bool gone = __atomic_load_n(&rq->ctl->state, __ATOMIC_RELAXED) == WEFT_RQ_FLUSHING;
+
+		return gone ? EIO : 0;
+	}
 	if (weft_ring_state(&rq->ctl->state) != WEFT_RQ_FLUSHING)
 		return 0;
 	return weft_kick(rq->kick);

@@ -74,13 +74,18 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct weft_queue_map map = {};
 	struct resize_srq cmd = { .drv.map = (uintptr_t)&map };
+	struct weft_room room;
 	int ret;
 
+	ret = weft_queue_room(&room, attr->max_wr, srq->rq.queue.stride);
+	if (ret)
+		return ret;
 	weft_lock(&srq->rq.lock);
 	ret = ibv_cmd_modify_srq(&srq->srq, attr, mask, &cmd.core, sizeof(cmd));
 	if (!ret)
-		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, attr->max_wr);
+		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, &room);
 	weft_unlock(&srq->rq.lock);
+	weft_room_put(&room);
 	return ret;
 }
 

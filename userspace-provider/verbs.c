@@ -164,19 +164,28 @@ int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
-/* The lock keeps cons still while the kernel moves what is unread. */
+/* The locks keep cons and arm still while the kernel moves what is unread. */
 int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
 	union resize_cq_resp resp = {};
 	struct pabi_resize_cq cmd = {};
+	struct weft_room room;
 	int ret;
 
+	if (cqe < 1)
+		return EINVAL;
+	ret = weft_queue_room(&room, (uint32_t)cqe, sizeof(struct weft_cqe));
+	if (ret)
+		return ret;
 	weft_lock(&cq->lock);
+	weft_lock(&cq->arming);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (!ret)
-		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq);
+		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq, &room);
+	weft_unlock(&cq->arming);
 	weft_unlock(&cq->lock);
+	weft_room_put(&room);
 	return ret;
 }
 

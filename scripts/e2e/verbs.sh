@@ -108,7 +108,8 @@ for name in send_bad_lkey send_beyond_region send_of_another_domain receive_too_
 	t "bad: $name" case_ "$name"
 done
 for name in qp_types too_large query_qp rereg_translation rereg_access rereg_domain \
-	rereg_refused advise parent_domain parent_domain_refused import_objects \
+	rereg_refused advise parent_domain parent_of_a_parent_domain parent_domain_refused \
+	import_objects \
 	device_memory_refused; do
 	t "objects: $name" case_ "$name"
 done
@@ -127,7 +128,7 @@ for name in write_with_imm write_with_imm_after_writes empty_write_with_imm \
 	t "immediate: $name" case_ "$name"
 done
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
-	window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
+	window_bound_again window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
 	dereg_while_written; do
 	t "windows: $name" case_ "$name"
 done
@@ -150,6 +151,15 @@ for name in a_stream_of_posts_makes_few_calls a_post_that_nobody_polls_for_goes_
 	posts_without_end_hurt_nobody_else; do
 	t "streams: $name" case_ "$name"
 done
+t "streams: a_post_beside_a_thread_that_kicks_goes_out" \
+	with_knobs a_post_beside_a_thread_that_kicks_goes_out watch_us=10000
+for name in arming_beside_resizing arming_amid_a_poll a_poll_that_waits_for_a_resize_sleeps \
+	cq_resize_without_room srq_resize_without_room arming_again_before_the_event; do
+	t "threads: $name" case_ "$name"
+done
+# TCP takes all at once, so a kick takes its time.
+t "threads: destroying_beside_polling" \
+	with_knobs destroying_beside_polling sndbuf=50000000 rcvbuf=50000000 watch_us=10000
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
 done

@@ -150,8 +150,7 @@ static bool is_own_window(const struct weft_mem_region *window, const struct wef
 	if (window->pd != user->pd || !same_index(req->window, req->stag))
 		return false;
 	return window->kind == WEFT_STAG_WINDOW2 ||
-	       (window->kind == WEFT_STAG_WINDOW1 &&
-		READ_ONCE(window->grant.stag) == req->window);
+	       (window->kind == WEFT_STAG_WINDOW1 && READ_ONCE(window->grant.stag) == req->window);
 }
 
 /**

@@ -173,7 +173,8 @@ struct weft_sq_ctl {
  * looks at @state each time, so it stands where the kernel does not write as a rule. A
  * failed QP has nobody who looks at @prod: its @state turns to FLUSHING, and
  * from then on the application kicks after publishing, with the same fences as
- * on the send queue, so that late receives are flushed too.
+ * on the send queue, so that late receives are flushed too. A shared queue turns to
+ * FLUSHING when its device goes: there is nobody to kick, and posting fails.
  */
 enum weft_rq_state {
 	WEFT_RQ_OPEN		= 0,

@@ -48,11 +48,12 @@ static inline void weft_doorbell_leave(const struct weft_stream_config *cfg)
 }
 
 /**
- * weft_doorbell_rang - is one being rung that announces this queue pair, or was since the last look?
+ * weft_doorbell_rang - has a doorbell been rung near a queue pair?
  * @cfg: of the queue pair
  * @seen: where the caller keeps what it saw
  *
- * Context: any, one caller at a time for each @seen.
+ * By a thread that polls one of its CQs, now or since the last call. Context: any, one
+ * caller at a time for each @seen.
  */
 static inline bool weft_doorbell_rang(const struct weft_stream_config *cfg, u32 *seen)
 {
