@@ -29,6 +29,7 @@ int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct 
 	weft_lock_init(&cq->lock, single_threaded);
 	weft_lock_init(&cq->arming, single_threaded);
 	weft_lazy_cq_init(&cq->lazy);
+	cq->generation = weft_generation;
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
 }

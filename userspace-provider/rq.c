@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "inherit.h"
 #include "kick.h"
 #include "ring.h"
 
@@ -111,6 +112,8 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 	ret = find_room(rq);
 	if (ret)
 		return ret;
+	if (!weft_sges_are_seen(rq->queue.region->all, wr->sg_list, (size_t)wr->num_sge))
+		return EFAULT;
 
 	rqe = weft_queue_entry(&rq->queue, rq->prod);
 	rqe->wr_id = wr->wr_id;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inherit.h"
 #include "ring.h"
 
 static uint32_t at_most(uint32_t value, size_t limit)
@@ -98,6 +99,8 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struc
 {
 	if (count > sq->max_sge)
 		return EINVAL;
+	if (!weft_sges_are_seen(sq->queue.region->all, sges, count))
+		return EFAULT;
 
 	sqe->num_sge = (uint16_t)count;
 	weft_queue_put_sges(sqe + 1, sges, count);

@@ -15,6 +15,7 @@
 #include "cq_ex.h"
 #include "pd.h"
 #include "private-abi/private.h"
+#include "process.h"
 
 int weft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
@@ -160,7 +161,11 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 {
 	struct pabi_modify_cq cmd = {};
+	int ret;
 
+	ret = weft_must_own(ibcq->context, weft_cq(ibcq)->generation);
+	if (ret)
+		return ret;
 	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
@@ -175,6 +180,9 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 
 	if (cqe < 1)
 		return EINVAL;
+	ret = weft_must_own(ibcq->context, cq->generation);
+	if (ret)
+		return ret;
 	ret = weft_queue_room(&room, (uint32_t)cqe, sizeof(struct weft_cqe));
 	if (ret)
 		return ret;
@@ -192,9 +200,10 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 int weft_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
-	int ret;
+	int ret = 0;
 
-	ret = ibv_cmd_destroy_cq(ibcq);
+	if (weft_owns(ibcq->context, cq->generation))
+		ret = ibv_cmd_destroy_cq(ibcq);
 	if (ret)
 		return ret;
 

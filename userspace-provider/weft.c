@@ -96,6 +96,8 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		return NULL;
 	}
 	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, resp->features & WEFT_FEATURE_KEYS);
+	ctx->heritable = resp->features & WEFT_FEATURE_OWNER;
+	ctx->generation = weft_generation;
 	verbs_set_ops(vctx, &context_ops);
 	return vctx;
 }

@@ -160,6 +160,12 @@ done
 # TCP takes all at once, so a kick takes its time.
 t "threads: destroying_beside_polling" \
 	with_knobs destroying_beside_polling sndbuf=50000000 rcvbuf=50000000 watch_us=10000
+for name in a_daemon_goes_on a_daemon_with_shared_memory_goes_on a_daemon_accepts \
+	a_daemon_disconnects a_child_destroys_what_it_inherited a_child_has_objects_of_its_own \
+	a_child_closes_the_device forks_beside_traffic a_lock_of_a_thread_is_not_inherited \
+	privileges_dropped_after_opening; do
+	t "processes: $name" case_ "$name"
+done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
 done

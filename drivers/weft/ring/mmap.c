@@ -5,8 +5,9 @@
  * cannot lose it; established mappings hold the pages themselves.
  *
  * A page of its own would be too much for each small queue of thousands of idle
- * connections. A process can scribble over its queues anyway, so those of one
- * process share pages, those of two never.
+ * connections. A process can scribble over its queues anyway, so those of one open file
+ * share pages, those of two never. A child, or a process that was handed the file, may do
+ * to them what it likes in any case.
  */
 #include "ring/mmap.h"
 

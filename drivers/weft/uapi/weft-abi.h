@@ -241,6 +241,7 @@ struct weft_ureq_alloc_ctx {
 /* What the kernel says of itself. */
 enum weft_features {
 	WEFT_FEATURE_KEYS	= 1 << 0,	/* a key of a mapping is not given again */
+	WEFT_FEATURE_OWNER	= 1 << 1,	/* has WEFT_METHOD_DEVICE_OWN */
 };
 
 struct weft_uresp_alloc_ctx {
@@ -292,6 +293,15 @@ enum weft_qp_methods {
 
 enum weft_qp_kick_attrs {
 	WEFT_ATTR_QP_KICK_HANDLE = 1U << 12,
+};
+
+/*
+ * Does the device's file, inherited from a parent, belong to the caller? A driver method of
+ * the device object without attributes. EBUSY while the address space that it belongs to
+ * lives; once that is gone it belongs to the first that asks.
+ */
+enum weft_device_methods {
+	WEFT_METHOD_DEVICE_OWN	= (1U << 12) + 1,
 };
 
 #endif

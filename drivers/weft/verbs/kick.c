@@ -7,6 +7,7 @@
 #include "engine/run/doorbell.h"
 #include "engine/life/stream.h"
 #include "uapi/weft-abi.h"
+#include "verbs/owner.h"
 #include "verbs/qp.h"
 
 #define UVERBS_MODULE_NAME weft
@@ -35,5 +36,6 @@ ADD_UVERBS_METHODS(weft_qp_methods, UVERBS_OBJECT_QP, &UVERBS_METHOD(WEFT_METHOD
 
 const struct uapi_definition weft_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &weft_qp_methods),
+	UAPI_DEF_CHAIN(weft_owner_defs),
 	{},
 };
