@@ -243,6 +243,8 @@ static void weft_mem_bind_type2(struct kunit *test)
 	w->user.qpn = QPN;
 	KUNIT_EXPECT_EQ(test, invalidate(w, stag, true), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, region->windows, 0U);
+	/* By whatever STag it has had. */
+	req.window = stag ^ 1;
 	KUNIT_EXPECT_EQ(test, weft_mem_bind(&w->user, &req), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_stag_revoke(region, true), -EBUSY);
 	drop(test, w, window);

@@ -3,7 +3,9 @@
 #ifndef WEFT_CONTEXT_H
 #define WEFT_CONTEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "private-abi/private.h"
 #include "region.h"
@@ -12,6 +14,8 @@
 struct weft_context {
 	struct verbs_context vctx;
 	struct weft_regions regions;
+	bool heritable;		/* the kernel tells a child when all of it is the child's */
+	uint32_t generation;	/* of the process it belongs to, as far as that is known */
 };
 
 static inline struct weft_context *weft_context(struct ibv_context *context)

@@ -10,9 +10,9 @@
 #include "ring.h"
 
 static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
-		       const struct weft_queue_map *map)
+		       const struct weft_queue_map *map, struct weft_room *room)
 {
-	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe));
+	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe), room);
 
 	return ret || queue->base ? ret : EPROTO;
 }
@@ -22,25 +22,41 @@ int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct 
 {
 	int ret;
 
-	ret = map_entries(&cq->queue, regions, map);
+	ret = map_entries(&cq->queue, regions, map, NULL);
 	if (ret)
 		return ret;
 
 	weft_lock_init(&cq->lock, single_threaded);
+	weft_lock_init(&cq->arming, single_threaded);
 	weft_lazy_cq_init(&cq->lazy);
+	cq->generation = weft_generation;
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
 }
 
+/* The kernel fills a queue that is not to be reached: weft_cq_pending() says EIO from now on. */
+static void lose(struct weft_cq *cq)
+{
+	static struct weft_cq_ctl nowhere = { .prod = 1 };
+
+	weft_queue_unmap(&cq->queue);
+	cq->queue.entries = 0;
+	cq->cons = 0;
+	cq->ctl = &nowhere;
+}
+
 /* Indices run on: what stood at cons in the old region does so in the new. */
-int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map)
+int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
+		 struct weft_room *room)
 {
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = map_entries(&fresh, regions, map);
-	if (ret)
+	ret = map_entries(&fresh, regions, map, room);
+	if (ret) {
+		lose(cq);
 		return ret;
+	}
 
 	weft_queue_unmap(&cq->queue);
 	cq->queue = fresh;
@@ -51,7 +67,6 @@ int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct 
 void weft_cq_fini(struct weft_cq *cq)
 {
 	weft_queue_unmap(&cq->queue);
-	weft_lazy_cq_fini(&cq->lazy);
 }
 
 int weft_cq_pending(const struct weft_cq *cq)
@@ -134,16 +149,21 @@ int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
 
-	weft_ring_arm(&cq->ctl->arm, solicited_only);
-	weft_lazy_arm(&cq->lazy, true);
+	weft_lock(&cq->arming);
+	if (weft_ring_arm(&cq->ctl->arm, solicited_only))
+		weft_lazy_arm(&cq->lazy);
+	weft_unlock(&cq->arming);
 	weft_cq_flush(cq);
 	return 0;
 }
 
-/* libibverbs hands an event of this CQ to the application, which is awake now. */
+/*
+ * libibverbs hands an event of this CQ to the application. It was asked for once; whoever
+ * has armed the CQ since then waits for another.
+ */
 void weft_cq_event(struct ibv_cq *ibcq)
 {
-	weft_lazy_arm(&weft_cq(ibcq)->lazy, false);
+	weft_lazy_disarm(&weft_cq(ibcq)->lazy);
 }
 
 /*

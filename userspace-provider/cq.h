@@ -15,8 +15,10 @@
 
 struct weft_cq {
 	struct verbs_cq vcq;
+	uint32_t generation;	/* that made it */
 	struct weft_lock lock;	/* cons, taken, the wall clock offset */
-	struct weft_queue queue;
+	struct weft_lock arming;	/* for one who arms, maybe amid an extended poll: @ctl */
+	struct weft_queue queue;	/* changes under both locks */
 	struct weft_cq_ctl *ctl;
 	struct weft_lazy_cq lazy;
 	uint32_t cons;			/* next entry to look at */
@@ -34,9 +36,12 @@ int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct 
 		 bool single_threaded);
 void weft_cq_fini(struct weft_cq *cq);
 
-/* Under the lock: go on in the region that took this one's place. */
-int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions,
-		 const struct weft_queue_map *map);
+/*
+ * Under both locks: go on in the region that took this one's place. If that fails the queue
+ * is lost, since the kernel has switched: hence the room, which was kept before.
+ */
+int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
+		 struct weft_room *room);
 
 /* Entries there are to take: a count, or a negative errno. Under the lock. */
 int weft_cq_pending(const struct weft_cq *cq);

@@ -9,30 +9,25 @@
 
 void weft_lazy_cq_init(struct weft_lazy_cq *cq)
 {
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-}
-
-void weft_lazy_cq_fini(struct weft_lazy_cq *cq)
-{
-	pthread_spin_destroy(&cq->lock);
+	weft_lock_init(&cq->lock, false);
 }
 
 static void add(struct weft_lazy_cq *cq, struct weft_lazy_link *link)
 {
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	if (!link->listed) {
 		link->listed = true;
 		link->next = cq->first;
 		__atomic_store_n(&cq->first, link, __ATOMIC_RELAXED);
 	}
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 }
 
 static void drop(struct weft_lazy_cq *cq, struct weft_lazy_link *link)
 {
 	struct weft_lazy_link **at;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	for (at = &cq->first; link->listed && *at; at = &(*at)->next) {
 		if (*at == link) {
 			__atomic_store_n(at, link->next, __ATOMIC_RELAXED);
@@ -40,32 +35,48 @@ static void drop(struct weft_lazy_cq *cq, struct weft_lazy_link *link)
 			break;
 		}
 	}
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 }
 
-/* The kick is copied: once the lock is let go, the queue may be destroyed. */
-static bool take(struct weft_lazy_cq *cq, struct weft_kick *kick)
+/* Calls of threads that a parent had are not under way here. */
+static bool is_kicked(const struct weft_lazy_link *link)
+{
+	return link->kicks && link->generation == weft_generation;
+}
+
+/* Its QP is not destroyed before finish(). */
+static struct weft_lazy_link *take(struct weft_lazy_cq *cq)
 {
 	struct weft_lazy_link *link;
 
-	pthread_spin_lock(&cq->lock);
+	weft_lock(&cq->lock);
 	link = cq->first;
 	if (link) {
-		*kick = *link->kick;
+		link->kicks = is_kicked(link) ? link->kicks + 1 : 1;
+		link->generation = weft_generation;
 		link->listed = false;
 		__atomic_store_n(&cq->first, link->next, __ATOMIC_RELAXED);
 	}
-	pthread_spin_unlock(&cq->lock);
+	weft_unlock(&cq->lock);
 	return link;
+}
+
+static void finish(struct weft_lazy_cq *cq, struct weft_lazy_link *link)
+{
+	weft_lock(&cq->lock);
+	link->kicks--;
+	weft_unlock(&cq->lock);
 }
 
 /* An error means that the QP or its device is gone, which other calls tell. */
 void weft_lazy_flush(struct weft_lazy_cq *cq)
 {
-	struct weft_kick kick;
+	struct weft_lazy_link *link;
 
-	while (take(cq, &kick))
-		weft_kick(&kick);
+	while ((link = take(cq))) {
+		weft_kick(link->kick);
+		finish(cq, link);
+	}
 }
 
 void weft_lazy_init(struct weft_lazy *lazy, const struct weft_kick *kick,
@@ -77,13 +88,30 @@ void weft_lazy_init(struct weft_lazy *lazy, const struct weft_kick *kick,
 	lazy->link[1].kick = kick;
 }
 
-void weft_lazy_fini(struct weft_lazy *lazy)
+static void wait_for_kicks(struct weft_lazy_cq *cq, const struct weft_lazy_link *link)
+{
+	bool kicked;
+
+	for (;;) {
+		weft_lock(&cq->lock);
+		kicked = is_kicked(link);
+		weft_unlock(&cq->lock);
+		if (!kicked)
+			return;
+		weft_doze();
+	}
+}
+
+void weft_lazy_leave(struct weft_lazy *lazy)
 {
 	int i;
 
-	for (i = 0; i < 2; i++)
-		if (lazy->cq[i])
-			drop(lazy->cq[i], &lazy->link[i]);
+	for (i = 0; i < 2; i++) {
+		if (!lazy->cq[i])
+			continue;
+		drop(lazy->cq[i], &lazy->link[i]);
+		wait_for_kicks(lazy->cq[i], &lazy->link[i]);
+	}
 }
 
 void weft_lazy_settle(const struct weft_lazy *lazy)
@@ -99,7 +127,7 @@ static uint32_t rests(const struct weft_lazy_cq *cq)
 
 static bool armed(const struct weft_lazy_cq *cq)
 {
-	return cq && __atomic_load_n(&cq->armed, __ATOMIC_RELAXED);
+	return cq && __atomic_load_n(&cq->armed, __ATOMIC_RELAXED) > 0;
 }
 
 bool weft_lazy_streams(struct weft_lazy *lazy, uint32_t posted)
@@ -117,11 +145,14 @@ bool weft_lazy_streams(struct weft_lazy *lazy, uint32_t posted)
 	return lazy->streams && !armed(lazy->cq[0]) && !armed(lazy->cq[1]);
 }
 
-void weft_lazy_defer(struct weft_lazy *lazy)
+bool weft_lazy_defer(struct weft_lazy *lazy)
 {
 	int i;
 
 	for (i = 0; i < 2; i++)
 		if (lazy->cq[i] && !lazy->link[i].listed)
 			add(lazy->cq[i], &lazy->link[i]);
+	/* Pairs with weft_lazy_arm(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !armed(lazy->cq[0]) && !armed(lazy->cq[1]);
 }

@@ -9,24 +9,26 @@
 #ifndef WEFT_LAZY_H
 #define WEFT_LAZY_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kick.h"
+#include "lock.h"
 
 struct weft_lazy_link {
 	struct weft_lazy_link *next;
 	const struct weft_kick *kick;
 	bool listed;
+	uint32_t kicks;			/* calls under way of those who took it off the list */
+	uint32_t generation;		/* that made them */
 };
 
 /* A CQ's part: who waits for it to be polled in vain. */
 struct weft_lazy_cq {
-	pthread_spinlock_t lock;	/* the list */
+	struct weft_lock lock;		/* the list, and the links in it */
 	struct weft_lazy_link *first;
 	uint32_t rests;			/* polls that left nothing in it */
-	bool armed;			/* its application sleeps until an event */
+	int32_t armed;			/* events asked for and not delivered yet */
 };
 
 /* A send queue's part, under the lock of the queue. */
@@ -39,7 +41,6 @@ struct weft_lazy {
 };
 
 void weft_lazy_cq_init(struct weft_lazy_cq *cq);
-void weft_lazy_cq_fini(struct weft_lazy_cq *cq);
 
 /* A poll left nothing to take; under the CQ's lock. */
 static inline void weft_lazy_rest(struct weft_lazy_cq *cq)
@@ -56,14 +57,31 @@ static inline bool weft_lazy_owes(const struct weft_lazy_cq *cq)
 /* Kicks them. After the CQ's lock. */
 void weft_lazy_flush(struct weft_lazy_cq *cq);
 
-static inline void weft_lazy_arm(struct weft_lazy_cq *cq, bool armed)
+/*
+ * The application will sleep until an event: no post may wait any more. The fence pairs
+ * with the one in weft_lazy_defer(): whoever flushes now finds the queue that was put
+ * on the list, or whoever put it there finds the CQ armed.
+ */
+static inline void weft_lazy_arm(struct weft_lazy_cq *cq)
 {
-	__atomic_store_n(&cq->armed, armed, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cq->armed, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* One such event has reached the application. */
+static inline void weft_lazy_disarm(struct weft_lazy_cq *cq)
+{
+	__atomic_fetch_sub(&cq->armed, 1, __ATOMIC_RELAXED);
 }
 
 void weft_lazy_init(struct weft_lazy *lazy, const struct weft_kick *kick,
 		    struct weft_lazy_cq *send_cq, struct weft_lazy_cq *recv_cq);
-void weft_lazy_fini(struct weft_lazy *lazy);
+
+/*
+ * Nobody is to kick for its sake any more. Waits for the calls that threads which poll
+ * its CQs have under way: the kernel does not destroy a QP that is being kicked.
+ */
+void weft_lazy_leave(struct weft_lazy *lazy);
 
 /* Kicks if a kick was put off: the QP is about to change. */
 void weft_lazy_settle(const struct weft_lazy *lazy);
@@ -71,7 +89,10 @@ void weft_lazy_settle(const struct weft_lazy *lazy);
 /* Has the application not come to rest for long? @posted requests more. */
 bool weft_lazy_streams(struct weft_lazy *lazy, uint32_t posted);
 
-/* The kick may wait for the CQs. */
-void weft_lazy_defer(struct weft_lazy *lazy);
+/*
+ * The kick may wait for the CQs. Returns false if one of them was armed meanwhile: then it
+ * is due now.
+ */
+bool weft_lazy_defer(struct weft_lazy *lazy);
 
 #endif

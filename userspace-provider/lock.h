@@ -3,43 +3,52 @@
  * The lock of a queue. One whose owner promised to use it from one thread at a
  * time, by a thread domain or when creating the CQ, costs nothing; the others are
  * taken and left in line, since a call to another library is as dear as the rest.
+ *
+ * A child may inherit a lock that a thread of its parent held, and has no such thread.
+ * The holder's generation stands in the lock: an older one counts as nobody.
  */
 #ifndef WEFT_LOCK_H
 #define WEFT_LOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "process.h"
 
 struct weft_lock {
-	bool held;
+	uint32_t holder;	/* its generation, 0: it is free */
 	bool single_threaded;
 };
 
 static inline void weft_lock_init(struct weft_lock *l, bool single_threaded)
 {
-	l->held = false;
+	l->holder = 0;
 	l->single_threaded = single_threaded;
 }
 
-static inline void weft_lock_pause(void)
+/* Somebody else has it: spins, and then sleeps, since a holder may be in a system call. */
+void weft_lock_wait(struct weft_lock *l);
+
+/* Sleeps for a moment. */
+void weft_doze(void);
+
+static inline bool weft_lock_try(struct weft_lock *l)
 {
-#if __has_builtin(__builtin_ia32_pause)
-	__builtin_ia32_pause();
-#endif
+	uint32_t now = weft_generation;
+
+	return __atomic_exchange_n(&l->holder, now, __ATOMIC_ACQUIRE) != now;
 }
 
 static inline void weft_lock(struct weft_lock *l)
 {
-	if (l->single_threaded)
-		return;
-	while (__atomic_exchange_n(&l->held, true, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&l->held, __ATOMIC_RELAXED))
-			weft_lock_pause();
+	if (!l->single_threaded && !weft_lock_try(l))
+		weft_lock_wait(l);
 }
 
 static inline void weft_unlock(struct weft_lock *l)
 {
 	if (!l->single_threaded)
-		__atomic_store_n(&l->held, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&l->holder, 0, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -8,87 +8,123 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "context.h"
+#include "inherit.h"
+#include "process.h"
+
+static struct weft_mr *to_mr(struct verbs_mr *vmr)
+{
+	return (struct weft_mr *)((char *)vmr - offsetof(struct weft_mr, vmr));
+}
+
+static struct weft_mr *new_mr(struct ibv_pd *pd)
+{
+	struct weft_mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr)
+		mr->regions = weft_regions(pd->context);
+	return mr;
+}
+
+/* The kernel has answered: @err is 0 or an errno. */
+static struct ibv_mr *finish(struct weft_mr *mr, int err)
+{
+	if (!err) {
+		err = weft_mr_enter(mr);
+		if (err)
+			ibv_cmd_dereg_mr(&mr->vmr);
+	}
+	if (err) {
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	return &mr->vmr.ibv_mr;
+}
+
 struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
 	struct ib_uverbs_reg_mr_resp resp = {};
+	struct weft_mr *mr = new_mr(pd);
 	struct pabi_reg_mr cmd = {};
-	struct verbs_mr *vmr;
 	int ret;
 
-	vmr = calloc(1, sizeof(*vmr));
-	if (!vmr)
+	if (!mr)
 		return NULL;
-
-	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, vmr, &cmd, sizeof(cmd), &resp,
+	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, &mr->vmr, &cmd, sizeof(cmd), &resp,
 			     sizeof(resp));
-	if (ret) {
-		free(vmr);
-		errno = ret;
-		return NULL;
-	}
-	return &vmr->ibv_mr;
+	return finish(mr, ret);
 }
 
 struct ibv_mr *weft_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				  int fd, int access)
 {
-	struct verbs_mr *vmr;
+	struct weft_mr *mr = new_mr(pd);
 	int ret;
 
-	vmr = calloc(1, sizeof(*vmr));
-	if (!vmr)
+	if (!mr)
 		return NULL;
-
-	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr, NULL);
-	if (ret) {
-		free(vmr);
-		errno = ret;
-		return NULL;
-	}
-	return &vmr->ibv_mr;
+	/* A buffer is the same memory for everybody. */
+	mr->mapping = WEFT_MR_SHARED;
+	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, &mr->vmr, NULL);
+	return finish(mr, ret);
 }
 
+/* With a translation it is the caller's memory that is registered, also in an heir. */
 int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		  int access)
 {
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	struct pabi_rereg_mr cmd = {};
+	struct weft_mr *mr = to_mr(vmr);
+	int ret;
 
-	return ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length, (uintptr_t)addr, access, pd,
-				&cmd, sizeof(cmd), &resp, sizeof(resp));
+	ret = weft_must_own(vmr->ibv_mr.context, mr->generation);
+	if (ret)
+		return ret;
+	ret = ibv_cmd_rereg_mr(vmr, (uint32_t)flags, addr, length, (uintptr_t)addr, access, pd,
+			       &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (!ret && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		weft_mr_renew(mr);
+	return ret;
 }
 
 int weft_dereg_mr(struct verbs_mr *vmr)
 {
-	int ret = ibv_cmd_dereg_mr(vmr);
+	struct weft_mr *mr = to_mr(vmr);
+	int ret = 0;
 
-	if (!ret)
-		free(vmr);
-	return ret;
+	if (weft_owns(vmr->ibv_mr.context, mr->generation))
+		ret = ibv_cmd_dereg_mr(vmr);
+	if (ret)
+		return ret;
+	weft_mr_leave(mr);
+	free(mr);
+	return 0;
 }
 
 /* A region of another process that shares our context: known by its handle. */
 struct ibv_mr *weft_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	struct verbs_mr *vmr;
+	struct weft_mr *mr = new_mr(pd);
 	int ret;
 
-	vmr = calloc(1, sizeof(*vmr));
-	if (!vmr)
+	if (!mr)
 		return NULL;
 
-	ret = ibv_cmd_query_mr(pd, vmr, handle);
+	mr->generation = weft_generation;
+	ret = ibv_cmd_query_mr(pd, &mr->vmr, handle);
 	if (ret) {
-		free(vmr);
+		free(mr);
 		errno = ret;
 		return NULL;
 	}
-	return &vmr->ibv_mr;
+	return &mr->vmr.ibv_mr;
 }
 
 void weft_unimport_mr(struct ibv_mr *mr)
 {
-	free((char *)mr - offsetof(struct verbs_mr, ibv_mr));
+	free((char *)mr - offsetof(struct weft_mr, vmr.ibv_mr));
 }
 
 int weft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -101,26 +137,30 @@ struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct ib_uverbs_alloc_mw_resp resp = {};
 	struct pabi_alloc_mw cmd = {};
-	struct ibv_mw *mw;
+	struct weft_mw *mw;
 	int ret;
 
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
 		return NULL;
 
-	ret = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	mw->generation = weft_generation;
+	ret = ibv_cmd_alloc_mw(pd, type, &mw->mw, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (ret) {
 		free(mw);
 		errno = ret;
 		return NULL;
 	}
-	return mw;
+	return &mw->mw;
 }
 
-int weft_dealloc_mw(struct ibv_mw *mw)
+int weft_dealloc_mw(struct ibv_mw *ibmw)
 {
-	int ret = ibv_cmd_dealloc_mw(mw);
+	struct weft_mw *mw = (struct weft_mw *)((char *)ibmw - offsetof(struct weft_mw, mw));
+	int ret = 0;
 
+	if (weft_owns(ibmw->context, mw->generation))
+		ret = ibv_cmd_dealloc_mw(ibmw);
 	if (!ret)
 		free(mw);
 	return ret;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "private-abi/private.h"
+#include "process.h"
 
 struct weft_td {
 	struct ibv_td td;
@@ -19,7 +20,8 @@ struct weft_td {
 
 struct weft_pd {
 	struct ibv_pd pd;
-	struct weft_pd *of;	/* a parent domain: made of this one */
+	uint32_t generation;	/* that made it */
+	struct weft_pd *of;	/* a parent domain: made of this one, which may be one, too */
 	struct weft_td *td;	/* and with this promise, or NULL */
 	atomic_int users;	/* parent domains made of it */
 };
@@ -45,6 +47,7 @@ struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 
+	pd->generation = weft_generation;
 	ret = ibv_cmd_alloc_pd(context, &pd->pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (ret) {
 		free(pd);
@@ -65,7 +68,7 @@ static void free_parent_domain(struct weft_pd *pd)
 int weft_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct weft_pd *pd = to_pd(ibpd);
-	int ret;
+	int ret = 0;
 
 	if (atomic_load(&pd->users))
 		return EBUSY;
@@ -73,7 +76,8 @@ int weft_dealloc_pd(struct ibv_pd *ibpd)
 		free_parent_domain(pd);
 		return 0;
 	}
-	ret = ibv_cmd_dealloc_pd(ibpd);
+	if (weft_owns(ibpd->context, pd->generation))
+		ret = ibv_cmd_dealloc_pd(ibpd);
 	if (!ret)
 		free(pd);
 	return ret;
@@ -86,6 +90,7 @@ struct ibv_pd *weft_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (!pd)
 		return NULL;
+	pd->generation = weft_generation;
 	pd->pd.context = context;
 	pd->pd.handle = handle;
 	return &pd->pd;
@@ -129,7 +134,7 @@ static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
 {
 	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		return EOPNOTSUPP;
-	return attr->pd && !to_pd(attr->pd)->of ? 0 : EINVAL;
+	return attr->pd ? 0 : EINVAL;
 }
 
 struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,

@@ -13,6 +13,7 @@
 #include "context.h"
 #include "cq.h"
 #include "pd.h"
+#include "process.h"
 #include "wr.h"
 
 PABI_RESP(create_qp_resp, ib_uverbs_create_qp_resp, weft_uresp_create_qp);
@@ -105,6 +106,7 @@ struct ibv_qp *weft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 	if (!qp)
 		return NULL;
 
+	qp->generation = weft_generation;
 	ask.comp_mask &= ~tolerated;
 	ret = create(qp, context, &ask);
 	if (ret)
@@ -166,6 +168,9 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	struct pabi_modify_qp cmd = {};
 	int ret;
 
+	ret = weft_must_own(ibqp->context, weft_qp(ibqp)->generation);
+	if (ret)
+		return ret;
 	weft_lazy_settle(&weft_qp(ibqp)->sq.lazy);
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (ret || !(mask & IBV_QP_STATE))
@@ -179,17 +184,31 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-int weft_destroy_qp(struct ibv_qp *ibqp)
+static int destroy(struct weft_qp *qp)
 {
-	struct weft_qp *qp = weft_qp(ibqp);
 	int ret;
 
 	weft_lazy_settle(&qp->sq.lazy);
-	ret = ibv_cmd_destroy_qp(ibqp);
+	weft_lazy_leave(&qp->sq.lazy);
+	ret = ibv_cmd_destroy_qp(&qp->vqp.qp);
+	if (!ret)
+		forget_completions(&qp->vqp.qp);
+	return ret;
+}
+
+/* One that is the parent's is let go of, and its completions stay for the parent. */
+int weft_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct weft_qp *qp = weft_qp(ibqp);
+	int ret = 0;
+
+	if (weft_owns(ibqp->context, qp->generation))
+		ret = destroy(qp);
+	else
+		weft_lazy_leave(&qp->sq.lazy);
 	if (ret)
 		return ret;
 
-	forget_completions(ibqp);
 	weft_rq_fini(&qp->rq);
 	weft_sq_fini(&qp->sq);
 	free(qp);

@@ -19,6 +19,7 @@ struct weft_wr_builder {
 
 struct weft_qp {
 	struct verbs_qp vqp;
+	uint32_t generation;		/* that made it */
 	struct weft_sq sq;
 	struct weft_rq rq;
 	struct weft_wr_builder builder;	/* under sq.lock */

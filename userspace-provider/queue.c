@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 /*
  * A kernel that speaks our ABI version never fails this; the check keeps a
@@ -18,7 +19,7 @@ static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
 }
 
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
-		   const struct weft_queue_map *map, size_t min_stride)
+		   const struct weft_queue_map *map, size_t min_stride, struct weft_room *room)
 {
 	struct weft_region *region;
 	int ret;
@@ -28,7 +29,7 @@ int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 	if (!is_sane(map, min_stride))
 		return EPROTO;
 
-	ret = weft_region_get(regions, map->key, map->bytes, &region);
+	ret = weft_region_get(regions, map->key, map->bytes, room, &region);
 	if (ret)
 		return ret;
 
@@ -37,6 +38,19 @@ int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 	queue->entries = map->entries;
 	queue->stride = map->stride;
 	return 0;
+}
+
+/* A power of two, and whole pages; if a later kernel does it otherwise, it is in vain. */
+int weft_queue_room(struct weft_room *room, uint32_t entries, size_t stride)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t granted = 1;
+	uint64_t bytes;
+
+	while (granted < entries)
+		granted *= 2;
+	bytes = (WEFT_CTL_BYTES + granted * stride + page - 1) & ~(page - 1);
+	return bytes <= SIZE_MAX ? weft_room_get(room, (size_t)bytes) : ENOMEM;
 }
 
 void weft_queue_unmap(struct weft_queue *queue)

@@ -19,9 +19,15 @@ struct weft_queue {
 	uint32_t stride;
 };
 
-/* Returns 0 or an errno. A map without a key leaves @queue empty and succeeds. */
+/*
+ * Returns 0 or an errno. A map without a key leaves @queue empty and succeeds. @room may be
+ * NULL.
+ */
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
-		   const struct weft_queue_map *map, size_t min_stride);
+		   const struct weft_queue_map *map, size_t min_stride, struct weft_room *room);
+
+/* Room for a queue that the kernel grants to one who asks for @entries. */
+int weft_queue_room(struct weft_room *room, uint32_t entries, size_t stride);
 void weft_queue_unmap(struct weft_queue *queue);
 
 /* The entry a free running index stands for. */

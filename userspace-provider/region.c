@@ -7,20 +7,31 @@
  */
 #include "region.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <search.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+/* The key is handed to mmap() as an offset, and passes 2 GiB in time. */
+static_assert(sizeof(off_t) == sizeof(uint64_t), "a key must fit into an offset");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void weft_regions_init(struct weft_regions *all, int fd, bool shared)
 {
 	*all = (struct weft_regions){ .fd = fd, .shared = shared };
-	pthread_mutex_init(&all->lock, NULL);
 }
 
-void weft_regions_fini(struct weft_regions *all)
+void weft_regions_lock(void)
 {
-	pthread_mutex_destroy(&all->lock);
+	pthread_mutex_lock(&lock);
+}
+
+void weft_regions_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 static int by_key(const void *a, const void *b)
@@ -39,30 +50,76 @@ static struct weft_region *find(const struct weft_regions *all, uint64_t key)
 	return found ? *found : NULL;
 }
 
-static int map(struct weft_region *region)
+static int map(void **base, size_t bytes, int prot, int flags, int fd, uint64_t key)
 {
-	void *base = mmap(NULL, region->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region->all->fd,
-			  (off_t)region->key);
-	int err;
+	void *at = mmap(*base, bytes, prot, flags, fd, (off_t)key);
 
-	if (base == MAP_FAILED)
+	if (at == MAP_FAILED)
 		return errno;
-	/*
-	 * A ring has one producer. A child that inherits the parent's must not
-	 * be a second one, so it does not get to see the mapping at all.
-	 */
-	if (madvise(base, region->bytes, MADV_DONTFORK)) {
-		err = errno;
-		munmap(base, region->bytes);
-		return err;
-	}
-	region->base = base;
+	*base = at;
 	return 0;
 }
 
-static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_region **out)
+int weft_room_get(struct weft_room *room, size_t bytes)
 {
 	struct weft_region *region = calloc(1, sizeof(*region));
+	void *base = NULL;
+	int ret;
+
+	if (!region)
+		return ENOMEM;
+	ret = map(&base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ret) {
+		free(region);
+		return ret;
+	}
+	region->base = base;
+	region->bytes = bytes;
+	room->region = region;
+	return 0;
+}
+
+void weft_room_put(struct weft_room *room)
+{
+	if (!room->region)
+		return;
+	munmap(room->region->base, room->region->bytes);
+	free(room->region);
+}
+
+/* One with room of the right size, or with none yet. */
+static struct weft_region *new_region(struct weft_room *room, size_t bytes)
+{
+	struct weft_region *region;
+
+	if (!room || !room->region || room->region->bytes != bytes)
+		return calloc(1, sizeof(*region));
+	region = room->region;
+	room->region = NULL;
+	return region;
+}
+
+/*
+ * The mapping is inherited by children. A ring has one producer, which is one process at a
+ * time: a child that goes on where its parent has ended, or one that only exits.
+ */
+static int map_region(struct weft_region *region)
+{
+	int flags = MAP_SHARED | (region->base ? MAP_FIXED : 0);
+	void *base = region->base;
+	int ret;
+
+	ret = map(&base, region->bytes, PROT_READ | PROT_WRITE, flags, region->all->fd,
+		  region->key);
+	/* The room may be somebody else's already. */
+	region->base = ret ? NULL : base;
+	return ret;
+}
+
+static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
+	       struct weft_region **out)
+{
+	struct weft_region *region = new_region(room, bytes);
 	int ret;
 
 	if (!region)
@@ -70,26 +127,27 @@ static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft
 	region->all = all;
 	region->key = key;
 	region->bytes = bytes;
-	ret = map(region);
-	if (!ret && all->shared && !tsearch(region, &all->tree, by_key)) {
-		munmap(region->base, bytes);
+	ret = map_region(region);
+	if (!ret && all->shared && !tsearch(region, &all->tree, by_key))
 		ret = ENOMEM;
-	}
-	if (ret)
-		free(region);
-	else
+	if (!ret) {
 		*out = region;
+		return 0;
+	}
+	if (region->base)
+		munmap(region->base, bytes);
+	free(region);
 	return ret;
 }
 
-static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes,
+static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
 		       struct weft_region **out)
 {
 	int ret = 0;
 
 	*out = find(all, key);
 	if (!*out)
-		ret = add(all, key, bytes, out);
+		ret = add(all, key, bytes, room, out);
 	else if ((*out)->bytes != bytes)
 		ret = EPROTO;
 	if (!ret)
@@ -97,13 +155,14 @@ static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes,
 	return ret;
 }
 
-int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_region **out)
+int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
+		    struct weft_region **out)
 {
 	int ret;
 
-	pthread_mutex_lock(&all->lock);
-	ret = find_or_add(all, key, bytes, out);
-	pthread_mutex_unlock(&all->lock);
+	weft_regions_lock();
+	ret = find_or_add(all, key, bytes, room, out);
+	weft_regions_unlock();
 	return ret;
 }
 
@@ -121,9 +180,7 @@ static void drop(struct weft_region *region)
 
 void weft_region_put(struct weft_region *region)
 {
-	struct weft_regions *all = region->all;
-
-	pthread_mutex_lock(&all->lock);
+	weft_regions_lock();
 	drop(region);
-	pthread_mutex_unlock(&all->lock);
+	weft_regions_unlock();
 }

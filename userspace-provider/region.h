@@ -3,7 +3,6 @@
 #ifndef WEFT_REGION_H
 #define WEFT_REGION_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +11,6 @@
 struct weft_regions {
 	int fd;
 	bool shared;		/* a key stands for one region for good */
-	pthread_mutex_t lock;	/* of what is below, and the users of each region */
 	void *tree;		/* if shared: by key, see tsearch() */
 };
 
@@ -24,11 +22,27 @@ struct weft_region {
 	unsigned int users;
 };
 
-void weft_regions_init(struct weft_regions *all, int fd, bool shared);
-void weft_regions_fini(struct weft_regions *all);
+/* Room in the address space for a region that is yet to come. */
+struct weft_room {
+	struct weft_region *region;	/* NULL once it is used */
+};
 
-/* Returns 0 or an errno. */
-int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_region **out);
+void weft_regions_init(struct weft_regions *all, int fd, bool shared);
+
+/* Over all contexts: the trees, and the users of each region. For a fork, too. */
+void weft_regions_lock(void);
+void weft_regions_unlock(void);
+
+/*
+ * Keeps room for @bytes: mapping a region of that size into it does not fail for want of
+ * address space. Returns 0 or an errno. Give it back when done, used or not.
+ */
+int weft_room_get(struct weft_room *room, size_t bytes);
+void weft_room_put(struct weft_room *room);
+
+/* Returns 0 or an errno. @room may be NULL. */
+int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
+		    struct weft_region **out);
 void weft_region_put(struct weft_region *region);
 
 #endif

@@ -46,18 +46,20 @@ static inline uint32_t weft_ring_state(const __u32 *state)
  * Ask for an event. A wish for any completion is never weakened to one for
  * solicited ones. The fence pairs with the kernel's between publishing prod
  * and taking @arm: either it finds the queue armed, or the poll which every
- * application does after arming finds the completion.
+ * application does after arming finds the completion. Returns false if the queue was
+ * armed before: one event serves both.
  */
-static inline void weft_ring_arm(__u32 *arm, bool solicited_only)
+static inline bool weft_ring_arm(__u32 *arm, bool solicited_only)
 {
-	__u32 none = WEFT_ARM_NONE;
+	__u32 was = WEFT_ARM_NONE;
 
 	if (solicited_only)
-		__atomic_compare_exchange_n(arm, &none, WEFT_ARM_SOLICITED, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(arm, &was, WEFT_ARM_SOLICITED, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
 	else
-		__atomic_store_n(arm, WEFT_ARM_NEXT, __ATOMIC_RELAXED);
+		was = __atomic_exchange_n(arm, WEFT_ARM_NEXT, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return was == WEFT_ARM_NONE;
 }
 
 #endif

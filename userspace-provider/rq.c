@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "inherit.h"
 #include "kick.h"
 #include "ring.h"
 
@@ -32,7 +33,7 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 {
 	int ret;
 
-	ret = weft_queue_map(&rq->queue, regions, map, sizeof(struct weft_rqe));
+	ret = weft_queue_map(&rq->queue, regions, map, sizeof(struct weft_rqe), NULL);
 	if (ret)
 		return ret;
 
@@ -46,23 +47,37 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 	return 0;
 }
 
+/* The kernel takes from a queue that is not to be reached: find_room() says EIO from now on. */
+static void lose(struct weft_rq *rq)
+{
+	static struct weft_rq_ctl nowhere;
+
+	weft_queue_unmap(&rq->queue);
+	rq->queue.entries = 0;
+	rq->max_wr = 0;
+	rq->prod = 1;
+	rq->ctl = &nowhere;
+}
+
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 uint32_t max_wr)
+		 struct weft_room *room)
 {
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = weft_queue_map(&fresh, regions, map, rq->queue.stride);
+	ret = weft_queue_map(&fresh, regions, map, rq->queue.stride, room);
 	if (!ret && !fresh.base)
 		ret = EPROTO;
-	if (ret)
+	if (ret) {
+		lose(rq);
 		return ret;
+	}
 
 	weft_queue_unmap(&rq->queue);
 	rq->queue = fresh;
 	rq->ctl = (void *)fresh.base;
-	rq->max_wr = at_most(max_wr, map->entries);
+	rq->max_wr = map->entries; /* as ibv_query_srq() says */
 	return 0;
 }
 
@@ -95,6 +110,8 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 	ret = find_room(rq);
 	if (ret)
 		return ret;
+	if (!weft_sges_are_seen(rq->queue.region->all, wr->sg_list, (size_t)wr->num_sge))
+		return EFAULT;
 
 	rqe = weft_queue_entry(&rq->queue, rq->prod);
 	rqe->wr_id = wr->wr_id;

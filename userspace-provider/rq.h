@@ -34,9 +34,12 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 		 const struct weft_rq_cap *cap);
 void weft_rq_fini(struct weft_rq *rq);
 
-/* Under the lock: go on in the region that took this one's place. */
+/*
+ * Under the lock: go on in the region that took this one's place. If that fails the queue
+ * is lost, since the kernel has switched: hence the room, which was kept before.
+ */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 uint32_t max_wr);
+		 struct weft_room *room);
 
 /* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inherit.h"
 #include "ring.h"
 
 static uint32_t at_most(uint32_t value, size_t limit)
@@ -22,7 +23,7 @@ int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct 
 	size_t room;
 	int ret;
 
-	ret = weft_queue_map(&sq->queue, regions, map, sizeof(struct weft_sqe));
+	ret = weft_queue_map(&sq->queue, regions, map, sizeof(struct weft_sqe), NULL);
 	if (ret)
 		return ret;
 
@@ -42,7 +43,6 @@ int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct 
 
 void weft_sq_fini(struct weft_sq *sq)
 {
-	weft_lazy_fini(&sq->lazy);
 	weft_queue_unmap(&sq->queue);
 }
 
@@ -99,6 +99,8 @@ int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struc
 {
 	if (count > sq->max_sge)
 		return EINVAL;
+	if (!weft_sges_are_seen(sq->queue.region->all, sges, count))
+		return EFAULT;
 
 	sqe->num_sge = (uint16_t)count;
 	weft_queue_put_sges(sqe + 1, sges, count);
@@ -305,10 +307,8 @@ bool weft_sq_publish(struct weft_sq *sq, uint32_t posted)
 		__atomic_store_n(&sq->ctl->lazy, streams, __ATOMIC_RELAXED);
 	weft_ring_publish(&sq->ctl->prod, sq->prod);
 	state = weft_ring_state(&sq->ctl->state);
-	if (state == WEFT_SQ_WATCHED && streams) {
-		weft_lazy_defer(&sq->lazy);
-		return false;
-	}
+	if (state == WEFT_SQ_WATCHED && streams)
+		return !weft_lazy_defer(&sq->lazy);
 	return state != WEFT_SQ_BUSY;
 }
 

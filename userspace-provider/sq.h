@@ -50,7 +50,10 @@ void weft_sq_fini(struct weft_sq *sq);
 struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode,
 			      unsigned int send_flags, int *err);
 
-/* Payload of an open entry: 0, or EINVAL when it does not fit or belong. */
+/*
+ * Payload of an open entry: 0; EINVAL when it does not fit or belong; EFAULT when it is in
+ * memory that a parent has registered.
+ */
 int weft_sq_put_sges(const struct weft_sq *sq, struct weft_sqe *sqe, const struct ibv_sge *sges,
 		     size_t count);
 int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const void *data,

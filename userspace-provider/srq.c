@@ -10,10 +10,12 @@
 #include "kick.h"
 #include "pd.h"
 #include "private-abi/private.h"
+#include "process.h"
 #include "rq.h"
 
 struct weft_srq {
 	struct ibv_srq srq;
+	uint32_t generation;	/* that made it */
 	struct weft_rq rq;
 	struct weft_kick kick;
 };
@@ -64,6 +66,7 @@ struct ibv_srq *weft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return NULL;
+	srq->generation = weft_generation;
 
 	ret = create(srq, pd, attr);
 	if (ret) {
@@ -85,20 +88,29 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct weft_queue_map map = {};
 	struct resize_srq cmd = { .drv.map = (uintptr_t)&map };
+	struct weft_room room;
 	int ret;
 
+	ret = weft_queue_room(&room, attr->max_wr, srq->rq.queue.stride);
+	if (ret)
+		return ret;
 	weft_lock(&srq->rq.lock);
 	ret = ibv_cmd_modify_srq(&srq->srq, attr, mask, &cmd.core, sizeof(cmd));
 	if (!ret)
-		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, attr->max_wr);
+		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, &room);
 	weft_unlock(&srq->rq.lock);
+	weft_room_put(&room);
 	return ret;
 }
 
 int weft_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	struct pabi_modify_srq cmd = {};
+	int ret;
 
+	ret = weft_must_own(ibsrq->context, weft_srq(ibsrq)->generation);
+	if (ret)
+		return ret;
 	if (mask & IBV_SRQ_MAX_WR)
 		return resize(weft_srq(ibsrq), attr, mask);
 	return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
@@ -114,9 +126,10 @@ int weft_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 int weft_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct weft_srq *srq = weft_srq(ibsrq);
-	int ret;
+	int ret = 0;
 
-	ret = ibv_cmd_destroy_srq(ibsrq);
+	if (weft_owns(ibsrq->context, srq->generation))
+		ret = ibv_cmd_destroy_srq(ibsrq);
 	if (ret)
 		return ret;
 

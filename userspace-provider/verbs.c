@@ -15,6 +15,7 @@
 #include "cq_ex.h"
 #include "pd.h"
 #include "private-abi/private.h"
+#include "process.h"
 
 int weft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
@@ -160,32 +161,49 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 {
 	struct pabi_modify_cq cmd = {};
+	int ret;
 
+	ret = weft_must_own(ibcq->context, weft_cq(ibcq)->generation);
+	if (ret)
+		return ret;
 	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
-/* The lock keeps cons still while the kernel moves what is unread. */
+/* The locks keep cons and arm still while the kernel moves what is unread. */
 int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
 	union resize_cq_resp resp = {};
 	struct pabi_resize_cq cmd = {};
+	struct weft_room room;
 	int ret;
 
+	if (cqe < 1)
+		return EINVAL;
+	ret = weft_must_own(ibcq->context, cq->generation);
+	if (ret)
+		return ret;
+	ret = weft_queue_room(&room, (uint32_t)cqe, sizeof(struct weft_cqe));
+	if (ret)
+		return ret;
 	weft_lock(&cq->lock);
+	weft_lock(&cq->arming);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.core, sizeof(resp));
 	if (!ret)
-		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq);
+		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq, &room);
+	weft_unlock(&cq->arming);
 	weft_unlock(&cq->lock);
+	weft_room_put(&room);
 	return ret;
 }
 
 int weft_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
-	int ret;
+	int ret = 0;
 
-	ret = ibv_cmd_destroy_cq(ibcq);
+	if (weft_owns(ibcq->context, cq->generation))
+		ret = ibv_cmd_destroy_cq(ibcq);
 	if (ret)
 		return ret;
 

@@ -11,6 +11,7 @@
 #include "mr.h"
 #include "pd.h"
 #include "private-abi/private.h"
+#include "process.h"
 #include "qp.h"
 #include "srq.h"
 #include "uapi/weft-abi.h"
@@ -28,7 +29,6 @@ static void free_context(struct ibv_context *context)
 {
 	struct weft_context *ctx = weft_context(context);
 
-	weft_regions_fini(&ctx->regions);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
 }
@@ -96,6 +96,8 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		return NULL;
 	}
 	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, resp->features & WEFT_FEATURE_KEYS);
+	ctx->heritable = resp->features & WEFT_FEATURE_OWNER;
+	ctx->generation = weft_generation;
 	verbs_set_ops(vctx, &context_ops);
 	return vctx;
 }
@@ -164,5 +166,6 @@ static const struct verbs_device_ops device_ops = {
 /* libibverbs loads the plugin for this alone. */
 __attribute__((constructor)) static void register_driver(void)
 {
+	weft_process_init();
 	WEFT_PABI_REGISTER(&device_ops);
 }

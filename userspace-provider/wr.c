@@ -124,9 +124,13 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t count, const struct ib
 {
 	struct weft_qp *qp = from_ex(qpx);
 	struct weft_wr_builder *b = &qp->builder;
+	int err;
 
-	if (b->open && weft_sq_put_sges(&qp->sq, b->open, sges, count))
-		fail(b, EINVAL);
+	if (!b->open)
+		return;
+	err = weft_sq_put_sges(&qp->sq, b->open, sges, count);
+	if (err)
+		fail(b, err);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)

@@ -124,7 +124,8 @@ for name in send_bad_lkey send_beyond_region send_of_another_domain receive_too_
 	t "bad: $name" case_ "$name"
 done
 for name in qp_types too_large query_qp rereg_translation rereg_access rereg_zero_based \
-	rereg_domain rereg_in_another_process rereg_refused advise parent_domain parent_domain_refused import_objects \
+	rereg_domain rereg_in_another_process rereg_refused advise parent_domain \
+	parent_of_a_parent_domain parent_domain_refused import_objects \
 	device_memory_refused unknown_requests_are_refused strangers_connect_no_qp_of_mine; do
 	t "objects: $name" case_ "$name"
 done
@@ -152,7 +153,7 @@ for name in late_never late_peer_disconnects_for_nothing; do
 done
 t "late: not_allowed" with_knobs late_not_allowed rnr_timeout_ms=0
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
-	window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
+	window_bound_again window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
 	dereg_while_written; do
 	t "windows: $name" case_ "$name"
 done
@@ -187,6 +188,21 @@ for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker 
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
 	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
 	t "streams: $name" case_ "$name"
+done
+t "streams: a_post_beside_a_thread_that_kicks_goes_out" \
+	with_knobs a_post_beside_a_thread_that_kicks_goes_out watch_us=10000
+for name in arming_beside_resizing arming_amid_a_poll a_poll_that_waits_for_a_resize_sleeps \
+	cq_resize_without_room srq_resize_without_room arming_again_before_the_event; do
+	t "threads: $name" case_ "$name"
+done
+# TCP takes all at once, so a kick takes its time.
+t "threads: destroying_beside_polling" \
+	with_knobs destroying_beside_polling sndbuf=50000000 rcvbuf=50000000 watch_us=10000
+for name in a_daemon_goes_on a_daemon_with_shared_memory_goes_on a_daemon_accepts \
+	a_daemon_disconnects a_child_destroys_what_it_inherited a_child_has_objects_of_its_own \
+	a_child_closes_the_device forks_beside_traffic a_lock_of_a_thread_is_not_inherited \
+	privileges_dropped_after_opening; do
+	t "processes: $name" case_ "$name"
 done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"

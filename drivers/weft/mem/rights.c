@@ -139,12 +139,18 @@ static enum weft_fault unbind(struct weft_mem_region *window, u32 stag)
 	return weft_stag_rename(window, stag) ? WEFT_FAULT_LOCAL_BIND : WEFT_FAULT_NONE;
 }
 
+/*
+ * The key of a type 2 window is chosen by the application, which need not tell its library
+ * what the window is called by now: the index says which one it is. That of a type 1 window
+ * is chosen by the library.
+ */
 static bool is_own_window(const struct weft_mem_region *window, const struct weft_mem_user *user,
 			  const struct weft_mem_binding *req)
 {
-	return (window->kind == WEFT_STAG_WINDOW1 || window->kind == WEFT_STAG_WINDOW2) &&
-	       window->pd == user->pd && READ_ONCE(window->grant.stag) == req->window &&
-	       same_index(req->window, req->stag);
+	if (window->pd != user->pd || !same_index(req->window, req->stag))
+		return false;
+	return window->kind == WEFT_STAG_WINDOW2 ||
+	       (window->kind == WEFT_STAG_WINDOW1 && READ_ONCE(window->grant.stag) == req->window);
 }
 
 /**

@@ -39,6 +39,19 @@ struct weft_cq_moderation {
 };
 
 /**
+ * struct weft_cq_doorbells - doorbells of the queue pairs that complete to a queue
+ * @rings: served so far
+ * @inside: one is being served
+ *
+ * Hints, written without a lock: those that are served at the same time may spoil each
+ * other's.
+ */
+struct weft_cq_doorbells {
+	u32 rings;
+	bool inside;
+};
+
+/**
  * struct weft_cq - a completion queue
  * @ring: memory
  * @ctl: control block, in @ring
@@ -50,6 +63,7 @@ struct weft_cq_moderation {
  * @stamped: completions carry the time; set by the owner before anything posts
  * @overflowed: an entry was lost
  * @moderation: of events
+ * @doorbells: the engine's notes
  * @events: what the owner hears
  * @owner: handed to them
  * @counters: of the device
@@ -64,6 +78,7 @@ struct weft_cq {
 	bool stamped;
 	bool overflowed;
 	struct weft_cq_moderation moderation;
+	struct weft_cq_doorbells doorbells;
 	const struct weft_cq_events *events;
 	void *owner;
 	struct weft_counters *counters;

@@ -279,8 +279,8 @@ int weft_recvq_discard(struct weft_recvq *rq)
 
 /**
  * weft_recvq_set_flushing - whether producers must kick after posting
- * @rq: the queue of one QP
- * @flushing: true once the QP has failed
+ * @rq: the queue of one QP, or a shared one that is about to go
+ * @flushing: true once the QP has failed, or nobody fetches any more
  *
  * After this returns, the caller fetches until the queue is empty: what it does
  * not see then was published by a producer that will see the wish and kick.

@@ -175,6 +175,7 @@ struct weft_sq_ctl {
  * NEED_KICK while messages wait for a receive, and for good when the QP has failed, so that
  * late receives are flushed. Then the application kicks after publishing, with the same
  * fences as on the send queue: an SRQ of its own method, and only if it said WEFT_SRQ_KICKS.
+ * A shared queue turns to it for good when its device goes: the kick, and so posting, fails.
  */
 enum weft_rq_state {
 	WEFT_RQ_OPEN		= 0,
@@ -241,6 +242,7 @@ struct weft_ureq_alloc_ctx {
 /* What the kernel says of itself. */
 enum weft_features {
 	WEFT_FEATURE_KEYS	= 1 << 0,	/* a key of a mapping is not given again */
+	WEFT_FEATURE_OWNER	= 1 << 1,	/* has WEFT_METHOD_DEVICE_OWN */
 };
 
 struct weft_uresp_alloc_ctx {
@@ -310,6 +312,15 @@ enum weft_srq_methods {
 
 enum weft_srq_kick_attrs {
 	WEFT_ATTR_SRQ_KICK_HANDLE = 1U << 12,
+};
+
+/*
+ * Does the device's file, inherited from a parent, belong to the caller? A driver method of
+ * the device object without attributes. EBUSY while the address space that it belongs to
+ * lives; once that is gone it belongs to the first that asks.
+ */
+enum weft_device_methods {
+	WEFT_METHOD_DEVICE_OWN	= (1U << 12) + 1,
 };
 
 #endif

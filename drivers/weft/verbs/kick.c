@@ -9,6 +9,7 @@
 #include "engine/run/doorbell.h"
 #include "ring/recvq.h"
 #include "uapi/weft-abi.h"
+#include "verbs/owner.h"
 #include "verbs/qp.h"
 #include "verbs/srq.h"
 
@@ -58,5 +59,6 @@ ADD_UVERBS_METHODS(weft_srq_methods, UVERBS_OBJECT_SRQ, &UVERBS_METHOD(WEFT_METH
 const struct uapi_definition weft_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &weft_qp_methods),
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_SRQ, &weft_srq_methods),
+	UAPI_DEF_CHAIN(weft_owner_defs),
 	{},
 };

@@ -11,11 +11,6 @@
 #include "base/limits.h"
 #include "uapi/weft-abi.h"
 
-static struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
-{
-	return container_of(ib, struct weft_ucontext, ib);
-}
-
 /**
  * weft_udata_space - where are the queues of who makes this call?
  * @udata: of a verbs operation
@@ -69,7 +64,7 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_uresp_alloc_ctx resp = {
 		.max_inline = WEFT_MAX_INLINE,
-		.features = WEFT_FEATURE_KEYS,
+		.features = WEFT_FEATURE_KEYS | WEFT_FEATURE_OWNER,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
 	struct weft_ureq_alloc_ctx req;
@@ -82,6 +77,8 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (ret)
 		weft_ring_space_destroy(&uctx->space);
+	else
+		weft_owner_init(&uctx->owner);
 	return ret;
 }
 
@@ -93,7 +90,10 @@ int weft_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs
 
 void weft_dealloc_ucontext(struct ib_ucontext *ib)
 {
-	weft_ring_space_destroy(&to_weft_ucontext(ib)->space);
+	struct weft_ucontext *uctx = to_weft_ucontext(ib);
+
+	weft_owner_destroy(&uctx->owner);
+	weft_ring_space_destroy(&uctx->space);
 }
 
 /*

@@ -9,18 +9,26 @@
 
 #include "engine/run/defer.h"
 #include "ring/mmap.h"
+#include "verbs/owner.h"
 
 /**
  * struct weft_ucontext - a process
  * @ib: of the core
  * @space: where its queues are
  * @db_stat: how it rings the doorbells of its queues
+ * @owner: the process, or a child that has outlived it
  */
 struct weft_ucontext {
 	struct ib_ucontext ib;
 	struct weft_ring_space space;
 	struct weft_db_stat db_stat;
+	struct weft_owner owner;
 };
+
+static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
+{
+	return container_of(ib, struct weft_ucontext, ib);
+}
 
 struct weft_ring_space *weft_udata_space(struct ib_udata *udata);
 struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata);

@@ -25,6 +25,7 @@
 
 static struct rdma_cm_id *listener, *server, *client;
 static struct ibv_mr *from, *to;
+static struct ibv_srq *srq;
 static char buffer[2 * BYTES];
 
 #define CHECK(what)                                                                           \
@@ -69,8 +70,10 @@ static void connect_ends(const char *address)
 	from = ibv_reg_mr(client->pd, buffer, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	to = ibv_reg_mr(server->pd, buffer + BYTES, BYTES,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	CHECK(from && to);
+	srq = ibv_create_srq(server->pd, &(struct ibv_srq_init_attr){ .attr = { 16, 1, 0 } });
+	CHECK(from && to && srq);
 	CHECK(!rdma_post_recv(server, NULL, buffer + BYTES, 64, to));
+	CHECK(!ibv_post_srq_recv(srq, &(struct ibv_recv_wr){}, &(struct ibv_recv_wr *){ NULL }));
 	CHECK(!rdma_accept(server, NULL));
 	pthread_join(thread, NULL);
 }
@@ -136,9 +139,11 @@ static void told_fatal(void)
 
 static void nothing_works(void)
 {
+	struct ibv_recv_wr *bad = NULL, wr = {};
 	struct ibv_port_attr port;
 	struct ibv_context *verbs = client->verbs;
 
+	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == EIO && bad == &wr);
 	CHECK(ibv_query_port(verbs, 1, &port));
 	CHECK(!ibv_alloc_pd(verbs));
 	CHECK(!ibv_create_cq(verbs, 16, NULL, NULL, 0));
@@ -149,6 +154,7 @@ static void clean_up(void)
 {
 	CHECK(!ibv_dereg_mr(from));
 	CHECK(!ibv_dereg_mr(to));
+	CHECK(!ibv_destroy_srq(srq));
 	rdma_destroy_ep(client);
 	rdma_destroy_ep(server);
 	rdma_destroy_ep(listener);

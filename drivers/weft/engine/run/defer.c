@@ -38,7 +38,7 @@
 #define IDLE_LOOKS	20
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
-#define LATE_AFTER	(HZ / 10)	/* while the process rings other doorbells */
+#define LATE_AFTER	(HZ / 10)	/* while the thread that polls rings other doorbells */
 #define RINGING_MAX	4U
 #define STRETCH_MAX	16U	/* periods: 4 ms unless an operator has changed them */
 #define BACKOFF_MIN	(HZ / 20)
@@ -82,8 +82,8 @@ struct pace {
 
 /*
  * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the
- * more often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer it was seen ringing
- * doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
+ * more often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer its threads were seen
+ * ringing doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
  * for all queues of a process.
  */
 static struct pace pace(const struct weft_defer *w)
@@ -97,17 +97,15 @@ static struct pace pace(const struct weft_defer *w)
 
 /*
  * Looks once. Return: there is work for tx, a post that nobody announced, seen twice and still
- * not fetched. A process that rings the doorbells of other queues gets to it, unless it seems
- * that it never will.
+ * not fetched. A thread that rings the doorbells of other queues of the same CQ gets to it, unless
+ * it seems that it never will.
  */
 static bool look(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
-	const struct weft_db_stat *db_stat = st->cfg.db_stat;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
-	u32 rings = READ_ONCE(db_stat->rings);
 	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool rang = rings != w->rings || READ_ONCE(db_stat->inside);
+	bool rang = weft_doorbell_rang(&st->cfg, &w->rings);
 	bool late = false;
 
 	if (waiting && w->waiting && fetched == w->seen)
@@ -124,7 +122,6 @@ static bool look(struct weft_defer *w)
 		w->idle++;
 	w->waiting = waiting && !late;
 	w->seen = fetched;
-	w->rings = rings;
 	w->stretch = rang ? min(2 * w->stretch, RINGING_MAX) : 1;
 	return late;
 }

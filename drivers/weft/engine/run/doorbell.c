@@ -86,17 +86,12 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
  */
 void weft_hot weft_tx_process(struct weft_stream *st)
 {
-	struct weft_db_stat *db_stat = st->cfg.db_stat;
 	struct weft_tx_run run;
 
 	weft_tx_run_process(&run);
-	if (db_stat)
-		WRITE_ONCE(db_stat->inside, true);
+	weft_doorbell_enter(&st->cfg);
 	run_tx(st, &run);
-	if (db_stat) {
-		WRITE_ONCE(db_stat->rings, READ_ONCE(db_stat->rings) + 1);
-		WRITE_ONCE(db_stat->inside, false);
-	}
+	weft_doorbell_leave(&st->cfg);
 }
 
 static void tx_work(struct work_struct *work)

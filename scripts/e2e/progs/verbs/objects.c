@@ -195,6 +195,25 @@ static void parent_domain(void)
 	CHECK(!ibv_dealloc_pd(parent) && !ibv_dealloc_td(td) && !ibv_dealloc_pd(pd));
 }
 
+/* One is as good as the domain it was made of: another is made of it. */
+static void parent_of_a_parent_domain(void)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(s.id->verbs) };
+	struct ibv_pd *pd = attr.pd, *inner, *outer;
+	struct ibv_mr *mr;
+
+	inner = ibv_alloc_parent_domain(s.id->verbs, &attr);
+	attr.pd = inner;
+	outer = ibv_alloc_parent_domain(s.id->verbs, &attr);
+	CHECK(pd && inner && outer);
+	mr = ibv_reg_mr(outer, s.buf, BYTES, OPEN);
+	CHECK(mr);
+	CHECK(ibv_dealloc_pd(inner) == EBUSY && ibv_dealloc_pd(pd) == EBUSY);
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(outer));
+	CHECK(ibv_dealloc_pd(pd) == EBUSY);
+	CHECK(!ibv_dealloc_pd(inner) && !ibv_dealloc_pd(pd));
+}
+
 static void parent_domain_refused(void)
 {
 	struct ibv_parent_domain_init_attr attr = {
@@ -471,6 +490,7 @@ const struct test_case object_cases[] = {
 	CASE(rereg_refused),
 	CASE(advise),
 	CASE(parent_domain),
+	CASE(parent_of_a_parent_domain),
 	CASE(parent_domain_refused),
 	CASE(import_objects),
 	CASE(device_memory_refused),

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "verbs.h"
 
+#include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,16 @@ int find_regions(volatile uint32_t **regions, int room)
 			regions[n++] = (void *)strtoul(line, NULL, 16);
 	fclose(f);
 	return n;
+}
+
+void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		printf("there is one CPU only\n");
 }
 
 pid_t start_case(const char *name, int port)
@@ -38,6 +49,8 @@ void ends_well(pid_t pid)
 {
 	int status;
 
-	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK((pid = waitpid(pid, &status, 0)) > 0);
+	if (WIFSIGNALED(status))
+		printf("process %d: %s\n", (int)pid, strsignal(WTERMSIG(status)));
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }

@@ -5,6 +5,10 @@
  */
 #include "verbs.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #define ROUNDS 200
 #define POSTS (ROUNDS * WRS)
 
@@ -78,6 +82,47 @@ static void a_post_that_nobody_polls_for_goes_out(void)
 	CHECK(now() - begin < 5);
 }
 
+static struct end s2, c2;
+static atomic_bool stop;
+
+static void *keep_kicking(void *unused)
+{
+	stay_on(1);
+	while (!stop) {
+		CHECK(!send_sge(&c2, 1, sge(c2.own, 0, 8), 0));
+		CHECK(polled(c2.id->send_cq).status == IBV_WC_WR_FLUSH_ERR);
+	}
+	return unused;
+}
+
+/* Another thread's kicks of its own queue pair say nothing about this one. */
+static void a_post_beside_a_thread_that_kicks_goes_out(void)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	pthread_t thread;
+	int late = 0;
+	double began;
+
+	stay_on(0);
+	connect_pair(&c2, &s2, NULL);
+	CHECK(!ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
+	stream(20);
+	CHECK(!pthread_create(&thread, NULL, keep_kicking, NULL));
+	for (int i = 0; i < 10; i++) {
+		began = now();
+		write_octet(100 + i, 0);
+		arrives(100 + i);
+		began = now() - began;
+		printf("a post took %.1f ms\n", began * 1e3);
+		late += began > 0.095;
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	CHECK(late < 2);
+	release(&c2);
+	release(&s2);
+}
+
 static void a_post_before_sleeping_goes_out(void)
 {
 	stream(20);
@@ -118,6 +163,7 @@ const struct test_case stream_cases[] = {
 	CASE(a_stream_of_posts_makes_few_calls),
 	CASE(a_polling_process_needs_no_worker),
 	CASE(a_post_that_nobody_polls_for_goes_out),
+	CASE(a_post_beside_a_thread_that_kicks_goes_out),
 	CASE(a_post_before_sleeping_goes_out),
 	CASE(arming_announces_what_was_posted),
 	CASE(a_post_before_destroying_goes_out),

@@ -49,7 +49,8 @@ struct test_case {
 extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
 	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
 	long_cases[], word_cases[], read_cases[], shop_cases[], lending_cases[], state_cases[],
-	scribble_cases[], modify_cases[], stranger_cases[], late_cases[];
+	scribble_cases[], modify_cases[], stranger_cases[], late_cases[], thread_cases[],
+	fork_cases[];
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -67,6 +68,9 @@ extern const struct test_case work_cases[], atomic_cases[], window_cases[], obje
 	} while (0)
 
 double now(void);
+
+/* Where connections to ourselves are accepted. */
+struct rdma_cm_id *the_listener(void);
 
 /* Of a connection with somebody else; who accepts may bring a QP of its own making. */
 void connect_end(struct end *e);
@@ -127,6 +131,9 @@ void works(struct end *client, struct end *server);
 
 /* The mappings of the verbs device, one or more queues each, as far as there is room. */
 int find_regions(volatile uint32_t **regions, int room);
+
+/* From now on the calling thread runs on that CPU, if there is one. */
+void stay_on(int cpu);
 
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);

@@ -170,6 +170,26 @@ static void window_after_remote_invalidate(void)
 	done();
 }
 
+/* Whoever posts chose the key, and need not store it into what the library made. */
+static void window_bound_again(void)
+{
+	uint32_t rkey, original;
+
+	prepare(IBV_MW_TYPE_2);
+	original = mw->rkey;
+	for (int i = 1; i <= 3; i++) {
+		rkey = (original & ~0xffU) | (original + i) % 256;
+		CHECK(!bind2(&s, 10, rkey, 1000 * i, 500));
+		expect(s.id->send_cq, 10, IBV_WC_SUCCESS);
+		writes(&c, 1000 * i, 500, rkey);
+		CHECK(!invalidate(&s, 11, rkey));
+		expect(s.id->send_cq, 11, IBV_WC_SUCCESS);
+		CHECK(mw->rkey == original);
+	}
+	refuses(&c, &s, 1000, rkey);
+	done();
+}
+
 static void window_bound_twice(void)
 {
 	prepare(IBV_MW_TYPE_2);
@@ -283,6 +303,7 @@ const struct test_case window_cases[] = {
 	CASE(window2),
 	CASE(window_after_local_invalidate),
 	CASE(window_after_remote_invalidate),
+	CASE(window_bound_again),
 	CASE(window_bound_twice),
 	CASE(window_over_another_qp),
 	CASE(window_beyond_region),

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Processes that fork with a device open: a daemon goes on in the child, a child that only
+ * ends harms nobody. Processes that drop their privileges.
+ */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <grp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PORT 7571
+#define CHILDREN 120
+#define NOBODY 65534
+#define TRANSLATION IBV_REREG_MR_CHANGE_TRANSLATION
+
+static struct end c2, s2;
+
+/* --- daemons ------------------------------------------------------------------------ */
+
+/* The program runs in another process, which ends; so does what it leaves behind. */
+static void daemon_ends_well(const char *name)
+{
+	CHECK(!prctl(PR_SET_CHILD_SUBREAPER, 1));
+	ends_well(start_case(name, PORT));
+	alarm(60);
+	ends_well(-1);
+	alarm(0);
+}
+
+/* rdma_cm does not serve a child through its parent's channel; through its own it does. */
+static void move_to_own_channel(struct rdma_cm_id *id)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	CHECK(channel && !rdma_migrate_id(id, channel));
+	/* And back to one that does without. */
+	CHECK(!rdma_migrate_id(id, NULL));
+	rdma_destroy_event_channel(channel);
+}
+
+/* As daemon() does it. */
+static void become_a_daemon(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		_exit(0);
+	CHECK(setsid() >= 0);
+}
+
+static void register_again(struct end *e)
+{
+	struct ibv_mr was = *e->open;
+
+	CHECK(!ibv_rereg_mr(e->open, TRANSLATION, NULL, e->buf, BYTES, 0));
+	CHECK(!ibv_rereg_mr(e->own, TRANSLATION, NULL, e->buf + BYTES, BYTES, 0));
+	CHECK(e->open->lkey == was.lkey && e->open->rkey == was.rkey);
+}
+
+static void writes_and_reads(void)
+{
+	for (int i = 0; i < 200; i++) {
+		fill(&c, i);
+		CHECK(!post(&c, 1, IBV_WR_RDMA_WRITE, sge(c.own, 0, 5000), (uintptr_t)s.buf,
+			    s.open->rkey, 0));
+		CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 10000, 5000), (uintptr_t)s.buf,
+			    s.open->rkey, IBV_SEND_SIGNALED));
+		good(c.id->send_cq, 1);
+		CHECK(!memcmp(c.buf + BYTES, s.buf, 5000));
+		CHECK(!memcmp(c.buf + BYTES + 10000, s.buf, 5000));
+	}
+}
+
+static void an_event_comes(void)
+{
+	CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
+	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
+	CHECK(!send_sge(&c, 1, sge(c.own, 0, 8), 0));
+	CHECK(event_within(s.id->recv_cq_channel, 5000));
+	good(s.id->recv_cq, 1);
+	good(c.id->send_cq, 1);
+}
+
+/* What was posted by the parent comes to the child's memory once that is registered. */
+static void goes_on_as_a_daemon(void)
+{
+	CHECK(!recv_sge(&s, 5, sge(s.own, 100, 8)));
+	become_a_daemon();
+	/* This memory is a copy, which the device does not see. */
+	CHECK(send_sge(&c, 1, sge(c.own, 0, 8), 0) == EFAULT);
+	CHECK(recv_sge(&s, 1, sge(s.own, 0, 8)) == EFAULT);
+	register_again(&c);
+	register_again(&s);
+	fill(&c, 3);
+	CHECK(!send_sge(&c, 6, sge(c.own, 0, 8), 0));
+	expect(c.id->send_cq, 6, IBV_WC_SUCCESS);
+	expect(s.id->recv_cq, 5, IBV_WC_SUCCESS);
+	CHECK(!memcmp(s.buf + BYTES + 100, c.buf + BYTES, 8));
+	works(&c, &s);
+	writes_and_reads();
+	an_event_comes();
+	CHECK(!ibv_resize_cq(s.id->recv_cq, 500));
+	works(&c, &s);
+	move_to_own_channel(the_listener());
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
+}
+
+static void a_daemon_goes_on(void)
+{
+	daemon_ends_well("goes_on_as_a_daemon");
+}
+
+static void share(struct end *e)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+	CHECK(!ibv_dereg_mr(e->open) && !ibv_dereg_mr(e->own));
+	munmap(e->buf, 2 * BYTES);
+	e->buf = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(e->buf != MAP_FAILED);
+	e->open = ibv_reg_mr(e->id->pd, e->buf, BYTES, access);
+	e->own = ibv_reg_mr(e->id->pd, e->buf + BYTES, BYTES, access);
+	CHECK(e->open && e->own);
+}
+
+/* Nothing to do for what is shared. */
+static void goes_on_with_shared_memory(void)
+{
+	share(&c);
+	share(&s);
+	become_a_daemon();
+	works(&c, &s);
+	writes_and_reads();
+	an_event_comes();
+}
+
+static void a_daemon_with_shared_memory_goes_on(void)
+{
+	daemon_ends_well("goes_on_with_shared_memory");
+}
+
+static void accepts_as_a_daemon(void)
+{
+	struct rdma_cm_id *id;
+
+	become_a_daemon();
+	errno = 0;
+	CHECK(rdma_get_request(the_listener(), &id) && errno == EACCES);
+	move_to_own_channel(the_listener());
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	CHECK(!rdma_disconnect(c2.id));
+	flushes(&s2);
+	release(&c2);
+	release(&s2);
+}
+
+static void a_daemon_accepts(void)
+{
+	daemon_ends_well("accepts_as_a_daemon");
+}
+
+/* It destroys what its parent made, and the peer hears of it. */
+static void disconnects_as_a_daemon(void)
+{
+	become_a_daemon();
+	register_again(&s);
+	move_to_own_channel(c.id);
+	move_to_own_channel(s.id);
+	CHECK(!rdma_disconnect(c.id));
+	flushes(&s);
+	rdma_destroy_qp(c.id);
+	CHECK(!ibv_dereg_mr(s.own) && !ibv_dereg_mr(s.open));
+	s.open = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	s.own = ibv_reg_mr(s.id->pd, s.buf + BYTES, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(s.open && s.own);
+}
+
+static void a_daemon_disconnects(void)
+{
+	daemon_ends_well("disconnects_as_a_daemon");
+}
+
+/* --- children that only end ------------------------------------------------------------ */
+
+static int child(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	alarm(30);
+	run();
+	exit(0);
+}
+
+static struct ibv_srq *srq;
+static struct ibv_mw *mw;
+
+static void make_more(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+
+	srq = ibv_create_srq(s.id->pd, &attr);
+	mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_1);
+	CHECK(srq && mw);
+}
+
+static void destroy_all(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = 100 };
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+
+	/* What would be seen by the parent is refused. */
+	CHECK(ibv_modify_qp(s.id->qp, &error, IBV_QP_STATE) == EPERM);
+	CHECK(ibv_resize_cq(s.id->recv_cq, 1000) == EPERM);
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EPERM);
+	CHECK(ibv_rereg_mr(s.own, TRANSLATION, NULL, s.buf + BYTES, BYTES, 0));
+	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
+	release(&c);
+	release(&s);
+	rdma_destroy_ep(the_listener());
+}
+
+/* What it inherited is its parent's; what it made is its own. */
+static void a_child_destroys_what_it_inherited(void)
+{
+	struct ibv_recv_wr *bad, wr = {};
+
+	make_more();
+	ends_well(child(destroy_all));
+	works(&c, &s);
+	CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
+}
+
+static void make_and_destroy(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { WRS, WRS, 1, 1, 0 }
+	};
+	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr *bad, wr = {};
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+
+	mr = ibv_reg_mr(pd, s.buf, BYTES, 0);
+	qp = ibv_create_qp(pd, &attr);
+	CHECK(cq && pd && qp && mr);
+	CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE) && !ibv_post_recv(qp, &wr, &bad));
+	CHECK(polled(cq).status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq));
+	CHECK(!ibv_dealloc_pd(pd));
+}
+
+static void a_child_has_objects_of_its_own(void)
+{
+	ends_well(child(make_and_destroy));
+	works(&c, &s);
+	make_and_destroy();
+}
+
+static struct ibv_context *opened;
+
+static void close_it(void)
+{
+	CHECK(!ibv_close_device(opened));
+}
+
+static void a_child_closes_the_device(void)
+{
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	opened = ibv_open_device(s.id->verbs->device);
+	CHECK(opened && (pd = ibv_alloc_pd(opened)));
+	ends_well(child(close_it));
+	CHECK((mr = ibv_reg_mr(pd, s.buf, BYTES, 0)));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(pd) && !ibv_close_device(opened));
+	works(&c, &s);
+}
+
+/* --- forks beside traffic ---------------------------------------------------------------- */
+
+static atomic_bool stop;
+static atomic_int rounds;
+
+static void *traffic(void *unused)
+{
+	while (!stop) {
+		works(&c2, &s2);
+		rounds++;
+	}
+	return unused;
+}
+
+static void exec_true(void)
+{
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+static void quit(void)
+{
+	_exit(0);
+}
+
+static void release_both(void)
+{
+	CHECK(!ibv_dereg_mr(c2.open) && !ibv_dereg_mr(c2.own));
+	rdma_destroy_ep(c2.id);
+	rdma_destroy_ep(s2.id);
+}
+
+/* Whatever a thread of the parent held when it forked, no child waits for it. */
+static void forks_beside_traffic(void)
+{
+	static void (*const runs[])(void) = { quit, release_both, exec_true, make_and_destroy };
+	pid_t pids[4];
+	pthread_t thread;
+	int before;
+
+	connect_pair(&c2, &s2, NULL);
+	CHECK(!pthread_create(&thread, NULL, traffic, NULL));
+	for (int i = 0; i < CHILDREN; i++) {
+		before = rounds;
+		for (int k = 0; k < 4; k++)
+			pids[k] = child(runs[k]);
+		for (int k = 0; k < 4; k++)
+			ends_well(pids[k]);
+		if (i % 10 == 9)
+			while (rounds == before)
+				usleep(100);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	release(&c2);
+	release(&s2);
+}
+
+/* --- a lock that another thread held ------------------------------------------------------ */
+
+static struct ibv_cq_ex *held;
+static atomic_bool holds;
+
+static void *hold_the_lock(void *unused)
+{
+	struct ibv_poll_cq_attr poll = {};
+
+	CHECK(!ibv_start_poll(held, &poll));
+	holds = true;
+	while (!stop)
+		usleep(1000);
+	ibv_end_poll(held);
+	return unused;
+}
+
+static void poll_there(void)
+{
+	CHECK(polled(ibv_cq_ex_to_cq(held)).status == IBV_WC_WR_FLUSH_ERR);
+}
+
+static void a_lock_of_a_thread_is_not_inherited(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { WRS, WRS, 1, 1, 0 } };
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr *bad, wr = {};
+	pthread_t thread;
+	struct ibv_qp *qp;
+
+	held = ibv_create_cq_ex(s.id->verbs, &attr);
+	CHECK(held);
+	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(held);
+	qp = ibv_create_qp(s.id->pd, &init);
+	CHECK(qp && !ibv_modify_qp(qp, &error, IBV_QP_STATE));
+	CHECK(!ibv_post_recv(qp, &wr, &bad) && !ibv_post_recv(qp, &wr, &bad));
+	CHECK(!pthread_create(&thread, NULL, hold_the_lock, NULL));
+	while (!holds)
+		;
+	ends_well(child(poll_there));
+	stop = true;
+	pthread_join(thread, NULL);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(init.send_cq));
+}
+
+/* --- privileges ---------------------------------------------------------------------------- */
+
+static void privileges_dropped_after_opening(void)
+{
+	struct rlimit some = { 16 << 20, 16 << 20 };
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &some));
+	CHECK(!setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
+	works(&c, &s);
+	writes_and_reads();
+	make_and_destroy();
+	CHECK(!ibv_resize_cq(s.id->recv_cq, 500));
+	/* Nor does rdma_cm serve whom it does not know any more, until told anew. */
+	errno = 0;
+	CHECK(rdma_disconnect(c.id) && errno == EACCES);
+	move_to_own_channel(the_listener());
+	connect_pair(&c2, &s2, NULL);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
+}
+
+const struct test_case fork_cases[] = {
+	CASE(goes_on_as_a_daemon),
+	CASE(a_daemon_goes_on),
+	CASE(goes_on_with_shared_memory),
+	CASE(a_daemon_with_shared_memory_goes_on),
+	CASE(accepts_as_a_daemon),
+	CASE(a_daemon_accepts),
+	CASE(disconnects_as_a_daemon),
+	CASE(a_daemon_disconnects),
+	CASE(a_child_destroys_what_it_inherited),
+	CASE(a_child_has_objects_of_its_own),
+	CASE(a_child_closes_the_device),
+	CASE(forks_beside_traffic),
+	CASE(a_lock_of_a_thread_is_not_inherited),
+	CASE(privileges_dropped_after_opening),
+	{},
+};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Two threads at the objects of one connection: one arms, polls or destroys while the
+ * other resizes, posts or polls. Resizing that fails.
+ */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ROUNDS 20
+#define ARMINGS 60
+#define LIST 9			/* requests of one post that are a stream */
+
+static struct end s2, c2;
+static struct ibv_cq *polled_cq;
+static atomic_int stop;
+
+static pthread_t begin(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	stop = 0;
+	CHECK(!pthread_create(&thread, NULL, run, NULL));
+	return thread;
+}
+
+static void end(pthread_t thread)
+{
+	stop = 1;
+	pthread_join(thread, NULL);
+}
+
+/* Takes the CPU from the other thread there, also in the middle of a system call. */
+static void *keep_getting_in_the_way(void *unused)
+{
+	double until;
+
+	stay_on(1);
+	while (!stop) {
+		usleep(100);
+		until = now() + 0.005;
+		while (now() < until)
+			;
+	}
+	return unused;
+}
+
+/* A thread that yields to the one above wherever it is. */
+static void be_slow(void)
+{
+	struct sched_param param = {};
+
+	stay_on(1);
+	CHECK(!sched_setscheduler(0, SCHED_IDLE, &param));
+}
+
+/* --- arming, and a queue that moves ------------------------------------------------ */
+
+static void *keep_resizing(void *unused)
+{
+	for (int i = 0; !stop; i++)
+		CHECK(!ibv_resize_cq(s.id->recv_cq, i % 2 ? 100 : 200000));
+	return unused;
+}
+
+/*
+ * Each arming brings the event, wherever the queue is by then. To map a large one takes a
+ * while, in which the kernel has switched already.
+ */
+static void arming_beside_resizing(void)
+{
+	pthread_t thread = begin(keep_resizing);
+
+	for (int i = 0; i < ARMINGS; i++) {
+		CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
+		CHECK(!recv_sge(&s, i, sge(s.own, 0, 8)));
+		CHECK(!send_sge(&c, i, sge(c.own, 0, 8), 0));
+		good(c.id->send_cq, 1);
+		CHECK(event_within(s.id->recv_cq_channel, 5000));
+		good(s.id->recv_cq, 1);
+		printf("event %d came\n", i);
+	}
+	end(thread);
+	works(&c, &s);
+}
+
+/* An extended poll is under way, and who polls arms for the next event. */
+static void arming_amid_a_poll(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_poll_cq_attr poll = {};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(s.id->verbs, &attr);
+	struct ibv_qp_init_attr qp = { .cap = { WRS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr *bad, wr = {};
+
+	CHECK(cq);
+	qp.send_cq = qp.recv_cq = ibv_cq_ex_to_cq(cq);
+	CHECK((c2.id = calloc(1, sizeof(*c2.id))));
+	c2.id->qp = ibv_create_qp(s.id->pd, &qp);
+	CHECK(c2.id->qp && !ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
+	CHECK(!ibv_post_recv(c2.id->qp, &wr, &bad));
+	CHECK(!ibv_start_poll(cq, &poll) && cq->status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(!ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 0));
+	ibv_end_poll(cq);
+	CHECK(!ibv_destroy_qp(c2.id->qp) && !ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	free(c2.id);
+}
+
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	CHECK(!getrusage(RUSAGE_THREAD, &usage));
+	return usage.ru_nvcsw;
+}
+
+/* A large one takes the kernel a while to make. */
+static void *resize_to_a_large_one(void *unused)
+{
+	for (int i = 0; i < 3; i++) {
+		CHECK(!ibv_resize_cq(s.id->recv_cq, 300000));
+		CHECK(!ibv_resize_cq(s.id->recv_cq, 100));
+	}
+	stop = 1;
+	return unused;
+}
+
+static void a_poll_that_waits_for_a_resize_sleeps(void)
+{
+	pthread_t thread = begin(resize_to_a_large_one);
+	double longest = 0, took;
+	long slept = 0, before;
+
+	while (!stop) {
+		before = sleeps();
+		took = now();
+		CHECK(ibv_poll_cq(s.id->recv_cq, 1, &(struct ibv_wc){}) == 0);
+		took = now() - took;
+		if (took > longest) {
+			longest = took;
+			slept = sleeps() - before;
+		}
+	}
+	pthread_join(thread, NULL);
+	printf("the longest poll took %.1f ms and slept %ld times\n", longest * 1e3, slept);
+	CHECK(longest > 0.005 && slept > 2);
+	works(&c, &s);
+}
+
+/* --- resizing that fails ------------------------------------------------------------ */
+
+static void without_address_space(void (*run)(void))
+{
+	struct rlimit before, none;
+
+	CHECK(!getrlimit(RLIMIT_AS, &before));
+	none = before;
+	none.rlim_cur = 4096;
+	CHECK(!setrlimit(RLIMIT_AS, &none));
+	run();
+	CHECK(!setrlimit(RLIMIT_AS, &before));
+}
+
+static void resize_in_vain(void)
+{
+	CHECK(ibv_resize_cq(s.id->recv_cq, 1000) == ENOMEM);
+}
+
+/* A queue that cannot be mapped is not the kernel's either: the old one goes on. */
+static void cq_resize_without_room(void)
+{
+	int before = s.id->recv_cq->cqe;
+
+	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
+	CHECK(!send_sge(&c, 1, sge(c.own, 0, 8), 0));
+	expect(c.id->send_cq, 1, IBV_WC_SUCCESS);
+	without_address_space(resize_in_vain);
+	CHECK(s.id->recv_cq->cqe == before);
+	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
+	works(&c, &s);
+	CHECK(!ibv_resize_cq(s.id->recv_cq, 1000));
+	works(&c, &s);
+}
+
+static struct ibv_srq *srq;
+
+static void srq_resize_in_vain(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = 1000 };
+
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == ENOMEM);
+}
+
+static void with_srq(struct end *e)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
+
+	srq = attr.srq = ibv_create_srq(e->id->pd, &init);
+	CHECK(srq && !rdma_create_qp(e->id, NULL, &attr));
+}
+
+static void one_message(uint64_t id)
+{
+	struct ibv_sge sg = sge(s2.own, 0, 8);
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sg, .num_sge = 1 };
+
+	CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+	CHECK(!send_sge(&c2, id, sge(c2.own, 0, 8), 0));
+	expect(c2.id->send_cq, id, IBV_WC_SUCCESS);
+	expect(s2.id->recv_cq, id, IBV_WC_SUCCESS);
+}
+
+static void srq_resize_without_room(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = 1000 };
+
+	connect_pair(&c2, &s2, with_srq);
+	one_message(1);
+	without_address_space(srq_resize_in_vain);
+	one_message(2);
+	CHECK(!ibv_query_srq(srq, &attr) && attr.max_wr == 8);
+	attr.max_wr = 1000;
+	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	one_message(3);
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* --- destroying, and a thread that polls -------------------------------------------- */
+
+static void *keep_polling(void *unused)
+{
+	be_slow();
+	while (!stop)
+		ibv_poll_cq(polled_cq, 1, &(struct ibv_wc){});
+	return unused;
+}
+
+static void with_polled_cq(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 2, 2, 64 }, .qp_type = IBV_QPT_RC };
+
+	attr.send_cq = c.id->send_cq;
+	attr.recv_cq = polled_cq;
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+}
+
+static void write_there(int id, size_t offset, uint32_t length, int flags)
+{
+	CHECK(!post(&c2, id, IBV_WR_RDMA_WRITE, sge(c2.own, offset, length),
+		    (uintptr_t)s2.buf + offset, s2.open->rkey, flags));
+}
+
+/* Posts that go out when the other thread polls in vain. The first one's arrival is seen. */
+static void put_off_posts(void)
+{
+	for (int burst = 0; burst < 3; burst++) {
+		for (int n = 1; n < WRS; n++)
+			write_there(n, 0, 8, 0);
+		write_there(WRS, 0, 8, IBV_SEND_SIGNALED);
+		good(c.id->send_cq, 1);
+	}
+	c2.buf[BYTES] = 77;
+	write_there(0, 0, 1, 0);
+	for (int n = 1; n < WRS; n++)
+		write_there(n, 1, BYTES - 1, 0);
+	while (*(volatile unsigned char *)s2.buf != 77)
+		;
+}
+
+/* The thread that polls kicks a QP which it has never heard of, and which is destroyed. */
+static void destroying_beside_polling(void)
+{
+	pthread_t thread, other;
+	int ret;
+
+	polled_cq = ibv_create_cq(s.id->verbs, 64, NULL, NULL, 0);
+	CHECK(polled_cq);
+	stay_on(0);
+	thread = begin(keep_polling);
+	other = begin(keep_getting_in_the_way);
+	for (int i = 0; i < ROUNDS; i++) {
+		connect_pair(&s2, &c2, with_polled_cq);
+		put_off_posts();
+		ret = ibv_destroy_qp(c2.id->qp);
+		printf("round %d: %s\n", i, strerror(ret));
+		CHECK(!ret);
+		c2.id->qp = NULL;
+		release(&s2);
+		release(&c2);
+	}
+	end(thread);
+	end(other);
+	CHECK(!ibv_destroy_cq(polled_cq));
+}
+
+/* --- posting, and a thread that is about to sleep ------------------------------------ */
+
+static int post_list(uint64_t id)
+{
+	struct ibv_send_wr *bad, wr[LIST] = {};
+	struct ibv_sge sg = sge(c.own, 0, 1);
+
+	for (int i = 0; i < LIST; i++) {
+		wr[i].wr_id = id;
+		wr[i].opcode = IBV_WR_RDMA_WRITE;
+		wr[i].sg_list = &sg;
+		wr[i].num_sge = 1;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)s.buf;
+		wr[i].wr.rdma.rkey = s.open->rkey;
+		wr[i].next = i + 1 < LIST ? &wr[i + 1] : NULL;
+	}
+	wr[LIST - 1].send_flags = IBV_SEND_SIGNALED;
+	return ibv_post_send(c.id->qp, wr, &bad);
+}
+
+/* The event of an arming before says nothing about the one that came after it. */
+static void arming_again_before_the_event(void)
+{
+	unsigned long kicks;
+
+	for (int i = 0; i < 20; i++) {
+		CHECK(!post_list(i));
+		good(c.id->send_cq, 1);
+	}
+	CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
+	CHECK(!post_list(1));
+	good(c.id->send_cq, 1);
+	CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
+	CHECK(event_within(c.id->send_cq_channel, 5000));
+	kicks = counted("kicks_inline");
+	for (int i = 1; i < WRS; i++) {
+		c.buf[BYTES] = i;
+		CHECK(!post(&c, i, IBV_WR_RDMA_WRITE, sge(c.own, 0, 1), (uintptr_t)s.buf,
+			    s.open->rkey, i == WRS - 1 ? IBV_SEND_SIGNALED : 0));
+		while (*(volatile unsigned char *)s.buf != i)
+			;
+	}
+	kicks = counted("kicks_inline") - kicks;
+	printf("%lu kicks for %d posts\n", kicks, WRS - 1);
+	CHECK(kicks > WRS / 2);
+	CHECK(event_within(c.id->send_cq_channel, 5000));
+	good(c.id->send_cq, 1);
+}
+
+const struct test_case thread_cases[] = {
+	CASE(arming_beside_resizing),
+	CASE(arming_amid_a_poll),
+	CASE(a_poll_that_waits_for_a_resize_sleeps),
+	CASE(cq_resize_without_room),
+	CASE(srq_resize_without_room),
+	CASE(destroying_beside_polling),
+	CASE(arming_again_before_the_event),
+	{},
+};

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Waiting for the lock of a queue. */
+#include "lock.h"
+
+#include <time.h>
+
+/* A holder that is running has done with it by then. */
+#define SPINS 1000
+
+#define DOZE_MIN 50000		/* nanoseconds */
+#define DOZE_MAX 1000000
+
+static void pause_cpu(void)
+{
+#if __has_builtin(__builtin_ia32_pause)
+	__builtin_ia32_pause();
+#endif
+}
+
+static void doze(long nanoseconds)
+{
+	const struct timespec moment = { .tv_nsec = nanoseconds };
+
+	nanosleep(&moment, NULL);
+}
+
+void weft_doze(void)
+{
+	doze(DOZE_MIN);
+}
+
+/*
+ * Whoever resizes a queue holds its lock over a system call, and on a CPU that the caller
+ * has for itself, as under a real-time policy, a holder that was preempted never runs.
+ */
+void weft_lock_wait(struct weft_lock *l)
+{
+	long nanoseconds = DOZE_MIN;
+	int spins = 0;
+
+	do {
+		while (__atomic_load_n(&l->holder, __ATOMIC_RELAXED) == weft_generation) {
+			if (spins++ < SPINS) {
+				pause_cpu();
+				continue;
+			}
+			doze(nanoseconds);
+			if (nanoseconds < DOZE_MAX)
+				nanoseconds *= 2;
+		}
+	} while (!weft_lock_try(l));
+}
