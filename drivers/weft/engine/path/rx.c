@@ -16,7 +16,6 @@
 #include "mem/rights.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
-#include "ring/cq.h"
 
 /* Are segments still taken? */
 static bool goes_on(const struct weft_stream *st)
