@@ -89,7 +89,10 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 		ret = take_over(ctx);
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + PATIENCE)
-			return ret == EBUSY ? EPERM : ret;
+			break;
 		weft_doze();
 	}
+	if (ret)
+		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells it by no other way */
+	return ret ? errno : 0;
 }

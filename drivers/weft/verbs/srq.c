@@ -53,7 +53,10 @@ static int read_request(struct weft_srq *srq, struct ib_udata *udata)
 
 	if (!udata)
 		return 0;
-	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen));
+	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)) ?:
+	      weft_udata_check(udata, sizeof(req));
+	if (!ret && (req.flags & ~WEFT_SRQ_KICKS || req.reserved))
+		ret = -EOPNOTSUPP;
 	srq->rq.kicks = req.flags & WEFT_SRQ_KICKS;
 	return ret;
 }
@@ -99,7 +102,7 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	    init->attr.max_sge > WEFT_MAX_SGE)
 		return -EINVAL;
 
-	ret = weft_udata_check(udata, 0) ?: weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
+	ret = weft_charge(&dev->num_srq, WEFT_MAX_SRQ);
 	if (ret)
 		return ret;
 	INIT_WORK(&srq->limit_work, report_limit);
