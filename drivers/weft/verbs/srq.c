@@ -54,7 +54,7 @@ static int read_request(struct weft_srq *srq, struct ib_udata *udata)
 	if (!udata)
 		return 0;
 	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)) ?:
-	      weft_udata_check(udata, sizeof(req));
+		      weft_udata_check(udata, sizeof(req));
 	if (!ret && (req.flags & ~WEFT_SRQ_KICKS || req.reserved))
 		ret = -EOPNOTSUPP;
 	srq->rq.kicks = req.flags & WEFT_SRQ_KICKS;
