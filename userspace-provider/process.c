@@ -93,6 +93,6 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 		weft_doze();
 	}
 	if (ret)
-		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells it by no other way */
+		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells no other way */
 	return ret ? errno : 0;
 }

@@ -81,9 +81,9 @@ struct pace {
 };
 
 /*
- * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the
- * more often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer its threads were seen
- * ringing doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
+ * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the more
+ * often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer its threads were seen ringing
+ * doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
  * for all queues of a process.
  */
 static struct pace pace(const struct weft_defer *w)
