@@ -418,8 +418,10 @@ bool weft_handshake_peer_left(const struct weft_conn *conn)
  */
 static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 {
-	if (!weft_handshake_peer_left(conn) || !conn->listener ||
-	    weft_backlog_holds(&conn->listener->backlog, conn))
+	if (!weft_handshake_peer_left(conn))
+		return false;
+	/* A connection with @ops has no consumer of iw_cm that could hold its request. */
+	if (!conn->ops && (!conn->listener || weft_backlog_holds(&conn->listener->backlog, conn)))
 		return false;
 	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
 	return true;
