@@ -2,8 +2,9 @@
 /*
  * Which modify suits which state of a QP. Attributes are those that InfiniBand asks for and
  * allows for the step (IBTA, 11.2.5.2), with these differences: rdma_cm names no P_Key on an
- * iWARP device, so none is asked for in INIT, and no peer in RTR, which means nothing then; SQD is an orderly end, which nothing follows but
- * ERR and RESET; and an address vector is set with RTR and then stays.
+ * iWARP device, so none is asked for in INIT, and no peer in RTR, which means nothing then; SQD
+ * is an orderly end, which nothing follows but ERR and RESET; and an address vector is set with
+ * RTR and then stays.
  *
  * rdma_disconnect() of librdmacm asks for SQD and fails if that does, whatever has become of
  * the connection: so SQD of a QP that rdma_cm manages is never an error.
