@@ -100,9 +100,9 @@ static bool is_active(struct weft_stream_life *life)
 {
 	struct weft_stream *st = &life->st;
 
-	return weft_defer_is_active(st) ||
-	       timer_pending(&life->down.deadline) || work_pending(&life->down.work) ||
-	       delayed_work_pending(&st->tx_work) || work_pending(&st->rx_work);
+	return weft_defer_is_active(st) || timer_pending(&life->down.deadline) ||
+	       work_pending(&life->down.work) || delayed_work_pending(&st->tx_work) ||
+	       work_pending(&st->rx_work);
 }
 
 /* In a softirq, where kvfree() may be called; whoever drops the last reference may hold a lock. */
