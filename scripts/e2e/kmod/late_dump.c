@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/version.h>
 #include <net/netlink.h>
 #include <rdma/ib_verbs.h>
 
@@ -69,9 +70,14 @@ static int ask_cq(void *object, struct sk_buff *msg)
 	return real.fill_res_cq_entry(msg, object);
 }
 
+/* Older kernels show no SRQs: nothing is asked there, and nothing is found. */
 static int ask_srq(void *object, struct sk_buff *msg)
 {
-	return real.fill_res_srq_entry ? real.fill_res_srq_entry(msg, object) : -EAGAIN;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	return real.fill_res_srq_entry(msg, object);
+#else
+	return -EAGAIN;
+#endif
 }
 
 static int ask(const struct asked *a)
