@@ -253,6 +253,7 @@ static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id)
 	struct ib_qp *first = id->device->ops.iw_get_qp(id->device, weft_stream_qpn(conn->stream));
 
 	if (!WARN_ON_ONCE(!first)) {
+		id->device->ops.iw_add_ref(first);	/* what was found has to be */
 		id->device->ops.iw_rem_ref(first);
 		id->device->ops.iw_rem_ref(first);
 	}
