@@ -421,8 +421,10 @@ static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 	if (!weft_handshake_peer_left(conn))
 		return false;
 	/* A connection with @ops has no consumer of iw_cm that could hold its request. */
-	if (!conn->ops && (!conn->listener || weft_backlog_holds(&conn->listener->backlog, conn)))
+	if (!conn->ops && (!conn->listener || weft_backlog_holds(&conn->listener->backlog, conn))) {
+		weft_sock_half_close(conn->sock);	/* TCP need not wait for the consumer */
 		return false;
+	}
 	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
 	return true;
 }
