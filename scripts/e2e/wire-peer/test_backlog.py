@@ -56,13 +56,15 @@ def ask(f, count, port=PORT):
 
 
 def serve(f, listener, wires):
-    """Accept each as it is asked for; they come in the order in which they connected."""
+    """Accept each as it is asked for: about in the order in which they connected, as each is
+    read by a worker of its own."""
     for wire in wires:
         link = Link(f, wire, f.asked(timeout=10, listener=listener)["k"])
         f.links.append(link)
         f.domain_of[link.k] = "pd"
         f.agent.cmd("qp", k=link.k, pd="pd", cq="cq", sq=4, rq=4)
         f.agent.cmd("accept", k=link.k)
+    for wire in wires:
         reply = wire.read_reply()
         assert reply.r == 0, "rejected: %s" % reply
 
