@@ -98,6 +98,8 @@ static void arming_amid_a_poll(void)
 	struct ibv_qp_init_attr qp = { .cap = { WRS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_recv_wr *bad, wr = {};
+	double end = now() + 10;
+	int ret;
 
 	CHECK(cq);
 	qp.send_cq = qp.recv_cq = ibv_cq_ex_to_cq(cq);
@@ -105,7 +107,10 @@ static void arming_amid_a_poll(void)
 	c2.id->qp = ibv_create_qp(s.id->pd, &qp);
 	CHECK(c2.id->qp && !ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
 	CHECK(!ibv_post_recv(c2.id->qp, &wr, &bad));
-	CHECK(!ibv_start_poll(cq, &poll) && cq->status == IBV_WC_WR_FLUSH_ERR);
+	/* The QP flushes by a worker. */
+	while ((ret = ibv_start_poll(cq, &poll)) == ENOENT && now() < end)
+		usleep(1000);
+	CHECK(!ret && cq->status == IBV_WC_WR_FLUSH_ERR);
 	CHECK(!ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 0));
 	ibv_end_poll(cq);
 	CHECK(!ibv_destroy_qp(c2.id->qp) && !ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
