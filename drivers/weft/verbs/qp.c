@@ -277,6 +277,14 @@ static bool may_name(const struct weft_qp *qp)
 	       uid_eq(task_cred_xxx(maker, euid), current_euid());
 }
 
+/* With the lock of the index held a QP that is found is not gone yet. */
+static struct weft_qp *find_locked(struct xarray *streams, u32 qpn)
+{
+	struct weft_stream *st = xa_load(streams, qpn);
+
+	return st ? weft_stream_owner(st) : NULL;
+}
+
 /*
  * It may be the number of a QP that is being destroyed. Under the lock of the index it is not
  * gone, and its end sees the lookup.
@@ -284,13 +292,11 @@ static bool may_name(const struct weft_qp *qp)
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
-	struct weft_stream *st;
 	struct weft_qp *qp;
 	unsigned long flags;
 
 	xa_lock_irqsave(streams, flags);
-	st = xa_load(streams, qpn);
-	qp = st ? weft_stream_owner(st) : NULL;
+	qp = find_locked(streams, qpn);
 	if (qp && !may_name(qp))
 		qp = NULL;
 	if (qp)
@@ -318,13 +324,11 @@ static void drop_iw_ref(struct weft_qp *qp)
 /* Not what iw_cm names by itself: any QP that is still found by its number. */
 static struct weft_qp *get_by_number(struct xarray *streams, u32 qpn)
 {
-	struct weft_stream *st;
 	struct weft_qp *qp;
 	unsigned long flags;
 
 	xa_lock_irqsave(streams, flags);
-	st = xa_load(streams, qpn);
-	qp = st ? weft_stream_owner(st) : NULL;
+	qp = find_locked(streams, qpn);
 	if (qp && !weft_tracked_get_hidden(&qp->tracked))
 		qp = NULL;
 	xa_unlock_irqrestore(streams, flags);
