@@ -38,7 +38,7 @@ static void count_outcome(struct weft_stream *st, u8 status)
 
 /*
  * Completes and frees every request at the head that is done, and whose memory nobody
- * reads. The entry is given back before its completion shows: who polls it may post again at once.
+ * reads. The entry is given back before its completion shows: a polling process may post again.
  */
 static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 {

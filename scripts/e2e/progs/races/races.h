@@ -132,7 +132,7 @@ bool completed(struct ibv_cq *cq, unsigned int count);
 void fill(unsigned char *buf, uint32_t length, uint32_t seed);
 bool is_filled(const unsigned char *buf, uint32_t length, uint32_t seed);
 
-/* Of QPs whose CQs several threads poll: who polls a completion counts it for its owner. */
+/* Of QPs whose CQs several threads poll: the one that polls it counts for its owner. */
 void reap(struct ibv_cq *cq);
 
 /* The index of the device, for netlink; -1 if it is not there. */

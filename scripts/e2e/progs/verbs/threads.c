@@ -89,7 +89,7 @@ static void arming_beside_resizing(void)
 	works(&c, &s);
 }
 
-/* An extended poll is under way, and who polls arms for the next event. */
+/* An extended poll is under way, and the polling thread arms for an event. */
 static void arming_amid_a_poll(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
