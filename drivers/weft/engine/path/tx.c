@@ -124,7 +124,9 @@ static void report_progress(struct weft_stream *st)
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_TERMINATE_SENT);
 	} else if (st->state == WEFT_QP_CLOSING && READ_ONCE(st->gate_open) && !tx->swr &&
-		   !weft_sendq_pending(sq) && READ_ONCE(sq->retired) == sq->fetched) {
+		   !weft_sendq_pending(sq) && READ_ONCE(sq->retired) == sq->fetched &&
+		   !READ_ONCE(st->rnr_waits)) {
+		/* No FIN before a Terminate for a message without a receive; rx calls again. */
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_SQ_DRAINED);
 	}
