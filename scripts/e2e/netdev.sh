@@ -171,27 +171,7 @@ vlan_connects() {
 	for ns in wa wb; do ip -n "$ns" link delete "v${ns#w}.5"; done
 }
 
-# The other end of a veth pair is on this host, where the kernel has to copy: eight
-# messages tell, and as many as the queue holds may be under way by then.
-lending_is_given_up() {
-	local copied crc
-	crc=$(cat "/sys/class/infiniband/${driver}a/weft/crc")
-	echo 0 | tee "/sys/class/infiniband/$driver"[ab]/weft/crc >"$tmp/crc"
-	ip -n wa link set va mtu 9000
-	ip -n wb link set vb mtu 9000
-	perftest 60 ib_write_bw "${driver}a" "${driver}b" -s 262144 -n 600
-	ip -n wa link set va mtu 1500
-	ip -n wb link set vb mtu 1500
-	echo "$crc" | tee "/sys/class/infiniband/$driver"[ab]/weft/crc >"$tmp/crc"
-	sleep 0.1	# the core reads its counters afresh by and by
-	copied=$(counted tx_lent_copied "${driver}b")
-	echo "lent and copied: $copied messages, $(counted tx_lent_bytes "${driver}b") octets"
-	[ "$copied" -ge 8 ] || fail "nothing was lent"
-	[ "$copied" -le 200 ] || fail "the connection does not learn"
-}
-
 topology_veth
-t "messages are lent until the kernel is seen to copy them" lending_is_given_up
 t "MTU changes under load" mtu_changes
 t "the link goes down for three seconds under load" link_flaps
 t "the address goes for two seconds under load" address_goes_and_comes

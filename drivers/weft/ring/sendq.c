@@ -188,7 +188,6 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	swr->state = WEFT_SWR_FETCHED;
 	swr->status = 0;
 	swr->vendor_err = WEFT_FAULT_NONE;
-	swr->zc_pending = false;
 	swr->wc_len = 0;
 	swr->awaits_response = false;
 	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;

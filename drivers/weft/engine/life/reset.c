@@ -101,8 +101,6 @@ static void renew_connection(struct weft_stream *st)
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;
-	st->zc_tx.copied = 0;
-	st->zc_tx.abandoned = false;
 	kvfree(st->readq_mem);
 	st->readq_mem = NULL;
 	memset(&st->readq, 0, sizeof(st->readq));

@@ -84,7 +84,6 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->watch = 250;
 	atomic_set(&index->watched, 0);
 	index->atomics = true;
-	index->zerocopy = WEFT_ZC_TX_AUTO;
 	index->harvested = jiffies;
 }
 

@@ -14,7 +14,6 @@
 #include "base/compat.h"
 #include "engine/life/introspect.h"
 #include "engine/path/tx.h"
-#include "engine/path/zc_tx.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
 #include "engine/state/claim.h"
@@ -47,10 +46,7 @@ static void tell_closing(struct weft_stream *st)
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
-/*
- * A train that TCP took only in part leaves a torn FPDU, and an application gets its memory
- * back: no orderly close then.
- */
+/* A batch that TCP took only in part leaves a torn FPDU: no orderly close then. */
 static void close_socket(struct weft_stream *st)
 {
 	struct weft_sock *sock = st->sock;
@@ -63,7 +59,7 @@ static void close_socket(struct weft_stream *st)
 	weft_stream_harvest(st);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
-	if (torn || !weft_zc_tx_settle(st))
+	if (torn)
 		weft_sock_reset(sock);
 	weft_mpa_rx_free(&st->rx.sock);
 	weft_sock_release(sock);
@@ -78,7 +74,6 @@ static void release(struct weft_stream *st)
 	timer_delete(&weft_stream_down(st)->deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
-	weft_zc_tx_end(st);
 	weft_tx_flush(st);
 	weft_tx_unclaim(&st->tx.claim);
 	mutex_unlock(&st->lifecycle);
