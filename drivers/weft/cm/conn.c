@@ -84,7 +84,7 @@ void weft_conn_post(struct weft_conn *conn, unsigned int event)
 }
 
 /* A decision overdue is an abandoned connection. */
-static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
+static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __must_hold(&conn->lock)
 {
 	struct weft_conn_step step;
 
@@ -108,8 +108,9 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
  *
  * Context: process.
  */
-void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event)
+void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must_hold(&conn->lock)
 {
+	lockdep_assert_held(&conn->lock);
 	step_locked(conn, event);
 	kick(conn);
 }

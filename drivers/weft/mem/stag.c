@@ -185,7 +185,7 @@ void weft_stag_drained(struct weft_mem_region *mr)
 }
 
 /* True if it was valid; then the caller drops the pin of validity. */
-static bool invalidate_locked(struct weft_mem_region *mr)
+static bool invalidate_locked(struct weft_mem_region *mr) __must_hold(&mr->lock)
 {
 	lockdep_assert_held(&mr->lock);
 	if (mr->state != WEFT_STAG_VALID)

@@ -238,7 +238,7 @@ u32 weft_sendq_waiting(const struct weft_sendq *sq)
  *
  * Context: @sq->post_lock held. Return: the entry, NULL when the queue is full.
  */
-struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
+struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq) __must_hold(&sq->post_lock)
 {
 	struct weft_sqe *sqe;
 
@@ -262,6 +262,7 @@ struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
  */
 void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr)
 {
+	__must_hold(&sq->post_lock)
 	lockdep_assert_held(&sq->post_lock);
 	sq->side[sq->prod & (sq->ring.entries - 1)] = mr;
 }
@@ -272,7 +273,7 @@ void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr)
  *
  * Context: @sq->post_lock held, after a successful weft_sendq_reserve().
  */
-void weft_sendq_commit(struct weft_sendq *sq)
+void weft_sendq_commit(struct weft_sendq *sq) __must_hold(&sq->post_lock)
 {
 	lockdep_assert_held(&sq->post_lock);
 	sq->prod++;

@@ -51,6 +51,7 @@ static void look_at_socket(struct weft_stream *st, struct weft_stream_details *o
 {
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
+	__must_hold(&st->lifecycle)
 		return;
 	weft_tcp_get_info(st->sock, &out->tcp);
 	out->connected = !weft_sock_local(st->sock, &out->local) &&
@@ -112,7 +113,7 @@ static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now
  *
  * Context: process, without the socket lock.
  */
-void weft_stream_harvest(struct weft_stream *st)
+void weft_stream_harvest(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_tcp_info now;
 

@@ -113,7 +113,7 @@ static void renew_connection(struct weft_stream *st)
  * begins with is not here (init_directions() in engine/life/stream.c). The claim of tx is held:
  * a doorbell leaves a mark, and finds a stream without a connection afterwards.
  */
-static void renew(struct weft_stream *st)
+static void renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
 	weft_mem_close_windows(&st->tx.mem);
@@ -128,12 +128,13 @@ static void renew(struct weft_stream *st)
 	weft_stream_step(st, WEFT_QP_RESET);
 }
 
-static int reset_locked(struct weft_stream *st)
+static int reset_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	enum weft_qp_state state = READ_ONCE(st->state);
 	int err;
 
 	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
+	lockdep_assert_held(&st->lifecycle);
 		return -EBUSY;
 	err = discard_posted(st);
 	if (!err && state == WEFT_QP_ERROR)

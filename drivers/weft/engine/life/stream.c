@@ -367,6 +367,7 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, bool initiator,
 		       const struct weft_stream_cm_events *events, void *cm)
+	__must_hold(&st->lifecycle)
 {
 	int err;
 

@@ -51,11 +51,12 @@ static void tell_closing(struct weft_stream *st)
  * A train that TCP took only in part leaves a torn FPDU, and an application gets its memory
  * back: no orderly close then.
  */
-static void close_socket(struct weft_stream *st)
+static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_sock *sock = st->sock;
 	bool torn;
 
+	lockdep_assert_held(&st->lifecycle);
 	if (!sock)
 		return;
 	weft_sock_detach(sock);
@@ -243,7 +244,7 @@ void weft_down_end(struct weft_stream *st)
  *
  * Context: any.
  */
-void weft_down_renew(struct weft_stream *st)
+void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_down *down = weft_stream_down(st);
 
