@@ -185,8 +185,9 @@ void weft_conn_arm(struct weft_conn *conn)
 {
 	unsigned long delay = allowance(conn);
 
-	conn->deadline = jiffies + delay;
-	conn->timing = true;
+	/* Dumps read both without asking the worker. */
+	WRITE_ONCE(conn->deadline, jiffies + delay);
+	WRITE_ONCE(conn->timing, true);
 	weft_conn_wake_after(conn, delay);
 }
 
@@ -198,7 +199,7 @@ void weft_conn_arm(struct weft_conn *conn)
  */
 void weft_conn_disarm(struct weft_conn *conn)
 {
-	conn->timing = false;
+	WRITE_ONCE(conn->timing, false); /* see weft_conn_arm() */
 	timer_delete_sync(&conn->timer);
 }
 

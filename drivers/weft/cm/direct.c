@@ -154,7 +154,7 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 	kref_get(&d->ref);
 	conn->ops = &weft_direct_conn_ops;
 	conn->direct = d;
-	conn->stream = stream;
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
 	weft_conn_get(conn);
 	WRITE_ONCE(d->conn, conn);
 }

@@ -94,7 +94,7 @@ static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_str
 
 	weft_iwcm_get_id(id);
 	conn->id = id;
-	conn->stream = stream;
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
 	conn->reserved = true;
 	conn->context = id->context;
 	spin_lock(&cm->by_context_lock);

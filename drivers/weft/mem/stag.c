@@ -285,6 +285,29 @@ void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr)
 }
 
 /**
+ * weft_stag_inspect - look at an STag
+ * @mr: a region that cannot go away just now
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_stag_inspect(struct weft_mem_region *mr, struct weft_stag_details *out)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&mr->lock, flags);
+	*out = (struct weft_stag_details){
+		.kind = mr->kind,
+		.state = mr->state,
+		.access = mr->grant.access,
+		.length = mr->grant.length,
+		.pins = atomic_read(&mr->pins),
+		.windows = mr->windows,
+	};
+	spin_unlock_irqrestore(&mr->lock, flags);
+}
+
+/**
  * weft_stag_find - refer to an STag, valid or not
  * @t: table of the device
  * @stag: only the index counts

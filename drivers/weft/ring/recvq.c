@@ -324,7 +324,7 @@ void weft_recvq_inspect(struct weft_recvq *rq, struct weft_recvq_details *out)
 		.entries = rq->ring.entries,
 		.max_sge = rq->max_sge,
 		.waiting = weft_recvq_depth(rq),
-		.consumed = rq->cons,
+		.consumed = READ_ONCE(rq->cons), /* the one fetcher of a QP's own has no lock */
 		.limit = rq->limit,
 	};
 	spin_unlock_irqrestore(&rq->lock, flags);

@@ -92,10 +92,11 @@ static void renew_connection(struct weft_stream *st)
 	st->close_error = 0;
 	memset(&st->fault, 0, sizeof(st->fault));
 	memset(&st->peer_term, 0, sizeof(st->peer_term));
-	st->peer_fault = WEFT_FAULT_NONE;
-	st->peer_terminated = false;
+	/* Dumps read these. */
+	WRITE_ONCE(st->peer_fault, WEFT_FAULT_NONE);
+	WRITE_ONCE(st->peer_terminated, false);
+	WRITE_ONCE(st->gate_open, false);
 	st->initiator = false;
-	st->gate_open = false;
 	st->lost = false;
 	st->unreachable = false;
 	st->ird = 0;
@@ -133,8 +134,8 @@ static int reset_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
 	enum weft_qp_state state = READ_ONCE(st->state);
 	int err;
 
-	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
 	lockdep_assert_held(&st->lifecycle);
+	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
 		return -EBUSY;
 	err = discard_posted(st);
 	if (!err && state == WEFT_QP_ERROR)
