@@ -111,7 +111,8 @@ void weft_counters_redirect(struct weft_counters *c, const struct weft_counters 
  * @c: counters of a device
  * @which: the counter
  *
- * Context: any. Not a snapshot: adds of other CPUs may be missed by a moment.
+ * Context: any. Not a snapshot: adds of other CPUs may be missed by a moment, and a 32-bit CPU
+ * may see half of one that carries.
  */
 u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which)
 {
@@ -119,8 +120,9 @@ u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(c->cpu, cpu)->v[0][which] +
-		       per_cpu_ptr(c->cpu, cpu)->v[1][which];
+		/* Other CPUs add meanwhile, which only their own adds would see. */
+		sum += data_race(per_cpu_ptr(c->cpu, cpu)->v[0][which] +
+				 per_cpu_ptr(c->cpu, cpu)->v[1][which]);
 	return sum;
 }
 

@@ -173,6 +173,7 @@ static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 	gfp_t allocation = sk->sk_allocation;
 	int ret = -EAGAIN;
 
+	sock_owned_by_me(sk);
 	if (tx->buffers > 1 || tx->atomic) {
 		local_bh_disable();
 		sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN | (allocation & __GFP_MEMALLOC);

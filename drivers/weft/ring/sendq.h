@@ -211,7 +211,7 @@ static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
 {
 	if (swr->state == WEFT_SWR_DONE)
 		return;
-	swr->state = WEFT_SWR_DONE;
+	WRITE_ONCE(swr->state, WEFT_SWR_DONE); /* rx looks at it */
 	swr->vendor_err = fault;
 	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
 						 weft_fault_info(fault)->status;
@@ -257,7 +257,8 @@ static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
 {
 	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
 
-	return swr->state == WEFT_SWR_DONE ? swr : NULL;
+	/* It may be fetched just now, which is done without the lock. */
+	return READ_ONCE(swr->state) == WEFT_SWR_DONE ? swr : NULL;
 }
 
 /**

@@ -275,7 +275,7 @@ static int check_alive(struct net_device *netdev)
 	return alive ? 0 : -ENODEV;
 }
 
-static int add(const char *name, struct net_device *netdev)
+static int add(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
 {
 	struct weft_device *dev;
 	int ret;

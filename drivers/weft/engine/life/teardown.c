@@ -47,11 +47,12 @@ static void tell_closing(struct weft_stream *st)
 }
 
 /* A batch that TCP took only in part leaves a torn FPDU: no orderly close then. */
-static void close_socket(struct weft_stream *st)
+static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_sock *sock = st->sock;
 	bool torn;
 
+	lockdep_assert_held(&st->lifecycle);
 	if (!sock)
 		return;
 	weft_sock_detach(sock);
@@ -238,7 +239,7 @@ void weft_down_end(struct weft_stream *st)
  *
  * Context: any.
  */
-void weft_down_renew(struct weft_stream *st)
+void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_down *down = weft_stream_down(st);
 

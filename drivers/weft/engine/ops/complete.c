@@ -41,6 +41,7 @@ static void count_outcome(struct weft_stream *st, u8 status)
  * its completion shows: a polling process may post again.
  */
 static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
+	__must_hold(&st->retire_lock)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_cqe cqe __uninitialized;
@@ -160,6 +161,7 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 
 /* Where the peer cannot be reached, the oldest request says so. */
 static void flush_request(struct weft_stream *st, struct weft_swr *swr)
+	__must_hold(&st->retire_lock)
 {
 	enum weft_fault fault = WEFT_FAULT_FLUSHED;
 
