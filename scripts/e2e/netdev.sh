@@ -148,6 +148,39 @@ bond_fails_over() {
 	ip -n wa link delete ya
 }
 
+# names_its_netdev DEVICE NETDEV GIDS: by every GID that it has. Scripts (ibdev2netdev, Valkey's
+# test runner) find the address of a device by that.
+names_its_netdev() {
+	local port=/sys/class/infiniband/$1/ports/1 file gid netdev gids=0
+	for file in "$port"/gids/*; do
+		gid=$(<"$file")
+		[[ $gid =~ [1-9a-f] ]] || continue
+		netdev=$(<"$port/gid_attrs/ndevs/${file##*/}") || fail "GID $gid names no netdev"
+		[ "$netdev" = "$2" ] || fail "GID $gid names $netdev, not $2"
+		gids=$((gids + 1))
+	done
+	[ "$gids" -ge "$3" ] || fail "$1 has $gids GIDs, not $3"
+}
+
+gids_name_the_netdev() {
+	case $(uname -r) in
+	6.[1-4].*) skip "ib_core keeps the netdev for RoCE only, up to Linux 6.4" ;;
+	esac
+	ip link add nd0 type dummy
+	ip link set nd0 up
+	ip addr add 10.79.0.1/24 dev nd0
+	rdma link add "${driver}nd" type "$driver" netdev nd0
+	names_its_netdev "${driver}nd" nd0 2
+	ip link set nd0 down
+	ip link set nd0 name nd1
+	ip link set nd1 address 02:00:00:00:79:01
+	ip link set nd1 up
+	ip addr add 10.79.0.2/24 dev nd1
+	sleep 1
+	names_its_netdev "${driver}nd" nd1 3
+	ip link delete nd1
+}
+
 vlan_connects() {
 	local ns
 	ip -n wa link add link va name va.5 type vlan id 5
@@ -176,6 +209,7 @@ t "MTU changes under load" mtu_changes
 t "the link goes down for three seconds under load" link_flaps
 t "the address goes for two seconds under load" address_goes_and_comes
 t "the port's state and events follow the link" port_follows_link
+t "each GID names the netdev, under its new name too" gids_name_the_netdev
 t "a bond fails over under load" bond_fails_over
 t "a VLAN carries a link, and its port follows the device below" vlan_connects
 finish

@@ -104,6 +104,7 @@ static const struct ib_device_ops device_ops = {
 	.device_group = &weft_policy_group,
 
 	.query_device = weft_query_device,
+	.modify_device = weft_modify_device,
 	.query_port = weft_query_port,
 	.query_gid = weft_query_gid,
 	.query_pkey = weft_query_pkey,
