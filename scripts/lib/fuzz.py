@@ -201,6 +201,8 @@ def scripts():
         yield name + "_mk", choices(initiator=1, crc=1, markers_tx=1, markers_rx=1, mss=2) + script
     yield "rtr_write", choices(rtr=2) + fpdu(rdmap.WRITE, *region(0), 0) + plain["read_in"]
     yield "rtr_read_out", choices(initiator=1, rtr=3, ord=0) + SETTLE + read_response
+    # RTS with fewer requests than agreed on, while the RTR Read is still to be sent
+    yield "rtr_read_limited", choices(initiator=1, rtr=3, ord=0) + b"\x18\0" + SETTLE
     yield "kernel_reg", choices(initiator=1, kernel=1) + request(7, 1, 2) + request(11, 1, 2) + SETTLE
     yield "kernel_read_inv", (choices(initiator=1, kernel=1) + request(10, 1, 0, *local(2)) +
                               SETTLE + read_response)
