@@ -46,8 +46,18 @@ typedef uint32_t __le32;
 #define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
 #define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define min_t(type, a, b)	((type)(a) < (type)(b) ? (type)(a) : (type)(b))
-#define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
+#define min_t(type, a, b)			\
+	({					\
+		type min_a = (a);		\
+		type min_b = (b);		\
+		min_a < min_b ? min_a : min_b;	\
+	})
+#define max_t(type, a, b)			\
+	({					\
+		type max_a = (a);		\
+		type max_b = (b);		\
+		max_a > max_b ? max_a : max_b;	\
+	})
 
 static inline u16 get_unaligned_be16(const void *p)
 {

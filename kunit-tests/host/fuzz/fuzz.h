@@ -16,12 +16,12 @@ struct input {
 	size_t left;
 };
 
-/* The next octets as a number; zeros once there are none. */
-static inline u64 take(struct input *in, u32 octets)
+/* The next bytes as a number; zeros once there are none. */
+static inline u64 take(struct input *in, u32 bytes)
 {
 	u64 value = 0;
 
-	while (octets--) {
+	while (bytes--) {
 		value <<= 8;
 		if (in->left) {
 			value |= *in->at++;
@@ -31,7 +31,7 @@ static inline u64 take(struct input *in, u32 octets)
 	return value;
 }
 
-/* A heap copy of exactly @len octets, so that one too far is seen. */
+/* A heap copy of exactly @len bytes, so that one too far is seen. */
 static inline u8 *exact(const void *data, size_t len)
 {
 	u8 *copy = malloc(len);
@@ -48,6 +48,31 @@ static inline u8 *exact(const void *data, size_t len)
 			abort();							\
 		}									\
 	} while (0)
+
+/* xorshift32: shapes that follow from a number of the input. @state: not 0. */
+static inline u32 next_shape(u32 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+/* Where the verdict on an input goes: scripts/fuzz --compare. NULL: nowhere. */
+extern FILE *fuzz_verdict;
+
+#define say(...)							\
+	do {								\
+		if (fuzz_verdict)					\
+			fprintf(fuzz_verdict, __VA_ARGS__);		\
+	} while (0)
+
+/* Bytes as hexadecimal digits. */
+static inline void say_bytes(const u8 *bytes, size_t len)
+{
+	while (fuzz_verdict && len--)
+		fprintf(fuzz_verdict, "%02x", *bytes++);
+}
 
 /* Each target has one, under the name libFuzzer looks for. */
 int fuzz_one(const u8 *data, size_t size) __asm__("LLVMFuzzerTestOneInput");

@@ -120,11 +120,15 @@ static bool segment(struct stream *s, const u8 *ulpdu, u32 len, u32 fragment)
 	enum weft_fault fault = check(s, head, len, &hdr);
 
 	if (fault) {
+		say("%s ", weft_fault_info(fault)->name);
 		accuse(fault, head, readable, len);
 		free(head);
 		return false;
 	}
 	PROMISE(hdr.hdr_len + hdr.payload == len);
+	say("op=%u t=%u l=%u stag=%x to=%llx qn=%x msn=%x mo=%x len=%u ",
+	    weft_rdmap_opcode(hdr.ulp), hdr.tagged, hdr.last, hdr.stag, (unsigned long long)hdr.to,
+	    hdr.qn, hdr.msn, hdr.mo, hdr.payload);
 	PROMISE(weft_ddp_build(&hdr, again) == hdr.hdr_len);
 	PROMISE((again[0] ^ head[0]) % 4 == 0 && !memcmp(again + 1, head + 1, hdr.hdr_len - 1));
 	message(&hdr, ulpdu);

@@ -38,6 +38,21 @@ static void build(enum weft_fault fault, const u8 *ulpdu, u32 head_len, u32 ulpd
 	free(out);
 }
 
+static void say_term(const u8 *payload, u32 len)
+{
+	struct weft_term t;
+
+	if (weft_term_parse(payload, len, &t)) {
+		say("refused");
+		return;
+	}
+	say("%u/%u/%02x", t.layer, t.etype, t.ecode);
+	if (t.has_ddp && t.tagged)
+		say(" op=%u stag=%x to=%llx", t.opcode, t.stag, (unsigned long long)t.to);
+	else if (t.has_ddp)
+		say(" op=%u inv=%x qn=%x msn=%x", t.opcode, t.stag, t.qn, t.msn);
+}
+
 int fuzz_one(const u8 *data, size_t size)
 {
 	struct input in = { data, size };
@@ -47,6 +62,7 @@ int fuzz_one(const u8 *data, size_t size)
 	u8 *payload = exact(in.at, in.left);
 	u8 *head = exact(in.at, head_len);
 
+	say_term(payload, in.left);
 	parse(payload, in.left);
 	build(fault, head, head_len, in.left);
 	free(head);

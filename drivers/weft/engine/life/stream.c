@@ -21,6 +21,7 @@
 #include "engine/run/defer.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
+#include "engine/state/claim.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "mem/rights.h"
@@ -327,11 +328,15 @@ bool weft_stream_is_reserved(const struct weft_stream *st)
 }
 
 /* A ready-to-receive Read needs a place even if no depth was agreed, at either end. */
+static u32 rtr_places(const struct weft_mpa_result *mpa)
+{
+	return mpa->rtr & WEFT_RTR_READ ? 1 : 0;
+}
+
 static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa, bool initiator)
 {
-	u32 extra = mpa->rtr & WEFT_RTR_READ ? 1 : 0;
-	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), initiator ? extra : 0);
-	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), initiator ? 0 : extra);
+	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), initiator ? rtr_places(mpa) : 0);
+	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), initiator ? 0 : rtr_places(mpa));
 
 	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
 	if (!st->readq_mem)
@@ -476,18 +481,28 @@ bool weft_stream_waits(const struct weft_stream *st)
 /**
  * weft_stream_limit_ord - fewer requests for a response than both sides agreed on
  * @st: stream; without a connection nothing happens
- * @ord: at most
+ * @ord: at most; the place of a ready-to-receive Read, which may still be to be sent, stays
+ *
+ * Under the claim: tx takes a place after it has seen that there is one.
  *
  * Context: process.
  */
 void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
 {
+	bool again = false;
+
 	mutex_lock(&st->lifecycle);
 	if (st->readq_mem) {
+		if (st->initiator)
+			ord = max(ord, rtr_places(&st->mpa));
+		weft_tx_claim_wait(st);
 		st->ord = min(st->ord, ord);
 		WRITE_ONCE(st->readq.ord, min(st->readq.ord, ord));
+		again = weft_tx_unclaim(&st->tx.claim);
 	}
 	mutex_unlock(&st->lifecycle);
+	if (again)
+		weft_tx_schedule(st);
 }
 
 /**
