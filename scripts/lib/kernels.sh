@@ -18,6 +18,10 @@ kernel_describe() {
 		_kernel_uml uml-debug "$weft_fragments/uml.config" \
 			"$weft_fragments/uml-debug.config"
 		;;
+	uml-kcsan)
+		_kernel_uml uml-kcsan "$weft_fragments/uml.config" \
+			"$weft_fragments/uml-kcsan.config"
+		;;
 	uml-consumers)
 		_kernel_uml uml-consumers "$weft_fragments/uml.config" \
 			"$weft_fragments/uml-consumers.config"
@@ -25,7 +29,7 @@ kernel_describe() {
 	uml-wire)
 		_kernel_uml uml-wire "$weft_fragments/uml.config" "$weft_fragments/uml-wire.config"
 		;;
-	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug, uml-consumers, uml-wire" ;;
+	*) die "unknown kernel '$1': 6.1, 6.12, uml, uml-debug, uml-kcsan, uml-consumers, uml-wire" ;;
 	esac
 	kernel_build=$weft_cache/build/$kernel_name-$(hash_of "$kernel_dir" "$weft_top")
 }

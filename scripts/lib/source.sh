@@ -94,7 +94,8 @@ _uml_configure() {
 	"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" \
 		"$out/weft.config"
 	make -C "$src" O="$out" ARCH=um SUBARCH=x86_64 olddefconfig
-	for fragment in CONFIG_INFINIBAND_USER_ACCESS CONFIG_RDMA_SIW CONFIG_MODULES; do
+	for fragment in CONFIG_INFINIBAND_USER_ACCESS CONFIG_RDMA_SIW CONFIG_MODULES \
+		$(grep -ohE '^CONFIG_K[AC]SAN' "$out/weft.config"); do
 		grep -q "^$fragment=" "$out/.config" || {
 			echo "$fragment did not survive the configuration"
 			return 1

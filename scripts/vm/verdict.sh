@@ -20,6 +20,41 @@ _plain() {
 	sed -E 's/^(<[0-9]+>)?(\[[^]]*\] ?)*//; s/0x[0-9a-f]+|[0-9a-f]{8,}/ADDR/g; s/[0-9]+/N/g'
 }
 
+# races WHOSE LOG: of KCSAN's reports, WHOSE=ours: the log without those in which no function
+# of weft stands; WHOSE=others: the titles of these.
+races() {
+	awk -v whose="$1" '
+		function tell() {
+			if (whose == "others" && !ours) print title
+			if (whose == "ours" && ours) printf "%s", report
+			report = ""
+		}
+		/BUG: KCSAN: / {
+			if (report) tell()
+			title = substr($0, index($0, "BUG: KCSAN: "))
+			ours = 0
+			report = $0 "\n"
+			next
+		}
+		report {
+			report = report $0 "\n"
+			if (/\[weft\]/) ours = 1
+			if (/==========/) tell()
+			next
+		}
+		whose == "ours"
+		END { if (report) tell() }' "$2"
+}
+
+# _tell_races LOG: how often the kernel alone raced, and where most often.
+_tell_races() {
+	local titles
+	titles=$(races others "$1" | tr -d '\r')
+	[ -n "$titles" ] || return 0
+	say "$(wc -l <<<"$titles") reports of KCSAN name no function of weft; most often:"
+	sort <<<"$titles" | uniq -c | sort -rn | head -n 10 >&2
+}
+
 # splats LOG [BASELINE]: the suspicious lines of a console log which do not
 # stand in the log of a boot without weft.
 splats() {
@@ -37,6 +72,9 @@ _around() { grep -aF -A 35 -m 1 -e "$2" "$1" | tr -d '\r'; }
 # the job's own, 124 timed out, 125 verdict failed, 126 did not boot.
 judge() {
 	local job=$1 log=$2 found status=126 bad=
+	_tell_races "$log"
+	races ours "$log" >"$job/judged.log"
+	log=$job/judged.log
 	found=$(splats "$log" "$3")
 	if [ -n "$found" ]; then
 		say "FAIL: the kernel complained:"

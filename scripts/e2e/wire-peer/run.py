@@ -24,8 +24,9 @@ import harness  # noqa: E402
 GROUPS = ("start", "initiator", "backlog", "answers", "ports", "ends", "terms", "mpa", "sizes",
           "paths", "ddp", "untagged", "tagged", "rows", "rdmap", "requester", "midway", "crowd",
           "faults", "ext", "verbs", "late")
+# Whose race it is shows in the whole report of KCSAN, which the host reads: scripts/vm/verdict.sh.
 SPLAT = re.compile(
-    r"BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
+    r"BUG:(?! KCSAN)|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"
     r"|blocked for more|stall"
     r"|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic"
     r"|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption")
