@@ -97,7 +97,7 @@ static void renew_connection(struct weft_stream *st)
 	st->initiator = false;
 	st->gate_open = false;
 	st->lost = false;
-	st->unreachable = false;
+	st->oldest_fault = WEFT_FAULT_NONE;
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;
