@@ -225,9 +225,9 @@ static void weft_complete_flush_without_a_peer(struct kunit *test)
 	send_one(test, w, WEFT_WR_READ, 0);
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 1);
-	w->st.unreachable = true;
+	w->st.oldest_fault = WEFT_FAULT_UNREACHABLE;
 	weft_retire_flush_sends(&w->st, NULL);
-	w->st.unreachable = true;
+	w->st.oldest_fault = WEFT_FAULT_UNREACHABLE;
 	weft_retire_flush_sends(&w->st, NULL);
 	post_send(w, WEFT_WR_SEND, 0);
 	post_send(w, WEFT_WR_SEND, 0);

@@ -62,6 +62,28 @@ static void direct_without_sq_psn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hello.sq_psn, 0U);
 }
 
+/* What is only known in RTS stands beside the flag that says so. */
+static void direct_rnr_retry(struct kunit *test)
+{
+	struct weft_direct_hello hello = one_end;
+	u8 out[WEFT_DIRECT_LEN];
+	u8 retry;
+
+	for (retry = 0; retry <= 7; retry++) {
+		hello.has_rnr_retry = true;
+		hello.rnr_retry = retry;
+		weft_direct_build(&hello, out);
+		KUNIT_EXPECT_EQ(test, out[5], 3 + 32 * retry);
+		KUNIT_EXPECT_EQ(test, weft_direct_parse(out, sizeof(out), &hello), WEFT_DIRECT_OK);
+		KUNIT_EXPECT_TRUE(test, hello.has_rnr_retry);
+		KUNIT_EXPECT_EQ(test, hello.rnr_retry, retry);
+		KUNIT_EXPECT_EQ(test, hello.sq_psn, one_end.sq_psn);
+	}
+	KUNIT_EXPECT_EQ(test, weft_direct_parse(one_end_on_the_wire, sizeof(out), &hello),
+			WEFT_DIRECT_OK);
+	KUNIT_EXPECT_FALSE(test, hello.has_rnr_retry);
+}
+
 struct bad_row {
 	const char *name;
 	u32 len;
@@ -209,9 +231,38 @@ static void direct_patience(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_direct_patience_ns(row->timeout, row->retry_cnt), row->ns);
 }
 
+struct rnr_row {
+	const char *name;
+	u8 rnr_retry;
+	u8 min_rnr_timer;
+	u32 ms;
+};
+
+/* The timers of the specification: 0.64, 655.36, 0.01, 491.52, 7.68 ms. */
+static const struct rnr_row rnr_rows[] = {
+	{ "not_at_all", 0, 31, 0 },
+	{ "of_many_examples", 6, 12, 4 },
+	{ "longest", 6, 0, 3933 },
+	{ "shortest", 1, 1, 1 },
+	{ "next_to_longest", 1, 31, 492 },
+	{ "between_powers", 1, 19, 8 },
+	{ "for_ever", 7, 12, WEFT_DIRECT_RNR_FOREVER },
+};
+
+WEFT_ROWS(rnr_rows)
+
+static void direct_rnr_time(struct kunit *test)
+{
+	const struct rnr_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, weft_direct_rnr_ms(row->rnr_retry, row->min_rnr_timer), row->ms);
+}
+
 static struct kunit_case direct_cases[] = {
 	KUNIT_CASE(direct_layout),
 	KUNIT_CASE(direct_reads_back),
+	KUNIT_CASE(direct_rnr_retry),
+	KUNIT_CASE_PARAM(direct_rnr_time, rnr_rows_gen_params),
 	KUNIT_CASE(direct_without_sq_psn),
 	KUNIT_CASE_PARAM(direct_bad_private_data, bad_rows_gen_params),
 	KUNIT_CASE(direct_ignores_what_it_does_not_know),

@@ -225,6 +225,36 @@ static void weft_rnr_begins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->rq.ctl->state, (u32)WEFT_RQ_OPEN);
 }
 
+struct told_row {
+	const char *name;
+	u32 told;
+	unsigned long least;
+	bool waits;
+};
+
+/* A peer that connects by hand says how long its messages wait, whatever the operator says. */
+static const struct told_row told_rows[] = {
+	{ "not_at_all", 0, 0, false },
+	{ "some_time", 5000, 4 * HZ, true },
+	{ "without_end", U32_MAX, 1000000UL * HZ, true },
+};
+
+WEFT_ROWS(told_rows)
+
+static void weft_rnr_is_told(struct kunit *test)
+{
+	const struct told_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	w->index.rnr_timeout = row->waits ? 0 : 1000;
+	w->st.mpa.rnr_told = true;
+	w->st.mpa.rnr_ms = row->told;
+	KUNIT_EXPECT_EQ(test, weft_rnr_wait(&w->st) == WEFT_FAULT_NOT_READY, row->waits);
+	if (row->waits)
+		KUNIT_EXPECT_TRUE(test, time_after(w->st.rnr.deadline, jiffies + row->least));
+	weft_rnr_cancel(&w->st);
+}
+
 static struct stream_world *make_waiting(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -308,6 +338,7 @@ static struct kunit_case rnr_cases[] = { KUNIT_CASE(weft_rnr_asks_for_kicks),
 					 KUNIT_CASE(weft_rnr_wakes_a_few_at_once),
 					 KUNIT_CASE(weft_rnr_hostile_index),
 					 KUNIT_CASE_PARAM(weft_rnr_begins, begin_rows_gen_params),
+					 KUNIT_CASE_PARAM(weft_rnr_is_told, told_rows_gen_params),
 					 KUNIT_CASE(weft_rnr_goes_on),
 					 KUNIT_CASE(weft_rnr_time_is_up),
 					 KUNIT_CASE(weft_rnr_closing_ends_it),

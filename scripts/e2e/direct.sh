@@ -122,8 +122,11 @@ bench() {
 		fail "no measurement"
 }
 
-# On an iWARP device and without -R, perftest's own flow control of Sends registers a word that
-# its client forgets: it ends with a complaint of its own after a good measurement.
+# On an iWARP device, perftest has a flow control of its own for Sends: the receiver tells by a
+# Write how many it has got, and the sender stops when as many are outstanding as there are
+# receives (-r, 512). Perftest 4.5 without -R never deregisters the word for that, and ends with a
+# complaint of its own after a good measurement; the newer one does not. And with -e the sender
+# waits for an event also when it has stopped, which a Write does not raise: no more than 512, then.
 send_bw() {
 	serve 18515 120 ib_send_bw -d "$sdev" -x "$index" -F "$@"
 	limit 120 "${cli[@]}" ib_send_bw -d "$cdev" -x "$index" -F "$@" "$saddr4" \
@@ -147,7 +150,8 @@ case_of() { limit 100 "${cli[@]}" /usr/bin/python3 -P "$direct" --device "$sdev"
 
 hand_cases() {
 	local name
-	for name in both_orders posts_wait one_way many attributes depths second_life no_peer \
+	for name in both_orders posts_wait one_way many attributes depths second_life late_receive \
+		no_receive no_peer \
 		peer_goes error_and_destroy bad_attributes wrong_psn psn_known_late anothers_qp; do
 		t "$1: $name" case_of $name
 	done
@@ -180,6 +184,7 @@ t "ibv_srq_pingpong -m 2048 -s 100000" pingpong ibv_srq_pingpong -m 2048 -s 1000
 
 t "ib_send_bw" send_bw -s 65536 -n 200
 t "ib_send_bw -b" send_bw -s 4096 -n 200 -b
+t "ib_send_bw -e" send_bw -s 4096 -n 500 -e
 t "ib_send_bw -q 8" send_bw -s 4096 -n 100 -q 8
 t "ib_send_lat" bench ib_send_lat -s 64 -n 200
 for verb in write read; do
@@ -193,7 +198,7 @@ for kind in FETCH_AND_ADD CMP_AND_SWAP; do
 	t "ib_atomic_bw $kind" bench ib_atomic_bw -n 200 -A $kind
 	t "ib_atomic_lat $kind" bench ib_atomic_lat -n 200 -A $kind
 done
-for program in ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat \
+for program in ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat \
 	ib_atomic_bw ib_atomic_lat; do
 	t "the newer $program" newer $program -n 200
 done

@@ -79,6 +79,15 @@ static inline bool compat_core_raises_port_events(const struct net_device *netde
 #endif
 }
 
+/*
+ * Does rdma_cm take network devices for the same if one is a VLAN over the other? It does since
+ * it compares interface numbers; before that it compared 16 bytes of the address buffer.
+ */
+static inline bool compat_cma_unites_vlans(void)
+{
+	return LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0);
+}
+
 /* An ACK at once; the last argument says nothing special about it. */
 #ifdef HAVE_SEND_ACK_FLAGS
 #define compat_send_ack(sk, rcv_nxt) __tcp_send_ack(sk, rcv_nxt, 0)

@@ -7,7 +7,7 @@
  * of iw_cm. Documentation/protocol.md.
  *
  * A QP enters RTR at one end before it does at the other. A request that comes first is held
- * until it does. To the initiator it looks like a peer that is slow.
+ * until it does (cm/direct_held.c). To the initiator it looks like a peer that is slow.
  */
 #include "cm/direct.h"
 
@@ -22,20 +22,20 @@
 #include "base/counters.h"
 #include "cm/cm.h"
 #include "cm/conn.h"
+#include "cm/direct_held.h"
 #include "cm/direct_port.h"
 #include "cm/handshake.h"
 #include "engine/life/stream.h"
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
-#include "proto/direct.h"
 
-/* Requests of a device that wait for their QP. */
-#define HELD_MAX	256U
 /* Between two attempts: from the first to the second, and at most. */
 #define RETRY_FIRST	msecs_to_jiffies(10)
 #define RETRY_MOST	msecs_to_jiffies(250)
 /* How often a queue is looked at whose requests must not wait for ever. */
 #define LOOK_EVERY	(HZ / 10)
+/* How long a QP in RTR is thought to be about to enter RTS. */
+#define RTS_GRACE	(HZ / 20)
 
 enum direct_state {
 	DIRECT_WAITING,		/* no connection yet */
@@ -52,7 +52,7 @@ enum direct_state {
  * @local: own address; with the port at the end that accepts
  * @peer: address of the peer; with the port if that accepts
  * @tos: of the socket, or WEFT_TOS_NONE
- * @ird: as in struct weft_direct_config
+ * @ird, @min_rnr_timer: as in struct weft_direct_config
  * @port: where the peer comes to
  * @state: enum direct_state
  * @own: what the peer is told
@@ -63,6 +63,7 @@ enum direct_state {
  * @patience: jiffies that a request may wait for the peer, 0: for ever
  * @waits_since: jiffies when a request was found to wait
  * @waits: it counts
+ * @grace_end: jiffies; until then it is not worth while to be connected before RTS
  * @next_try: jiffies
  * @backoff: between the last attempt and the next
  * @lost: @conn is over, and the QP does not know
@@ -80,6 +81,7 @@ struct weft_direct {
 	struct sockaddr_storage peer;
 	int tos;
 	u32 ird;
+	u8 min_rnr_timer;
 	struct weft_direct_port *port;
 
 	enum direct_state state;
@@ -91,6 +93,7 @@ struct weft_direct {
 	unsigned long patience;
 	unsigned long waits_since;
 	bool waits;
+	unsigned long grace_end;
 	unsigned long next_try;
 	unsigned long backoff;
 	bool told;
@@ -202,62 +205,6 @@ static void try_to_connect(struct weft_direct *d)
 		back_off(d);
 }
 
-/* --- the clock --- */
-
-/* A request waits from when it is seen to; as long as there is none, nothing is late. */
-static bool is_overdue(struct weft_direct *d)
-{
-	if (!d->may_send || !d->patience || !weft_stream_waits(d->stream)) {
-		d->waits = false;
-		return false;
-	}
-	if (!d->waits)
-		d->waits_since = jiffies;
-	d->waits = true;
-	return time_after(jiffies, d->waits_since + d->patience);
-}
-
-static void plan_next_look(struct weft_direct *d)
-{
-	bool retries = d->state == DIRECT_WAITING && d->role != WEFT_DIRECT_ACCEPTS && !d->conn;
-	unsigned long delay = LOOK_EVERY;
-
-	if (retries && time_before(d->next_try, jiffies + delay))
-		delay = time_after(d->next_try, jiffies) ? d->next_try - jiffies : 0;
-	if (retries || (d->may_send && d->patience))
-		look_after(d, delay);
-}
-
-static void give_up(struct weft_direct *d)
-{
-	if (d->state == DIRECT_WAITING)
-		log_failure(d, "its time is up");
-	d->state = DIRECT_ENDED;
-	if (d->conn)
-		weft_conn_post(d->conn, WEFT_CONN_ABANDONED);
-}
-
-static void direct_work(struct work_struct *work)
-{
-	struct weft_direct *d = container_of(work, struct weft_direct, work.work);
-	struct weft_directs *directs = &d->cm->directs;
-	bool overdue = false;
-
-	mutex_lock(&directs->lock);
-	if (d->state == DIRECT_WAITING || (d->state == DIRECT_CONNECTED && READ_ONCE(d->lost))) {
-		overdue = is_overdue(d);
-		if (overdue) {
-			give_up(d);
-		} else {
-			try_to_connect(d);
-			plan_next_look(d);
-		}
-	}
-	mutex_unlock(&directs->lock);
-	if (overdue)
-		weft_stream_unreachable(d->stream);
-}
-
 /* --- the end that accepts --- */
 
 static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
@@ -272,6 +219,18 @@ static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
 	}
 	mutex_unlock(&conn->lock);
 	weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
+}
+
+static void settle_terms(struct weft_direct *d, struct weft_conn *conn,
+			 const struct weft_direct_hello *peer)
+{
+	struct weft_mpa_result *result = &conn->result;
+
+	result->direct = true;
+	result->extensions = d->own.extensions & peer->extensions;
+	result->rnr_told = peer->has_rnr_retry;
+	result->rnr_ms = weft_direct_rnr_ms(peer->rnr_retry, d->min_rnr_timer);
+	d->peer_rq_psn = peer->rq_psn;
 }
 
 static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
@@ -290,9 +249,7 @@ static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
 	stream = weft_stream_find(d->cm->streams, d->own.qpn);
 	if (!stream)
 		return false;
-	conn->result.direct = true;
-	conn->result.extensions = d->own.extensions & peer->extensions;
-	d->peer_rq_psn = peer->rq_psn;
+	settle_terms(d, conn, peer);
 	bind_conn(d, conn, stream);
 	weft_conn_decide(conn, WEFT_CONN_ULP_ACCEPTED_P2P);
 	return true;
@@ -327,39 +284,13 @@ static void answer(struct weft_direct *d, struct weft_conn *conn,
 		reject(conn, reason);
 }
 
-static enum weft_direct_reason read_request(struct weft_conn *conn, struct weft_direct_hello *out)
+/*
+ * What is answered before the QP is in RTS does not say what is known only then. As a rule that
+ * is a moment later.
+ */
+static bool knows_enough(const struct weft_direct *d)
 {
-	const struct weft_mpa_frame *frame = &conn->hs->peer;
-
-	if (!frame->enhanced || !frame->p2p)
-		return WEFT_DIRECT_MALFORMED;
-	return weft_direct_parse(frame->pd, frame->pd_len, out);
-}
-
-static enum weft_direct_reason hold(struct weft_conn *conn, u32 qpn)
-{
-	struct weft_directs *directs = &conn->cm->directs;
-	struct weft_stream *stream = weft_stream_find(conn->cm->streams, qpn);
-
-	if (!stream)
-		return WEFT_DIRECT_NO_QP;
-	weft_stream_put(stream);
-	if (directs->num_held >= HELD_MAX)
-		return WEFT_DIRECT_BUSY;
-	directs->num_held++;
-	list_add_tail(&conn->at_port, &directs->held);
-	conn->held = true;
-	return WEFT_DIRECT_OK;
-}
-
-static void unhold(struct weft_conn *conn) __must_hold(&conn->cm->directs.lock)
-{
-	lockdep_assert_held(&conn->cm->directs.lock);
-	if (!conn->held)
-		return;
-	list_del_init(&conn->at_port);
-	conn->held = false;
-	conn->cm->directs.num_held--;
+	return d->may_send || time_after_eq(jiffies, d->grace_end);
 }
 
 static void request(struct weft_conn *conn)
@@ -371,33 +302,89 @@ static void request(struct weft_conn *conn)
 
 	weft_direct_port_requested(conn);
 	mutex_lock(&directs->lock);
-	reason = read_request(conn, &peer);
+	reason = weft_direct_read_request(conn, &peer);
 	if (reason == WEFT_DIRECT_OK) {
 		d = xa_load(&directs->by_qpn, peer.peer_qpn);
-		if (d)
+		if (d && (knows_enough(d) || check(d, conn, &peer) != WEFT_DIRECT_OK))
 			answer(d, conn, &peer);
 		else
-			reason = hold(conn, peer.peer_qpn);
+			reason = weft_direct_hold(conn, peer.peer_qpn);
 	}
 	if (reason != WEFT_DIRECT_OK)
 		reject(conn, reason);
 	mutex_unlock(&directs->lock);
 }
 
-/* The QP has entered RTR: requests may be there already. */
 static void answer_held(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 {
-	struct weft_directs *directs = &d->cm->directs;
 	struct weft_direct_hello peer;
-	struct weft_conn *conn, *next;
+	struct weft_conn *conn;
 
 	lockdep_assert_held(&d->cm->directs.lock);
-	list_for_each_entry_safe(conn, next, &directs->held, at_port) {
-		if (read_request(conn, &peer) || peer.peer_qpn != d->own.qpn)
-			continue;
-		unhold(conn);
+	if (d->role == WEFT_DIRECT_ACCEPTS && !knows_enough(d))
+		return;
+	while ((conn = weft_direct_take_held(&d->cm->directs, d->own.qpn, &peer)))
 		answer(d, conn, &peer);
+}
+
+/* --- the clock --- */
+
+/* A request waits from when it is seen to; as long as there is none, nothing is late. */
+static bool is_overdue(struct weft_direct *d)
+{
+	if (!d->may_send || !d->patience || !weft_stream_waits(d->stream)) {
+		d->waits = false;
+		return false;
 	}
+	if (!d->waits)
+		d->waits_since = jiffies;
+	d->waits = true;
+	return time_after(jiffies, d->waits_since + d->patience);
+}
+
+static void plan_next_look(struct weft_direct *d)
+{
+	bool waits = d->state == DIRECT_WAITING && !d->conn;
+	bool retries = waits && d->role != WEFT_DIRECT_ACCEPTS;
+	bool has_grace = waits && !retries && !knows_enough(d);
+	unsigned long next = has_grace ? d->grace_end : d->next_try;
+	unsigned long delay = LOOK_EVERY;
+
+	if ((retries || has_grace) && time_before(next, jiffies + delay))
+		delay = time_after(next, jiffies) ? next - jiffies : 0;
+	if (retries || has_grace || (d->may_send && d->patience))
+		look_after(d, delay);
+}
+
+static void give_up(struct weft_direct *d)
+{
+	if (d->state == DIRECT_WAITING)
+		log_failure(d, "its time is up");
+	d->state = DIRECT_ENDED;
+	if (d->conn)
+		weft_conn_post(d->conn, WEFT_CONN_ABANDONED);
+}
+
+static void direct_work(struct work_struct *work)
+{
+	struct weft_direct *d = container_of(work, struct weft_direct, work.work);
+	struct weft_directs *directs = &d->cm->directs;
+	bool overdue = false;
+
+	mutex_lock(&directs->lock);
+	if (d->state == DIRECT_WAITING || (d->state == DIRECT_CONNECTED && READ_ONCE(d->lost))) {
+		overdue = is_overdue(d);
+		if (overdue) {
+			give_up(d);
+		} else {
+			try_to_connect(d);
+			answer_held(d);
+			plan_next_look(d);
+		}
+	}
+	mutex_unlock(&directs->lock);
+	if (overdue)
+		weft_stream_unreachable(d->stream);
 }
 
 /* --- outcomes --- */
@@ -430,9 +417,7 @@ static bool read_reply(struct weft_conn *conn)
 	if (!conn->hs->itself && (weft_direct_parse(frame->pd, frame->pd_len, &peer) ||
 				  weft_direct_match(&d->own, &peer)))
 		return false;
-	conn->result.direct = true;
-	conn->result.extensions = d->own.extensions & peer.extensions;
-	d->peer_rq_psn = peer.rq_psn;
+	settle_terms(d, conn, &peer);
 	return true;
 }
 
@@ -522,7 +507,7 @@ static void forget(struct weft_conn *conn)
 	bool had;
 
 	mutex_lock(&directs->lock);
-	unhold(conn);
+	weft_direct_unhold(conn);
 	d = conn->direct;
 	conn->direct = NULL;
 	had = d && d->conn == conn;
@@ -614,6 +599,7 @@ static struct weft_direct *new_direct(struct weft_cm *cm, const struct weft_dire
 	d->role = weft_direct_role(cfg->local.s6_addr, qpn, cfg->peer.s6_addr, cfg->peer_qpn);
 	d->tos = cfg->traffic_class ?: WEFT_TOS_NONE;
 	d->ird = min(cfg->ird, READ_ONCE(cm->policy.ird_max));
+	d->min_rnr_timer = cfg->min_rnr_timer;
 	d->ord = min(READ_ONCE(cm->ord_max), WEFT_MPA_BLIND_ORD);
 	d->own = (struct weft_direct_hello){
 		.qpn = qpn,
@@ -621,7 +607,8 @@ static struct weft_direct *new_direct(struct weft_cm *cm, const struct weft_dire
 		.rq_psn = cfg->rq_psn,
 		.extensions = WEFT_DIRECT_EXTENSIONS,
 	};
-	d->next_try = jiffies;
+	d->grace_end = jiffies + RTS_GRACE;
+	d->next_try = d->grace_end;
 	d->backoff = RETRY_FIRST;
 	return d;
 }
@@ -635,9 +622,7 @@ static int open_locked(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 	ret = xa_insert(&directs->by_qpn, d->own.qpn, d, GFP_KERNEL);
 	if (ret)
 		return ret;
-	if (d->role != WEFT_DIRECT_ACCEPTS) {
-		look_after(d, 0);
-	} else {
+	if (d->role == WEFT_DIRECT_ACCEPTS) {
 		d->port = weft_direct_port_open(d->cm, &d->local);
 		if (IS_ERR(d->port)) {
 			xa_erase(&directs->by_qpn, d->own.qpn);
@@ -645,6 +630,7 @@ static int open_locked(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 		}
 	}
 	answer_held(d);
+	look_after(d, RTS_GRACE);
 	return 0;
 }
 
@@ -712,11 +698,16 @@ int weft_direct_may_send(struct weft_direct *d, const struct weft_direct_send *s
 	}
 	d->own.sq_psn = send->sq_psn;
 	d->own.has_sq_psn = true;
+	d->own.rnr_retry = send->rnr_retry;
+	d->own.has_rnr_retry = true;
 	d->ord = min(d->ord, send->ord);
 	d->patience = nsecs_to_jiffies(patience);
 	d->may_send = true;
 	if (d->state == DIRECT_CONNECTED)
 		settle(d);
+	if (time_before(jiffies, d->grace_end))
+		d->next_try = jiffies;
+	answer_held(d);
 	if (d->state == DIRECT_WAITING || READ_ONCE(d->lost))
 		plan_next_look(d);
 unlock:

@@ -20,6 +20,7 @@ struct weft_stream;
  * @peer_qpn: number of the peer's QP
  * @rq_psn: what the peer has to begin with
  * @ird: requests of the peer that are served at a time
+ * @min_rnr_timer: as in InfiniBand
  * @traffic_class: 0: as the operator says
  */
 struct weft_direct_config {
@@ -29,6 +30,7 @@ struct weft_direct_config {
 	u32 peer_qpn;
 	u32 rq_psn;
 	u32 ird;
+	u8 min_rnr_timer;
 	u8 traffic_class;
 };
 
@@ -36,13 +38,14 @@ struct weft_direct_config {
  * struct weft_direct_send - what is known in RTS
  * @sq_psn: what this end begins with
  * @ord: requests for a response that may be outstanding
- * @timeout, @retry_cnt: as in InfiniBand
+ * @timeout, @retry_cnt, @rnr_retry: as in InfiniBand
  */
 struct weft_direct_send {
 	u32 sq_psn;
 	u32 ord;
 	u8 timeout;
 	u8 retry_cnt;
+	u8 rnr_retry;
 };
 
 struct weft_direct *weft_direct_begin(struct weft_cm *cm, const struct weft_direct_config *cfg);

@@ -350,10 +350,13 @@ int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 p
  * @cm: of the device
  * @id: the consumer's
  * @backlog: connections nobody has looked at yet
+ * @net: network namespace of the consumer
+ * @scope: what a wildcard means
  *
  * Context: process. Return: 0 or -errno.
  */
-int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
+int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog, const struct net *net,
+		   enum weft_wildcard_scope scope)
 {
 	const struct weft_listener_config cfg = {
 		.id = id,
@@ -361,6 +364,8 @@ int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
 		.backlog = backlog,
 		.tos = id->tos_set ? id->tos : -1,
 		.v6only = id->m_local_addr.ss_family == AF_INET6 && id->afonly,
+		.net = net,
+		.scope = scope,
 	};
 	struct weft_listener *l = weft_listener_open(cm, &cfg);
 

@@ -8,8 +8,11 @@
 
 #include <linux/types.h>
 
+#include "cm/listen.h"
+
 struct iw_cm_conn_param;
 struct iw_cm_id;
+struct net;
 struct weft_cm;
 struct weft_conn;
 
@@ -18,7 +21,8 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len,
 		   u32 *withdrawn);
-int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog);
+int weft_cm_listen(struct weft_cm *cm, struct iw_cm_id *id, int backlog, const struct net *net,
+		   enum weft_wildcard_scope scope);
 int weft_cm_listen_destroy(struct weft_cm *cm, struct iw_cm_id *id);
 
 /* Within this room; the worker of the connection. */

@@ -2,17 +2,13 @@
 /*
  * Listeners. Taking a connection off TCP is all that happens here; its request is
  * awaited by its own worker with its own deadline, so nobody waits for another.
- *
- * rdma_cm opens a wildcard listener on every device with the same port, so each
- * keeps to its own network device. A connection of the host to itself counts as
- * coming over the device that has the address, so nothing is lost by that.
+ * Those for a wildcard share a socket, see cm/wildcard.c.
  */
 #include "cm/listen.h"
 
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/netdevice.h>
-#include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -22,6 +18,7 @@
 #include "cm/conn.h"
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
+#include "cm/wildcard.h"
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
@@ -72,7 +69,12 @@ void weft_listener_leave(struct weft_conn *conn)
 	put_listener(l);
 }
 
-static void adopt(struct weft_listener *l, struct weft_sock *s)
+/**
+ * weft_listener_adopt - a connection is for this listener
+ * @l: the listener
+ * @s: just accepted; taken over
+ */
+void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 {
 	struct weft_conn *conn = weft_conn_new(l->cm, false);
 
@@ -80,6 +82,8 @@ static void adopt(struct weft_listener *l, struct weft_sock *s)
 		weft_sock_release(s);
 		return;
 	}
+	if (l->tos != WEFT_TOS_KEEP)
+		weft_cm_tune(l->cm, s, l->tos);
 	weft_handshake_serve(conn, s);
 	if (join(l, conn))
 		weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP);
@@ -88,24 +92,43 @@ static void adopt(struct weft_listener *l, struct weft_sock *s)
 	weft_conn_put(conn);
 }
 
-/* As long as there is room: what exceeds it stays with TCP, which the peers find busy then. */
-static void accept_work(struct work_struct *work)
+/**
+ * weft_listener_accepted - try again if memory was out
+ * @l: the listener
+ * @ret: of the last accept
+ */
+void weft_listener_accepted(struct weft_listener *l, int ret)
 {
-	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
-	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
+	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
+		queue_delayed_work(l->cm->wq, &l->backlog.work, TRY_AGAIN);
+}
+
+/* As long as there is room: what exceeds it stays with TCP, which the peers find busy then. */
+static void accept_own(struct weft_listener *l)
+{
 	struct weft_sock *s;
 	int ret = 0;
 
-	weft_backlog_offer(&l->backlog);
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(l->sock) &&
 	       weft_backlog_has_room(&l->backlog)) {
 		ret = weft_sock_accept(l->sock, &s);
 		if (!ret)
-			adopt(l, s);
+			weft_listener_adopt(l, s);
 		cond_resched();
 	}
-	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
-		queue_delayed_work(l->cm->wq, &l->backlog.work, TRY_AGAIN);
+	weft_listener_accepted(l, ret);
+}
+
+static void accept_work(struct work_struct *work)
+{
+	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
+	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
+
+	weft_backlog_offer(&l->backlog);
+	if (l->wildcard)
+		weft_wildcard_accept(l);
+	else if (l->sock)
+		accept_own(l);
 	memalloc_noio_restore(noio);
 }
 
@@ -138,34 +161,56 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
 }
 
-/*
- * rdma_cm asks every device to listen for a wildcard, also those of other network namespaces,
- * whose connections it refuses; and it gives up if one of them fails. So a port that is in use
- * in another namespace than the caller's is no error.
- */
-static bool is_in_vain(const struct net *net, const struct weft_listener_config *cfg)
+static int open_own(struct weft_listener *l, const struct weft_listener_config *cfg,
+		    struct net *net)
 {
-	return weft_addr_is_any(cfg->addr) && current->nsproxy &&
-	       !net_eq(net, current->nsproxy->net_ns);
+	int ret;
+
+	ret = weft_sock_create(net, cfg->addr->ss_family, &l->sock);
+	if (ret)
+		return ret;
+	ret = bind_and_listen(l, cfg);
+	if (ret) {
+		weft_sock_release(l->sock);
+		l->sock = NULL;
+	}
+	return ret;
+}
+
+/*
+ * rdma_cm takes a loopback address for a wildcard, and asks every device to listen for that.
+ * Only a device on the loopback ever hears something there; and connections to a device of
+ * another network namespace than the consumer's would be refused.
+ */
+static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config *cfg,
+		    const struct net *net)
+{
+	bool loopback = weft_addr_is_loopback(cfg->addr);
+	bool any = weft_addr_is_any(cfg->addr);
+
+	if (loopback && !(cm->netdev->flags & IFF_LOOPBACK))
+		return true;
+	if (any && cfg->scope == WEFT_WILDCARD_NONE)
+		return true;
+	return (loopback || any) && !net_eq(net, cfg->net);
+}
+
+static bool is_shared(const struct weft_listener_config *cfg)
+{
+	return weft_addr_is_any(cfg->addr) && cfg->scope == WEFT_WILDCARD_SHARED;
 }
 
 static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
-	int ret;
+	int ret = 0;
 
 	if (!net)
 		return -ENETDOWN;
-	ret = weft_sock_create(net, cfg->addr->ss_family, &l->sock);
+	if (!is_deaf(l->cm, cfg, net))
+		ret = is_shared(cfg) ? weft_wildcard_join(l, cfg, net) : open_own(l, cfg, net);
 	put_net(net);	/* the socket holds it now */
-	if (ret)
-		return ret;
-	ret = bind_and_listen(l, cfg);
-	if (!ret)
-		return 0;
-	weft_sock_release(l->sock);
-	l->sock = NULL;
-	return ret == -EADDRINUSE && is_in_vain(net, cfg) ? 0 : ret;
+	return ret;
 }
 
 static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *id, int backlog)
@@ -180,16 +225,8 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	l->cm = cm;
 	weft_iwcm_get_id(id);
 	l->id = id;
+	l->tos = WEFT_TOS_KEEP;
 	return l;
-}
-
-/*
- * rdma_cm takes a loopback address for a wildcard and asks every device to
- * listen on it, and only the device on the loopback can ever hear anything.
- */
-static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config *cfg)
-{
-	return weft_addr_is_loopback(cfg->addr) && !(cm->netdev->flags & IFF_LOOPBACK);
 }
 
 static void show(struct weft_listener *l)
@@ -217,12 +254,11 @@ static void hide(struct weft_listener *l)
 struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_listener_config *cfg)
 {
 	struct weft_listener *l = new_listener(cm, cfg->id, cfg->backlog);
-	int ret = 0;
+	int ret;
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	if (!is_deaf(cm, cfg))
-		ret = open_sock(l, cfg);
+	ret = open_sock(l, cfg);
 	if (ret) {
 		put_listener(l);
 		return ERR_PTR(ret);
@@ -245,6 +281,8 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 void weft_listener_close(struct weft_listener *l)
 {
 	hide(l);
+	if (l->wildcard)
+		weft_wildcard_leave(l);
 	if (l->sock)
 		weft_sock_detach(l->sock);
 	weft_backlog_stop(&l->backlog);

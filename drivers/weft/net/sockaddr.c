@@ -6,7 +6,10 @@
 
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
 #include <linux/string.h>
+#include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 
@@ -139,4 +142,38 @@ void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex)
 	if (addr->ss_family == AF_INET6 && !sin6->sin6_scope_id &&
 	    ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
 		sin6->sin6_scope_id = ifindex;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
+{
+	struct net_device *netdev;
+
+	for_each_netdev_rcu(net, netdev)
+	{
+		if (ipv6_chk_addr(net, addr, netdev, 1))
+			return netdev;
+	}
+	return NULL;
+}
+#else
+static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
+{
+	return NULL;
+}
+#endif
+
+/**
+ * weft_addr_find_netdev - the network device that has an address
+ * @net: where
+ * @addr: of this host
+ *
+ * As rdma_cm looks for it: the first that has it, also if it is a link-local one. Context: RCU
+ * read lock held. Return: NULL if there is none.
+ */
+struct net_device *weft_addr_find_netdev(struct net *net, const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return find_netdev6(net, &v6(addr)->sin6_addr);
+	return __ip_dev_find(net, v4(addr)->sin_addr.s_addr, false);
 }

@@ -10,6 +10,7 @@
 
 struct in6_addr;
 struct net;
+struct net_device;
 
 int weft_addr_len(const struct sockaddr_storage *addr);
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
@@ -20,5 +21,8 @@ void weft_addr_from_ip6(struct sockaddr_storage *addr, const struct in6_addr *ip
 bool weft_addr_is_loopback(const struct sockaddr_storage *addr);
 void weft_addr_unmap(struct sockaddr_storage *addr);
 void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex);
+
+/* RCU read lock held. */
+struct net_device *weft_addr_find_netdev(struct net *net, const struct sockaddr_storage *addr);
 
 #endif

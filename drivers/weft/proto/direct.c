@@ -17,6 +17,8 @@
 #define SQ_PSN_AT	20
 
 #define FLAG_SQ_PSN	(1 << 0)
+#define FLAG_RNR_RETRY	(1 << 1)
+#define RNR_RETRY_SHIFT	5
 
 /* QP numbers and PSNs of InfiniBand have 24 bits. */
 #define NUMBER_MASK	0xffffff
@@ -30,6 +32,22 @@
 /* TCP repeats a lost SYN after a second, and data seldom earlier than after 200 ms. */
 #define PATIENCE_LEAST_NS	3000000000ULL
 
+/* IBTA, 9.7.5.2.8: codes of the RNR NAK timer; all is a multiple of 10 us. */
+#define RNR_TIMER_UNIT_US	10
+#define RNR_TIMER_MASK		0x1f
+#define RNR_RETRY_FOREVER	7
+
+static u8 build_flags(const struct weft_direct_hello *hello)
+{
+	u8 flags = 0;
+
+	if (hello->has_sq_psn)
+		flags |= FLAG_SQ_PSN;
+	if (hello->has_rnr_retry)
+		flags |= FLAG_RNR_RETRY | (hello->rnr_retry & RETRY_MASK) << RNR_RETRY_SHIFT;
+	return flags;
+}
+
 /**
  * weft_direct_build - write the private data of a request, or of an accepting reply
  * @hello: the own end
@@ -40,7 +58,7 @@ void weft_direct_build(const struct weft_direct_hello *hello, u8 *out)
 	memset(out, 0, WEFT_DIRECT_LEN);
 	put_unaligned_be32(MAGIC, out);
 	out[VERSION_AT] = WEFT_DIRECT_VERSION;
-	out[FLAGS_AT] = hello->has_sq_psn ? FLAG_SQ_PSN : 0;
+	out[FLAGS_AT] = build_flags(hello);
 	put_unaligned_be16(hello->extensions, out + EXTENSIONS_AT);
 	put_unaligned_be32(hello->qpn & NUMBER_MASK, out + QPN_AT);
 	put_unaligned_be32(hello->peer_qpn & NUMBER_MASK, out + PEER_QPN_AT);
@@ -75,6 +93,8 @@ enum weft_direct_reason weft_direct_parse(const u8 *pd, u32 len, struct weft_dir
 	if (len < WEFT_DIRECT_LEN)
 		return WEFT_DIRECT_MALFORMED;
 	hello.has_sq_psn = pd[FLAGS_AT] & FLAG_SQ_PSN;
+	hello.has_rnr_retry = pd[FLAGS_AT] & FLAG_RNR_RETRY;
+	hello.rnr_retry = pd[FLAGS_AT] >> RNR_RETRY_SHIFT;
 	hello.extensions = get_unaligned_be16(pd + EXTENSIONS_AT) & WEFT_DIRECT_EXTENSIONS;
 	hello.qpn = get_unaligned_be32(pd + QPN_AT);
 	hello.peer_qpn = get_unaligned_be32(pd + PEER_QPN_AT);
@@ -194,4 +214,38 @@ u64 weft_direct_patience_ns(u8 timeout, u8 retry_cnt)
 		return 0;
 	ns *= TIMEOUT_SLACK * ((retry_cnt & RETRY_MASK) + 1);
 	return max_t(u64, ns, PATIENCE_LEAST_NS);
+}
+
+/* Powers of two, and what is half-way between them. */
+static u32 rnr_timer_us(u8 code)
+{
+	u32 units;
+
+	code &= RNR_TIMER_MASK;
+	if (!code)
+		code = RNR_TIMER_MASK + 1;	/* the longest */
+	if (code == 1)
+		units = 1;
+	else if (code % 2)
+		units = 3U << (code - 3) / 2;
+	else
+		units = 1U << code / 2;
+	return units * RNR_TIMER_UNIT_US;
+}
+
+/**
+ * weft_direct_rnr_ms - how long a message may wait for a receive
+ * @rnr_retry: of its sender, 3 bits
+ * @min_rnr_timer: of the QP that it comes to, 5 bits
+ *
+ * On InfiniBand the sender repeats it that often, each time after that time.
+ *
+ * Return: milliseconds, or WEFT_DIRECT_RNR_FOREVER.
+ */
+u32 weft_direct_rnr_ms(u8 rnr_retry, u8 min_rnr_timer)
+{
+	rnr_retry &= RETRY_MASK;
+	if (rnr_retry == RNR_RETRY_FOREVER)
+		return WEFT_DIRECT_RNR_FOREVER;
+	return (rnr_retry * rnr_timer_us(min_rnr_timer) + 999) / 1000;
 }

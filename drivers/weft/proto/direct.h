@@ -18,6 +18,9 @@
 #define WEFT_DIRECT_SEND_IMM	(1 << 0)
 #define WEFT_DIRECT_EXTENSIONS	WEFT_DIRECT_SEND_IMM
 
+/* A message waits for its receive as long as it takes. */
+#define WEFT_DIRECT_RNR_FOREVER	0xffffffffU
+
 /* Why a request is rejected; values of the wire. */
 enum weft_direct_reason {
 	WEFT_DIRECT_OK		= 0,
@@ -42,6 +45,8 @@ enum weft_direct_role {
  * @peer_qpn: that of the QP it wants
  * @rq_psn: what it expects from the peer
  * @sq_psn: what it begins with; only if @has_sq_psn: a QP in RTR does not know yet
+ * @rnr_retry: how often it would send a message again that finds no receive, 7: without end;
+ *	only if @has_rnr_retry, likewise
  * @extensions: mask of what it can do
  */
 struct weft_direct_hello {
@@ -50,6 +55,8 @@ struct weft_direct_hello {
 	u32 rq_psn;
 	u32 sq_psn;
 	bool has_sq_psn;
+	u8 rnr_retry;
+	bool has_rnr_retry;
 	u16 extensions;
 };
 
@@ -64,5 +71,6 @@ const char *weft_direct_reason_name(enum weft_direct_reason reason);
 
 enum weft_direct_role weft_direct_role(const u8 *gid, u32 qpn, const u8 *peer_gid, u32 peer_qpn);
 u64 weft_direct_patience_ns(u8 timeout, u8 retry_cnt);
+u32 weft_direct_rnr_ms(u8 rnr_retry, u8 min_rnr_timer);
 
 #endif

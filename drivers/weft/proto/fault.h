@@ -64,6 +64,7 @@ enum weft_fault {
 	WEFT_FAULT_REMOTE_INVALID,
 	WEFT_FAULT_BAD_RESPONSE,	/* to our request; what the peer is told says more */
 	WEFT_FAULT_UNREACHABLE,		/* no connection in time, or no answer */
+	WEFT_FAULT_NO_RECEIVE,		/* the peer had no receive for it, and was waited for */
 	WEFT_FAULT_FLUSHED,
 	WEFT_FAULT_STOPPED,		/* the stream takes no more segments */
 	WEFT_FAULT_NOT_READY,		/* the segment is to be handed over again, later */
@@ -85,6 +86,7 @@ enum weft_status {
 	WEFT_STATUS_REM_ACCESS		= 10,
 	WEFT_STATUS_REM_OP		= 11,
 	WEFT_STATUS_RETRY_EXC		= 12,
+	WEFT_STATUS_RNR_RETRY_EXC	= 13,
 	WEFT_STATUS_FATAL		= 19,
 	WEFT_STATUS_GENERAL		= 21,
 };

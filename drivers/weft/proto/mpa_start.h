@@ -82,6 +82,8 @@ struct weft_mpa_frame {
  * @eager: a responder that waits for the first FPDU only for a moment
  * @direct: the QPs are connected by ibv_modify_qp(), see proto/direct.h
  * @extensions: of it, mask of those that both sides have
+ * @rnr_told: the peer has said how long its messages may wait for a receive
+ * @rnr_ms: so long
  * @ird, @ord: depths in use at this side
  */
 struct weft_mpa_result {
@@ -94,6 +96,8 @@ struct weft_mpa_result {
 	bool eager;
 	bool direct;
 	u16 extensions;
+	bool rnr_told;
+	u32 rnr_ms;
 	u32 ird;
 	u32 ord;
 };

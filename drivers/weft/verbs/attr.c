@@ -18,6 +18,10 @@
 #define WEFT_VENDOR_PART_ID	1
 #define WEFT_FW_VER		1	/* programs show it as 0.0.1 */
 
+/* What stands in a node GUID between the halves of the MAC: "wf". */
+#define WEFT_GUID_MARK	0x7766
+#define GUID_MARK_AT	3
+
 /* rdma_cm and its library keep read depths in 8 bits, at either end. */
 #define WEFT_CM_DEPTH_MAX	255U
 
@@ -26,19 +30,27 @@
 #define PHYS_LINK_UP		5
 
 /**
- * weft_attr_set_guid - give the device the node GUID its MAC stands for
+ * weft_attr_set_guid - give the device a node GUID
  * @ib: not yet registered
- * @mac: address of the network device; all zero: draw one
+ * @netdev: its network device
+ * @shared: others have the same MAC
+ *
+ * librdmacm tells devices apart by it. What a MAC stands for by itself, with 0xfffe in the middle,
+ * is what siw and rxe take for a device beside this one.
  */
-void weft_attr_set_guid(struct ib_device *ib, const u8 *mac)
+void weft_attr_set_guid(struct ib_device *ib, const struct net_device *netdev, bool shared)
 {
-	u8 own[ETH_ALEN];
+	u16 mark = shared ? netdev->ifindex : WEFT_GUID_MARK;
+	u8 *guid = (u8 *)&ib->node_guid;
+	u8 mac[ETH_ALEN];
 
-	if (is_zero_ether_addr(mac))
-		eth_random_addr(own);
+	if (is_zero_ether_addr(netdev->dev_addr))
+		eth_random_addr(mac);
 	else
-		ether_addr_copy(own, mac);
-	addrconf_addr_eui48((u8 *)&ib->node_guid, own);
+		ether_addr_copy(mac, netdev->dev_addr);
+	addrconf_addr_eui48(guid, mac);
+	guid[GUID_MARK_AT] = mark >> 8;
+	guid[GUID_MARK_AT + 1] = mark;
 }
 
 static void fill_identity(const struct ib_device *ib, struct ib_device_attr *attr)

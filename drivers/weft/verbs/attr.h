@@ -7,7 +7,7 @@
 
 #include <rdma/ib_verbs.h>
 
-void weft_attr_set_guid(struct ib_device *ib, const u8 *mac);
+void weft_attr_set_guid(struct ib_device *ib, const struct net_device *netdev, bool shared);
 
 int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata);
 int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr);

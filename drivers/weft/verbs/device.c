@@ -39,15 +39,13 @@ static void unmake_device(struct ib_device *ib)
 {
 	struct weft_device *dev = to_weft_dev(ib);
 
-	cancel_work_sync(&dev->gids.refresh);
 	weft_cm_exit(&dev->cm);
 	weft_stream_index_destroy(&dev->streams);
 	weft_stag_table_destroy(&dev->stags);
 	ida_destroy(&dev->pds);
 	weft_counter_list_exit(dev);
 	weft_counters_free(&dev->counters);
-	if (dev->tagged)
-		weft_netdev_untag(dev->netdev);
+	weft_gids_exit(dev);
 	netdev_put(dev->netdev, &dev->netdev_tracker);
 }
 
@@ -202,7 +200,7 @@ static void describe(struct weft_device *dev)
 	ib->dev.parent = netdev->dev.parent;
 	strscpy(ib->iw_ifname, netdev->name, sizeof(ib->iw_ifname));
 	strscpy(ib->node_desc, "weft software RNIC", sizeof(ib->node_desc));
-	weft_attr_set_guid(ib, netdev->dev_addr);
+	weft_attr_set_guid(ib, netdev, dev->tagged);
 	dev->port_state = weft_netdev_port_state(netdev);
 }
 
@@ -237,7 +235,6 @@ static struct weft_device *make_device(struct net_device *netdev)
 	if (ret)
 		goto dealloc;
 	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
-	dev->tagged = weft_netdev_tag(netdev);
 	weft_gids_init(dev);
 	ib_set_device_ops(&dev->ib, &device_ops);
 	describe(dev);

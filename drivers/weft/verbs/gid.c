@@ -22,6 +22,11 @@
 
 #include "uapi/weft-abi.h"
 #include "verbs/device.h"
+#include "verbs/netdev.h"
+
+/* Tables of all devices, and which device is the first with a GID 0. Outside of RTNL. */
+static LIST_HEAD(tables);
+static DEFINE_MUTEX(tables_lock);
 
 /**
  * struct address_scan - what the netdev's addresses mean to the table
@@ -123,12 +128,42 @@ static bool update_addresses(struct weft_gids *t, const struct address_scan *sca
 }
 
 /* rdma_cm compares 16 bytes of the address buffer, whatever they mean. */
+static void read_first(const struct net_device *netdev, union ib_gid *out)
+{
+	memcpy(out->raw, netdev->dev_addr, sizeof(out->raw));
+}
+
+static bool is_taken(const struct weft_gids *own, const union ib_gid *gid)
+{
+	const struct weft_gids *t;
+
+	lockdep_assert_held(&tables_lock);
+	list_for_each_entry(t, &tables, all) {
+		if (t != own && !memcmp(&t->gid[0], gid, sizeof(*gid)))
+			return true;
+	}
+	return false;
+}
+
+/* Network devices may share a MAC, and may come to do so later. */
+static void make_first_unique(struct weft_device *dev)
+{
+	union ib_gid now;
+
+	read_first(dev->netdev, &now);
+	if (dev->tagged || (!weft_netdev_needs_tag(dev->netdev) && !is_taken(&dev->gids, &now)))
+		return;
+	weft_netdev_tag(dev->netdev);
+	dev->tagged = true;
+}
+
 static bool update_first(struct weft_gids *t, const struct net_device *netdev) __must_hold(&t->lock)
 {
 	union ib_gid now;
 
+	lockdep_assert_held(&tables_lock);
 	lockdep_assert_held(&t->lock);
-	memcpy(now.raw, netdev->dev_addr, sizeof(now.raw));
+	read_first(netdev, &now);
 	if (!memcmp(&now, &t->gid[0], sizeof(now)))
 		return false;
 	t->gid[0] = now;
@@ -141,8 +176,11 @@ static bool update(struct weft_device *dev)
 	struct weft_gids *t = &dev->gids;
 	bool changed;
 
+	mutex_lock(&tables_lock);
+	make_first_unique(dev);
 	mutex_lock(&t->lock);
 	changed = update_first(t, dev->netdev);
+	mutex_unlock(&tables_lock);
 	if (scan) {
 		scan->table = t;
 		scan_ipv4(dev->netdev, scan);
@@ -194,7 +232,26 @@ void weft_gids_init(struct weft_device *dev)
 {
 	mutex_init(&dev->gids.lock);
 	INIT_WORK(&dev->gids.refresh, refresh_work);
+	mutex_lock(&tables_lock);
+	list_add_tail(&dev->gids.all, &tables);
+	mutex_unlock(&tables_lock);
 	update(dev);
+}
+
+/**
+ * weft_gids_exit - no table any more
+ * @dev: not registered any more
+ *
+ * Context: process.
+ */
+void weft_gids_exit(struct weft_device *dev)
+{
+	cancel_work_sync(&dev->gids.refresh);
+	mutex_lock(&tables_lock);
+	list_del(&dev->gids.all);
+	mutex_unlock(&tables_lock);
+	if (dev->tagged)
+		weft_netdev_untag(dev->netdev);
 }
 
 /**

@@ -4,6 +4,8 @@
  */
 #include "verbs/iw.h"
 
+#include <linux/netdevice.h>
+#include <linux/rcupdate.h>
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 
@@ -18,14 +20,19 @@ static struct weft_cm *cm_of(const struct iw_cm_id *id)
 
 /*
  * A QP of a kernel consumer belongs to an id of rdma_cm. That of a process has none, but may
- * come with any number.
+ * come with any number. rdma_cm may have chosen another device for a connection than that of
+ * the listener, by an address that has moved: then the number is of a QP there.
  */
 static bool is_of_another(const struct iw_cm_id *id, u32 qpn)
 {
 	const struct rdma_cm_id *consumer = id->context;
-	struct weft_stream *st = weft_stream_find(&to_weft_dev(id->device)->streams, qpn);
-	bool kernel = st && weft_stream_serves_kernel(st);
+	struct weft_stream *st;
+	bool kernel;
 
+	if (consumer->device != id->device)
+		return true;
+	st = weft_stream_find(&to_weft_dev(id->device)->streams, qpn);
+	kernel = st && weft_stream_serves_kernel(st);
 	if (st)
 		weft_stream_put(st);
 	return kernel && !(consumer->qp && consumer->qp->qp_num == qpn);
@@ -57,9 +64,44 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return weft_cm_accept(cm_of(id), id, param);
 }
 
+static bool has_siw(struct net_device *netdev)
+{
+	struct ib_device *siw = ib_device_get_by_netdev(netdev, RDMA_DRIVER_SIW);
+
+	if (siw)
+		ib_device_put(siw);
+	return siw;
+}
+
+/*
+ * siw has a socket for each of its devices, which cannot be opened if another one has the port
+ * on all of them, or on the same network device; and rdma_cm gives up if one device cannot
+ * listen.
+ */
+static enum weft_wildcard_scope wildcard_scope(struct weft_device *dev, struct net *net)
+{
+	enum weft_wildcard_scope scope = WEFT_WILDCARD_SHARED;
+	struct net_device *netdev;
+
+	if (has_siw(dev->netdev))
+		return WEFT_WILDCARD_NONE;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, netdev)
+	{
+		if (has_siw(netdev))
+			scope = WEFT_WILDCARD_DEVICE;
+	}
+	rcu_read_unlock();
+	return scope;
+}
+
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
-	return weft_cm_listen(cm_of(id), id, backlog);
+	const struct rdma_cm_id *consumer = id->context;
+	struct net *net = consumer->route.addr.dev_addr.net;
+
+	return weft_cm_listen(cm_of(id), id, backlog, net,
+			      wildcard_scope(to_weft_dev(id->device), net));
 }
 
 int weft_iw_destroy_listen(struct iw_cm_id *id)

@@ -2,11 +2,12 @@
 /*
  * The network device below: which kinds carry a weft, what its events mean.
  *
- * rdma_cm compares 16 octets of a network device's address buffer with the GIDs
- * of all devices, first match wins, and a GID of zeros never matches. That
- * leaves out the loopback device and confuses a VLAN or a bridge with the
- * device whose MAC it borrows. On those we write random octets behind the MAC,
- * into the part of the buffer that nobody else looks at.
+ * rdma_cm compares 16 bytes of a network device's address buffer with the GIDs
+ * of all devices, first match wins, and a GID of zeros never matches. (The newest
+ * one asks for the interface number as well.) That leaves out the loopback device and
+ * confuses network devices that share a MAC: a VLAN or a bridge with the device
+ * whose MAC it borrows, a bond with its members. On those we write random bytes behind
+ * the MAC, into the part of the buffer that nobody else looks at.
  */
 #include "verbs/netdev.h"
 
@@ -39,7 +40,13 @@ bool weft_netdev_suitable(const struct net_device *netdev)
 	return kind && netdev->addr_len <= ETH_ALEN;
 }
 
-static bool needs_tag(const struct net_device *netdev)
+/**
+ * weft_netdev_needs_tag - is the address buffer empty, or a MAC that is another's as a rule?
+ * @netdev: suitable
+ *
+ * Context: any.
+ */
+bool weft_netdev_needs_tag(const struct net_device *netdev)
 {
 	union ib_gid gid;
 
@@ -51,21 +58,16 @@ static bool needs_tag(const struct net_device *netdev)
  * weft_netdev_tag - make the address buffer findable and unique
  * @netdev: suitable
  *
- * Context: process, takes RTNL.
- * Return: whether it had to; then weft_netdev_untag() is owed.
+ * Context: process, takes RTNL. weft_netdev_untag() is owed.
  */
-bool weft_netdev_tag(struct net_device *netdev)
+void weft_netdev_tag(struct net_device *netdev)
 {
 	u8 tag[sizeof(union ib_gid)];
-	bool needed;
 
 	get_random_bytes(tag, sizeof(tag));
 	rtnl_lock();
-	needed = needs_tag(netdev);
-	if (needed)
-		dev_addr_mod(netdev, netdev->addr_len, tag, sizeof(tag) - netdev->addr_len);
+	dev_addr_mod(netdev, netdev->addr_len, tag, sizeof(tag) - netdev->addr_len);
 	rtnl_unlock();
-	return needed;
 }
 
 void weft_netdev_untag(struct net_device *netdev)

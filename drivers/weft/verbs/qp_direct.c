@@ -45,6 +45,7 @@ static int fill_config(struct weft_qp *qp, const struct weft_qp_attrs *attrs,
 	cfg->peer_qpn = attrs->dest_qp_num;
 	cfg->rq_psn = attrs->rq_psn;
 	cfg->ird = attrs->max_dest_rd_atomic;
+	cfg->min_rnr_timer = attrs->min_rnr_timer;
 	cfg->traffic_class = grh->traffic_class;
 	return 0;
 }
@@ -103,6 +104,7 @@ int weft_qp_direct_rts(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
 		.ord = attrs->max_rd_atomic,
 		.timeout = attrs->timeout,
 		.retry_cnt = attrs->retry_cnt,
+		.rnr_retry = attrs->rnr_retry,
 	};
 	int ret;
 

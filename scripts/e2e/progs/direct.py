@@ -71,7 +71,7 @@ class End:
         attr.qp_access_flags = ACCESS
         self.qp.modify(attr, TO_INIT)
 
-    def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8):
+    def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8, rnr_timer=12):
         attr = QPAttr(qp_state=e.IBV_QPS_RTR, port_num=1)
         dgid = ipaddress.IPv6Address(gid).exploded if gid else peer.gid
         route = GlobalRoute(dgid=GID(dgid), sgid_index=self.index if index is None else index)
@@ -80,14 +80,14 @@ class End:
         attr.dest_qp_num = peer.number if number is None else number
         attr.rq_psn = peer.psn if psn is None else psn
         attr.max_dest_rd_atomic = depth
-        attr.min_rnr_timer = 12
+        attr.min_rnr_timer = rnr_timer
         self.qp.modify(attr, TO_RTR)
 
-    def rts(self, psn=None, timeout=14, retries=7, depth=8):
+    def rts(self, psn=None, timeout=14, retries=7, depth=8, rnr_retry=7):
         attr = QPAttr(qp_state=e.IBV_QPS_RTS)
         attr.timeout = timeout
         attr.retry_cnt = retries
-        attr.rnr_retry = 7
+        attr.rnr_retry = rnr_retry
         attr.sq_psn = self.psn if psn is None else psn
         attr.max_rd_atomic = depth
         self.qp.modify(attr, TO_RTS)
@@ -333,6 +333,49 @@ def second_life():
     a.connect(b)
     b.connect(a)
     messages(a, b)
+
+
+def late_receive():
+    """rnr_retry 7 waits as long as it takes; what follows arrives as well."""
+    a, b = two()
+    a.connect(b)
+    b.connect(a)
+    for one, other in ((a, b), (b, a)):
+        for i in range(4):
+            one.post(wr_id=i)
+        time.sleep(2.5)	# rnr_timeout_ms is less
+        other.receive(4)
+        for end in (one, other):
+            for wc in end.poll(4):
+                assert wc.status == e.IBV_WC_SUCCESS, wc.status
+    messages(a, b)
+
+
+def no_receive():
+    """0 to 6 is an end, and the sender is told: by its next request if TCP has taken that one."""
+    for rnr_retry, rnr_timer, least, most in ((0, 12, 0, 2), (3, 0, 1.9, 5)):
+        for swap in (False, True):
+            a, b = two()
+            one, other = (b, a) if swap else (a, b)
+            for end, peer in ((a, b), (b, a)):
+                end.init()
+                end.rtr(peer, rnr_timer=rnr_timer)
+                end.rts(rnr_retry=rnr_retry)
+            one.receive()
+            other.receive()
+            one.post()
+            one.expect()
+            other.expect()
+            began = time.monotonic()
+            one.post(length=SIZE, wr_id=1)
+            one.post(e.IBV_WR_RDMA_READ, 64, other, wr_id=2)
+            wcs = one.poll(2)
+            if wcs[0].status == e.IBV_WC_SUCCESS:
+                wcs = wcs[1:] + one.poll(1)
+            took = time.monotonic() - began
+            assert wcs[0].status == e.IBV_WC_RNR_RETRY_EXC_ERR, wcs[0].status
+            assert least < took < most, took
+            assert one.state() == e.IBV_QPS_ERR
 
 
 def no_peer():

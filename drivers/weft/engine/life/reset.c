@@ -98,7 +98,7 @@ static void renew_connection(struct weft_stream *st)
 	WRITE_ONCE(st->gate_open, false);
 	st->initiator = false;
 	st->lost = false;
-	st->unreachable = false;
+	st->oldest_fault = WEFT_FAULT_NONE;
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;

@@ -523,6 +523,7 @@ void weft_stream_set_patience(struct weft_stream *st, unsigned int ms)
 /* At once, as by weft_stream_abort(); the oldest request says that there is no peer. */
 void weft_stream_unreachable(struct weft_stream *st)
 {
-	WRITE_ONCE(st->unreachable, true); /* before the step: the flush comes after it */
+	/* Before the step: the flush comes after it. */
+	WRITE_ONCE(st->oldest_fault, WEFT_FAULT_UNREACHABLE);
 	weft_stream_abort(st);
 }

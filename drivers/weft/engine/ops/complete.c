@@ -159,7 +159,7 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 	after_retire(st, post_receive(st, cqe, batch));
 }
 
-/* Where the peer cannot be reached, the oldest request says so. */
+/* If there is a reason that none of them is named in, the oldest request says so. */
 static void flush_request(struct weft_stream *st, struct weft_swr *swr)
 	__must_hold(&st->retire_lock)
 {
@@ -168,9 +168,9 @@ static void flush_request(struct weft_stream *st, struct weft_swr *swr)
 	lockdep_assert_held(&st->retire_lock);
 	if (swr->state == WEFT_SWR_DONE)
 		return;
-	if (st->unreachable)
-		fault = WEFT_FAULT_UNREACHABLE;
-	st->unreachable = false;
+	if (st->oldest_fault != WEFT_FAULT_NONE)
+		fault = st->oldest_fault;
+	st->oldest_fault = WEFT_FAULT_NONE;
 	weft_sendq_done(swr, fault);
 }
 
@@ -222,6 +222,18 @@ struct weft_swr *weft_retire_named(const struct weft_stream *st)
 	return NULL;
 }
 
+/* Where QPs are connected directly, the sender decides how long its messages wait for that. */
+static bool lacked_a_receive(const struct weft_stream *st)
+{
+	const struct weft_term *term = &st->peer_term;
+
+	/* pairs with weft_term_end() */
+	if (!st->mpa.direct || !smp_load_acquire(&st->peer_terminated))
+		return false;
+	return st->peer_fault == WEFT_FAULT_UNTAGGED_NO_BUFFER && term->has_ddp && !term->tagged &&
+	       term->qn == WEFT_QN_SEND;
+}
+
 /*
  * The peer has said which request it refuses. TCP may have it all: as long as it
  * has not retired, nobody was told that it succeeded.
@@ -230,11 +242,18 @@ static void fail_the_named(struct weft_stream *st)
 {
 	const struct weft_term *term = &st->peer_term;
 	struct weft_swr *swr = weft_retire_named(st);
+	enum weft_fault fault;
 
+	fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
+	if (lacked_a_receive(st)) {
+		fault = WEFT_FAULT_NO_RECEIVE;
+		if (!swr)
+			st->oldest_fault = fault;
+	}
 	if (!swr)
 		return;
 	swr->state = WEFT_SWR_FETCHED;
-	weft_sendq_done(swr, weft_fault_from_terminate(term->layer, term->etype, term->ecode));
+	weft_sendq_done(swr, fault);
 }
 
 /* What was fetched keeps the outcome it has, but for what the peer's Terminate names. */

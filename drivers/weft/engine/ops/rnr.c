@@ -102,9 +102,15 @@ int weft_rnr_fetch(struct weft_stream *st)
 	return err;
 }
 
+/* Milliseconds; U32_MAX is without end. A peer that connects by hand has a say in it. */
+static u32 timeout_of(const struct weft_stream *st)
+{
+	return st->mpa.rnr_told ? st->mpa.rnr_ms : READ_ONCE(st->index->rnr_timeout);
+}
+
 static bool may_wait(struct weft_stream *st)
 {
-	u32 timeout = READ_ONCE(st->index->rnr_timeout);
+	u32 timeout = timeout_of(st);
 
 	if (!timeout || READ_ONCE(st->state) != WEFT_QP_RTS)
 		return false;

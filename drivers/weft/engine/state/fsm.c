@@ -57,7 +57,7 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 	if (step.actions & WEFT_QPA_TELL_CM)
 		st->close_error = down_reason(st, event);
 	if (st->mpa.direct && is_loss(event) && step.actions & WEFT_QPA_TELL_CM)
-		st->unreachable = true;
+		st->oldest_fault = WEFT_FAULT_UNREACHABLE;
 	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
 		weft_count(&st->counters, WEFT_CTR_CONN_LOST);
 	/* Pairs with may_send(): a Terminate tells the fault that was recorded before. */

@@ -43,7 +43,7 @@ struct weft_stream_hooks;
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @rnr_waits: a message waits for a receive; see @rnr, written by the owner of rx
  * @lost: the connection is over, and cm knows; no request that waits fails before its time
- * @unreachable: the peer is: the oldest request says so when it is flushed
+ * @oldest_fault: what the oldest request says when it is flushed; NONE: just that
  * @quiet: rx will not touch the receive queue again
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
@@ -70,7 +70,7 @@ struct weft_stream {
 	bool gate_open;
 	bool rnr_waits;
 	bool lost;
-	bool unreachable;
+	enum weft_fault oldest_fault;
 	bool quiet;
 	bool reserved;
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Requests that wait for a directly connected QP.
+ */
+#ifndef WEFT_CM_DIRECT_HELD_H
+#define WEFT_CM_DIRECT_HELD_H
+
+#include "proto/direct.h"
+
+struct weft_conn;
+struct weft_directs;
+
+enum weft_direct_reason weft_direct_read_request(struct weft_conn *conn,
+						 struct weft_direct_hello *out);
+enum weft_direct_reason weft_direct_hold(struct weft_conn *conn, u32 qpn);
+void weft_direct_unhold(struct weft_conn *conn);
+struct weft_conn *weft_direct_take_held(struct weft_directs *directs, u32 qpn,
+					struct weft_direct_hello *peer);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Wildcard listeners. rdma_cm has every device listen for a wildcard, with the same port. They
+ * share a socket that is bound to no device, so that TCP decides what is accepted, and over
+ * which network device it is answered. A connection then belongs to the device on whose network
+ * device its local address is: that is the one rdma_cm takes for it, whichever listener says so.
+ *
+ * The socket is worked off by the backlog's work of the first listener. If one of them has no
+ * room, all wait: they have the same consumer.
+ */
+#include "cm/wildcard.h"
+
+#include <linux/err.h>
+#include <linux/if_vlan.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <net/net_namespace.h>
+
+#include "base/compat.h"
+#include "cm/cm.h"
+#include "cm/listen.h"
+#include "net/sockaddr.h"
+#include "net/tcp_socket.h"
+
+/**
+ * struct weft_wildcard - a socket and its listeners
+ * @all: in the list of all
+ * @users: listeners, from join to the end of leave; protected by the lock of that list
+ * @net: namespace of @sock, which holds it
+ * @family: AF_INET or AF_INET6
+ * @port: TCP port
+ * @v6only: no IPv4 peers
+ * @sock: the socket
+ * @lock: protects @listeners, with @wake_lock; whoever accepts holds it
+ * @wake_lock: protects @listeners, too
+ * @listeners: one of each device
+ */
+struct weft_wildcard {
+	struct list_head all;
+	u32 users;
+	struct net *net;
+	sa_family_t family;
+	__be16 port;
+	bool v6only;
+	struct weft_sock *sock;
+	struct mutex lock; /* listeners */
+	spinlock_t wake_lock; /* listeners */
+	struct list_head listeners;
+};
+
+static LIST_HEAD(wildcards);
+static DEFINE_MUTEX(wildcards_lock);
+
+static void wake(void *owner)
+{
+	struct weft_wildcard *w = owner;
+	struct weft_listener *first;
+
+	spin_lock_bh(&w->wake_lock);
+	first = list_first_entry_or_null(&w->listeners, struct weft_listener, at_wildcard);
+	if (first)
+		weft_backlog_wake(&first->backlog);
+	spin_unlock_bh(&w->wake_lock);
+}
+
+static const struct weft_sock_events listen_events = {
+	.readable = wake,
+};
+
+/* --- connections --- */
+
+static bool are_vlan_and_below(const struct net_device *a, const struct net_device *b)
+{
+	return (is_vlan_dev(a) && vlan_dev_real_dev(a) == b) ||
+	       (is_vlan_dev(b) && vlan_dev_real_dev(b) == a);
+}
+
+/*
+ * As rdma_cm finds the device: it asks them in the order in which they were added, which is that
+ * of the list. (A listener for a wildcard does not say which port it is for, so that rdma_cm does
+ * not get what it asks first, which is the device of the listener.)
+ */
+static struct weft_listener *listener_on(struct weft_wildcard *w, const struct net_device *netdev)
+{
+	struct weft_listener *l;
+
+	lockdep_assert_held(&w->lock);
+	list_for_each_entry(l, &w->listeners, at_wildcard) {
+		if (l->cm->netdev == netdev)
+			return l;
+		if (compat_cma_unites_vlans() && are_vlan_and_below(l->cm->netdev, netdev))
+			return l;
+	}
+	return NULL;
+}
+
+/* NULL: rdma_cm would find no device for it. */
+static struct weft_listener *listener_for(struct weft_wildcard *w, const struct weft_sock *s)
+{
+	const struct net_device *netdev;
+	struct weft_listener *l = NULL;
+	struct sockaddr_storage local;
+
+	if (weft_sock_local(s, &local))
+		return NULL;
+	rcu_read_lock();
+	netdev = weft_addr_find_netdev(w->net, &local);
+	if (netdev)
+		l = listener_on(w, netdev);
+	rcu_read_unlock();
+	return l;
+}
+
+static bool all_have_room(struct weft_wildcard *w)
+{
+	struct weft_listener *l;
+	bool room = true;
+
+	lockdep_assert_held(&w->lock);
+	list_for_each_entry(l, &w->listeners, at_wildcard)
+		room &= weft_backlog_has_room(&l->backlog);
+	return room;
+}
+
+static int accept_one(struct weft_wildcard *w)
+{
+	struct weft_listener *l;
+	struct weft_sock *s;
+	int ret;
+
+	ret = weft_sock_accept(w->sock, &s);
+	if (ret)
+		return ret;
+	l = listener_for(w, s);
+	if (l) {
+		weft_listener_adopt(l, s);
+	} else {
+		weft_sock_reset(s);
+		weft_sock_release(s);
+	}
+	return 0;
+}
+
+/**
+ * weft_wildcard_accept - take connections off TCP
+ * @l: a listener that has joined
+ *
+ * As long as there is room, for all that share the socket. Context: the backlog's work of @l.
+ */
+void weft_wildcard_accept(struct weft_listener *l)
+{
+	struct weft_wildcard *w = l->wildcard;
+	int ret = 0;
+
+	mutex_lock(&w->lock);
+	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(w->sock) &&
+	       !list_empty(&w->listeners) && all_have_room(w)) {
+		ret = accept_one(w);
+		cond_resched();
+	}
+	mutex_unlock(&w->lock);
+	weft_listener_accepted(l, ret);
+}
+
+/* --- listeners --- */
+
+static struct weft_wildcard *find(struct net *net, const struct weft_listener_config *cfg)
+{
+	struct weft_wildcard *w;
+
+	lockdep_assert_held(&wildcards_lock);
+	list_for_each_entry(w, &wildcards, all) {
+		if (w->net == net && w->family == cfg->addr->ss_family &&
+		    w->port == weft_addr_port(cfg->addr) && w->v6only == cfg->v6only)
+			return w;
+	}
+	return NULL;
+}
+
+/* Its type of service is the consumer's; what the operator says is up to each device. */
+static int open_sock(struct weft_wildcard *w, struct weft_listener *l, struct net *net,
+		     const struct weft_listener_config *cfg)
+{
+	int ret;
+
+	ret = weft_sock_create(net, cfg->addr->ss_family, &w->sock);
+	if (ret)
+		return ret;
+	weft_cm_tune(l->cm, w->sock, cfg->tos >= 0 ? cfg->tos : WEFT_TOS_KEEP);
+	if (cfg->v6only)
+		weft_sock_set_v6only(w->sock);
+	ret = weft_sock_bind(w->sock, cfg->addr, true);
+	if (!ret)
+		ret = weft_sock_listen(w->sock, cfg->backlog);
+	if (ret)
+		weft_sock_release(w->sock);
+	return ret;
+}
+
+static struct weft_wildcard *new_wildcard(struct weft_listener *l, struct net *net,
+					  const struct weft_listener_config *cfg)
+{
+	struct weft_wildcard *w = kzalloc(sizeof(*w), GFP_KERNEL);
+	int ret;
+
+	if (!w)
+		return ERR_PTR(-ENOMEM);
+	w->net = net;
+	w->family = cfg->addr->ss_family;
+	w->port = weft_addr_port(cfg->addr);
+	w->v6only = cfg->v6only;
+	mutex_init(&w->lock);
+	spin_lock_init(&w->wake_lock);
+	INIT_LIST_HEAD(&w->listeners);
+	ret = open_sock(w, l, net, cfg);
+	if (ret) {
+		mutex_destroy(&w->lock);
+		kfree(w);
+		return ERR_PTR(ret);
+	}
+	list_add_tail(&w->all, &wildcards);
+	weft_sock_attach(w->sock, &listen_events, w);
+	return w;
+}
+
+/**
+ * weft_wildcard_join - listen for a wildcard
+ * @l: a new listener
+ * @cfg: what for
+ * @net: where, a reference is held
+ *
+ * Context: process. Return: 0, and weft_wildcard_leave() is owed; -EADDRINUSE when a socket
+ * that is none of ours has the port, or another -errno.
+ */
+int weft_wildcard_join(struct weft_listener *l, const struct weft_listener_config *cfg,
+		       struct net *net)
+{
+	struct weft_wildcard *w;
+
+	mutex_lock(&wildcards_lock);
+	w = find(net, cfg) ?: new_wildcard(l, net, cfg);
+	if (IS_ERR(w)) {
+		mutex_unlock(&wildcards_lock);
+		return PTR_ERR(w);
+	}
+	w->users++;
+	l->wildcard = w;
+	l->tos = cfg->tos;
+	mutex_lock(&w->lock);
+	spin_lock_bh(&w->wake_lock);
+	list_add_tail(&l->at_wildcard, &w->listeners);
+	spin_unlock_bh(&w->wake_lock);
+	mutex_unlock(&w->lock);
+	wake(w);	/* what came before that was not announced */
+	mutex_unlock(&wildcards_lock);
+	return 0;
+}
+
+static void unlink_listener(struct weft_wildcard *w, struct weft_listener *l)
+{
+	mutex_lock(&w->lock);
+	spin_lock_bh(&w->wake_lock);
+	list_del(&l->at_wildcard);
+	spin_unlock_bh(&w->wake_lock);
+	mutex_unlock(&w->lock);
+}
+
+/**
+ * weft_wildcard_leave - stop listening for a wildcard
+ * @l: a listener that has joined
+ *
+ * Its backlog is stopped, and gets no more connections. Context: process.
+ */
+void weft_wildcard_leave(struct weft_listener *l)
+{
+	struct weft_wildcard *w = l->wildcard;
+
+	unlink_listener(w, l);
+	weft_backlog_stop(&l->backlog);	/* its work looks at @w */
+	mutex_lock(&wildcards_lock);
+	if (--w->users) {
+		wake(w);	/* what it was woken for is another's now */
+		mutex_unlock(&wildcards_lock);
+		return;
+	}
+	list_del(&w->all);
+	weft_sock_detach(w->sock);
+	weft_sock_release(w->sock);
+	mutex_unlock(&wildcards_lock);
+	mutex_destroy(&w->lock);
+	kfree(w);
+}
