@@ -323,6 +323,7 @@ static void build_reject_enhanced(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, reply.reject);
 	KUNIT_EXPECT_TRUE(test, reply.enhanced);
 	KUNIT_EXPECT_TRUE(test, reply.p2p);
+	KUNIT_EXPECT_EQ(test, reply.rtr, WEFT_RTR_WRITE);
 	KUNIT_EXPECT_EQ(test, reply.ord, 16);
 	KUNIT_EXPECT_EQ(test, reply.pd_len, 2);
 }

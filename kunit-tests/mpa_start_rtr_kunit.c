@@ -82,6 +82,7 @@ struct read_rtr_row {
 static const struct read_rtr_row read_rtr_rows[] = {
 	{ "place_there", WEFT_RTR_READ, 4, 4, WEFT_FAULT_NONE, WEFT_RTR_READ, 4 },
 	{ "place_made", WEFT_RTR_READ, 0, 4, WEFT_FAULT_NONE, WEFT_RTR_READ, 1 },
+	{ "no_read_no_place", WEFT_RTR_WRITE, 0, 4, WEFT_FAULT_NONE, WEFT_RTR_WRITE, 0 },
 	{ "no_place_but_others", RTR_ALL, 0, 0, WEFT_FAULT_NONE, WEFT_RTR_SEND | WEFT_RTR_WRITE,
 	  0 },
 	{ "no_place_and_nothing_else", WEFT_RTR_READ, 0, 0, WEFT_FAULT_MPA_IRD, 0, 0 },

@@ -36,8 +36,18 @@ give() {
 
 before_test() { fresh shared; }
 
-after_test() {
+# In exclusive mode a device is seen in its own namespace only.
+idle_everywhere() {
+	local ns
 	idle || return 1
+	for ns in wa wb; do
+		! ip netns pids "$ns" >/dev/null 2>&1 ||
+			(rdma() { ip netns exec "$ns" rdma "$@"; }; idle) || return 1
+	done
+}
+
+after_test() {
+	idle_everywhere || return 1
 	new_splats
 }
 

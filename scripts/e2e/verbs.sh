@@ -183,6 +183,11 @@ for name in limits_named limits_used largest_srq many_regions; do
 	t "limits: $name" case_ "$name"
 done
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
+for name in no_mapping_is_left_behind queue_memory_is_in_no_core_dump \
+	qp_numbers_are_not_given_again_at_once destroying_forgets_its_own_completions_only \
+	a_region_that_wraps_is_refused pds_are_counted_down; do
+	t "resources: $name" case_ "$name"
+done
 for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker a_post_that_nobody_polls_for_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \

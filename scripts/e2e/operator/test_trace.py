@@ -84,9 +84,8 @@ def traces_agree_with_the_counters(w):
             same(len(trace.all(name, opcode=opcode)), moved["%s_%s" % (way, kind)], opcode)
         lengths = sorted(int(f["length"]) for f in trace.all(name, opcode="write"))
         same(lengths, [200, 5000, 5000], "lengths of Writes")
-        msns = [int(f["msn"]) for f in trace.all(name, opcode="send")]
-        same(msns, list(range(msns[0], msns[0] + 5, 1))[:1] + msns[1:], "MSNs")
-        same(msns, sorted(set(msns)), "MSNs grow")
+        msns = [int(f["msn"]) for f in trace.all(name) if f["opcode"] in ("send", "imm")]
+        same(msns, list(range(msns[0], msns[0] + 4)), "MSNs of the queue for Sends")
     kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged")}
     same(kicks, {how: moved.get("kicks_" + how, 0) for how in kicks}, "kicks")
     same(len(trace.all("weft_kick", kind="softirq")), moved["tx_softirq_runs"], "runs in softirq")

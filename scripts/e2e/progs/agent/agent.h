@@ -108,6 +108,8 @@ void cmd_post(const struct args *a);
 void cmd_srq(const struct args *a);
 void cmd_dropsrq(const struct args *a);
 void cmd_postsrq(const struct args *a);
+void cmd_srqarm(const struct args *a);
+extern struct ibv_srq *srq;
 void poll_queues(void);
 void queue_event(struct queue *q);
 

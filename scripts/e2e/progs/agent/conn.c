@@ -114,7 +114,7 @@ void cmd_resolve(const struct args *a)
 	ok("k=%d", new_conn(id)->k);
 }
 
-/* qp k= pd= cq= [rcq=] [sq=] [rq=] [sge=] [inline=] [sigall=1] */
+/* qp k= pd= cq= [rcq=] [sq=] [rq=] [sge=] [inline=] [sigall=1] [srq=1] */
 void cmd_qp(const struct args *a)
 {
 	struct conn *c = find_conn(arg_num(a, "k", 0));
@@ -138,6 +138,7 @@ void cmd_qp(const struct args *a)
 	}
 	attr.send_cq = scq->cq;
 	attr.recv_cq = rcq->cq;
+	attr.srq = arg_num(a, "srq", 0) ? srq : NULL;
 	if (rdma_create_qp(c->id, find_pd(arg_str(a, "pd", "pd")), &attr)) {
 		err(errno, "rdma_create_qp");
 		return;

@@ -102,7 +102,8 @@ static void cmd_dev(const struct args *a)
 {
 	struct ibv_context **list = rdma_get_devices(NULL);
 	const char *name = arg_str(a, "name", "");
-	struct ibv_device_attr attr;
+	const struct ibv_device_attr *attr;
+	struct ibv_device_attr_ex ex;
 
 	for (int i = 0; list && list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]->device), name))
@@ -111,14 +112,15 @@ static void cmd_dev(const struct args *a)
 		err(ENODEV, "no device %s", name);
 		return;
 	}
-	if (ibv_query_device(device, &attr)) {
+	if (ibv_query_device_ex(device, NULL, &ex)) { /* not what the core remembers */
 		err(errno, "query");
 		return;
 	}
+	attr = &ex.orig_attr;
 	fcntl(device->async_fd, F_SETFL, O_NONBLOCK);
 	ok("rd_atom=%d init_rd_atom=%d atomic_cap=%d flags=%#x sge=%d qp_wr=%d",
-	   attr.max_qp_rd_atom, attr.max_qp_init_rd_atom, attr.atomic_cap, attr.device_cap_flags,
-	   attr.max_sge, attr.max_qp_wr);
+	   attr->max_qp_rd_atom, attr->max_qp_init_rd_atom, attr->atomic_cap,
+	   attr->device_cap_flags, attr->max_sge, attr->max_qp_wr);
 }
 
 static bool async_event(void)
@@ -173,7 +175,7 @@ static const struct {
 	{ "cq", cmd_cq },	    { "poll", cmd_poll },	{ "arm", cmd_arm },
 	{ "dropcq", cmd_dropcq },   { "post", cmd_post },	{ "srq", cmd_srq },
 	{ "dropsrq", cmd_dropsrq }, { "postsrq", cmd_postsrq }, { "tos", cmd_tos },
-	{ "ports", cmd_ports },
+	{ "ports", cmd_ports },	    { "srqarm", cmd_srqarm },
 };
 
 static void run_line(char *text)

@@ -342,9 +342,9 @@ void cmd_post(const struct args *a)
 		ok("post");
 }
 
-/* --- one shared receive queue, in no QP's service ------------------------------ */
+/* --- one shared receive queue, for the QPs that are told so -------------------- */
 
-static struct ibv_srq *srq;
+struct ibv_srq *srq;
 
 /* srq pd= depth= */
 void cmd_srq(const struct args *a)
@@ -389,4 +389,16 @@ void cmd_postsrq(const struct args *a)
 		err(ret, "ibv_post_srq_recv");
 	else
 		ok("postsrq");
+}
+
+/* srqarm limit= */
+void cmd_srqarm(const struct args *a)
+{
+	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)arg_num(a, "limit", 0) };
+	int ret = srq ? ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) : ENOENT;
+
+	if (ret)
+		err(ret, "ibv_modify_srq");
+	else
+		ok("srqarm");
 }

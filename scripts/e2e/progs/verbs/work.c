@@ -233,21 +233,52 @@ static void receive_bad_lkey(void)
 	flushes(&s);
 }
 
-static void no_receive_posted(void)
+/* What the server's memory holds is what fill() left there, whatever was sent to it. */
+static void prepared(void)
 {
-	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
-	next(c.id->send_cq);
-	flushes(&c);
-	flushes(&s);
+	fill(&c, 11);
+	fill(&s, 12);
 }
 
-/* A Write is complete when TCP has it, so only what follows it fails. */
-static void bad_write(uint64_t to, uint32_t rkey)
+static void untouched(void)
 {
-	CHECK(!post(&c, 2, IBV_WR_RDMA_WRITE, sge(c.own, 0, 8), to, rkey, IBV_SEND_SIGNALED));
-	next(c.id->send_cq);
+	unsigned char *seen = malloc(2 * BYTES);
+
+	CHECK(seen);
+	memcpy(seen, s.buf, 2 * BYTES);
+	fill(&s, 12);
+	CHECK(!memcmp(seen, s.buf, 2 * BYTES));
+	free(seen);
+}
+
+/* A message is complete when TCP has it; or the Terminate that answers it was faster. */
+static void sent_or_flushed(uint64_t id)
+{
+	struct ibv_wc wc = next(c.id->send_cq);
+
+	CHECK(wc.wr_id == id);
+	CHECK(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
+}
+
+static void no_receive_posted(void)
+{
+	prepared();
+	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
+	sent_or_flushed(2);
 	flushes(&c);
 	flushes(&s);
+	untouched();
+}
+
+/* Only what follows a bad Write fails. */
+static void bad_write(uint64_t to, uint32_t rkey)
+{
+	prepared();
+	CHECK(!post(&c, 2, IBV_WR_RDMA_WRITE, sge(c.own, 0, 8), to, rkey, IBV_SEND_SIGNALED));
+	sent_or_flushed(2);
+	flushes(&c);
+	flushes(&s);
+	untouched();
 }
 
 static void write_bad_rkey(void)
@@ -265,12 +296,19 @@ static void write_beyond_region(void)
 	bad_write((uintptr_t)s.buf + BYTES - 4, s.open->rkey);
 }
 
+/* Nothing of what it asked for arrives. */
 static void bad_read(uint64_t from, uint32_t rkey)
 {
+	unsigned char before[8];
+
+	prepared();
+	memcpy(before, c.buf + BYTES, 8);
 	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, 8), from, rkey, IBV_SEND_SIGNALED));
 	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
 	flushes(&c);
 	flushes(&s);
+	CHECK(!memcmp(before, c.buf + BYTES, 8));
+	untouched();
 }
 
 static void read_bad_rkey(void)
@@ -366,23 +404,67 @@ static void qp_types(void)
 	}
 }
 
+/* A QP of these capabilities: 0, or the errno. */
+static int qp_of(struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr attr = { .cap = cap,
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = c.id->send_cq,
+					 .recv_cq = c.id->recv_cq };
+	struct ibv_qp *qp = ibv_create_qp(c.id->pd, &attr);
+
+	if (!qp)
+		return errno;
+	CHECK(!ibv_destroy_qp(qp));
+	return 0;
+}
+
+static int cq_of(int cqe, int vector)
+{
+	struct ibv_cq *cq = ibv_create_cq(c.id->verbs, cqe, NULL, NULL, vector);
+
+	if (!cq)
+		return errno;
+	CHECK(!ibv_destroy_cq(cq));
+	return 0;
+}
+
+static int mr_of(void *addr, size_t length, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(c.id->pd, addr, length, access);
+
+	if (!mr)
+		return errno;
+	CHECK(!ibv_dereg_mr(mr));
+	return 0;
+}
+
+/* Each limit itself is granted, one more is not. */
 static void too_large(void)
 {
 	struct ibv_device_attr dev;
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
-					 .send_cq = c.id->send_cq,
-					 .recv_cq = c.id->recv_cq };
+	uint32_t wr, sge;
 
 	CHECK(!ibv_query_device(c.id->verbs, &dev));
-	attr.cap = (struct ibv_qp_cap){ dev.max_qp_wr + 1, 1, 1, 1, 0 };
-	CHECK(!ibv_create_qp(c.id->pd, &attr) && (errno == EINVAL || errno == ENOMEM));
-	attr.cap = (struct ibv_qp_cap){ 1, 1, dev.max_sge + 1, 1, 0 };
-	CHECK(!ibv_create_qp(c.id->pd, &attr) && (errno == EINVAL || errno == ENOMEM));
-	attr.cap = (struct ibv_qp_cap){ 1, 1, 1, 1, 1 << 20 };
-	CHECK(!ibv_create_qp(c.id->pd, &attr) && (errno == EINVAL || errno == ENOMEM));
-	CHECK(!ibv_create_cq(c.id->verbs, dev.max_cqe + 1, NULL, NULL, 0) && errno == EINVAL);
-	CHECK(!ibv_reg_mr(c.id->pd, c.buf, 64, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL);
-	CHECK(!ibv_reg_mr(c.id->pd, (void *)8, 64, IBV_ACCESS_LOCAL_WRITE));
+	wr = dev.max_qp_wr;
+	sge = dev.max_sge;
+	CHECK(!qp_of((struct ibv_qp_cap){ wr, 1, 1, 1, 0 }));
+	CHECK(qp_of((struct ibv_qp_cap){ wr + 1, 1, 1, 1, 0 }) == EINVAL);
+	CHECK(!qp_of((struct ibv_qp_cap){ 1, wr, 1, 1, 0 }));
+	CHECK(qp_of((struct ibv_qp_cap){ 1, wr + 1, 1, 1, 0 }) == EINVAL);
+	CHECK(!qp_of((struct ibv_qp_cap){ 1, 1, sge, 1, 0 }));
+	CHECK(qp_of((struct ibv_qp_cap){ 1, 1, sge + 1, 1, 0 }) == EINVAL);
+	CHECK(!qp_of((struct ibv_qp_cap){ 1, 1, 1, sge, 0 }));
+	CHECK(qp_of((struct ibv_qp_cap){ 1, 1, 1, sge + 1, 0 }) == EINVAL);
+	CHECK(!qp_of((struct ibv_qp_cap){ 1, 1, 1, 1, 512 }));
+	CHECK(qp_of((struct ibv_qp_cap){ 1, 1, 1, 1, 513 }) == EINVAL);
+	CHECK(!cq_of(1, 0) && !cq_of(dev.max_cqe, c.id->verbs->num_comp_vectors - 1));
+	CHECK(cq_of(0, 0) == EINVAL && cq_of(dev.max_cqe + 1, 0) == EINVAL);
+	CHECK(cq_of(1, c.id->verbs->num_comp_vectors) == EINVAL);
+	CHECK(!mr_of(c.buf, 1, IBV_ACCESS_LOCAL_WRITE));
+	CHECK(mr_of(c.buf, 0, IBV_ACCESS_LOCAL_WRITE) == EINVAL);
+	CHECK(mr_of(c.buf, 64, IBV_ACCESS_REMOTE_WRITE) == EINVAL);
+	CHECK(mr_of((void *)8, 64, IBV_ACCESS_LOCAL_WRITE) == EFAULT);
 }
 
 static void query_qp(void)

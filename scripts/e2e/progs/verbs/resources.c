@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* What objects take, and that it is given back with them: mappings, numbers, completions. */
+#define _GNU_SOURCE
+#include "verbs.h"
+
+#define MAPPINGS 1024
+#define ROUNDS 32
+
+static struct end s2, c2;
+
+static int mappings(void)
+{
+	volatile uint32_t *all[MAPPINGS];
+	int n = find_regions(all, MAPPINGS);
+
+	CHECK(n < MAPPINGS);
+	return n;
+}
+
+static struct ibv_qp *qp_of(struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = cq,
+					 .recv_cq = cq,
+					 .srq = srq };
+	struct ibv_qp *qp = ibv_create_qp(c.id->pd, &attr);
+
+	CHECK(qp);
+	return qp;
+}
+
+static void resize_cq(struct ibv_cq *cq)
+{
+	int before = mappings();
+
+	for (int i = 0; i < ROUNDS; i++)
+		CHECK(!ibv_resize_cq(cq, i % 2 ? 5000 : 9000));
+	CHECK(mappings() == before);
+}
+
+static void resize_srq(struct ibv_srq *srq)
+{
+	int before = mappings();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_srq_attr attr = { .max_wr = i % 2 ? 500 : 900 };
+
+		CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	}
+	CHECK(mappings() == before);
+}
+
+/* A queue that moves, and one that is destroyed, leaves no mapping behind. */
+static void no_mapping_is_left_behind(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 1 } };
+	int before = mappings();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_cq *cq = ibv_create_cq(c.id->verbs, 5000, NULL, NULL, 0);
+		struct ibv_srq *srq = ibv_create_srq(c.id->pd, &attr);
+		struct ibv_qp *one, *other;
+
+		CHECK(cq && srq);
+		one = qp_of(cq, NULL);
+		other = qp_of(cq, srq);
+		if (!i) {
+			CHECK(mappings() > before);
+			resize_cq(cq);
+			resize_srq(srq);
+		}
+		CHECK(!ibv_destroy_qp(one) && !ibv_destroy_qp(other));
+		CHECK(!ibv_destroy_srq(srq) && !ibv_destroy_cq(cq));
+	}
+	CHECK(mappings() == before);
+}
+
+/* A core dump shows what a program held, not what its queues look like. */
+static void queue_memory_is_in_no_core_dump(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	int of_queues = 0, seen = 0;
+	char line[512];
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (strchr(line, '-') && strchr(line, '/'))
+			of_queues = !!strstr(line, "uverbs");
+		if (!of_queues || strncmp(line, "VmFlags:", 8))
+			continue;
+		CHECK(strstr(line, " dd") && strstr(line, " de"));
+		of_queues = 0;
+		seen++;
+	}
+	fclose(f);
+	CHECK(seen && seen == mappings());
+}
+
+/* A segment of an earlier life must find no QP: a number rests before it is used again. */
+static void qp_numbers_are_not_given_again_at_once(void)
+{
+	uint32_t seen[ROUNDS];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_qp *qp = qp_of(c.id->send_cq, NULL);
+
+		seen[i] = qp->qp_num;
+		for (int j = 0; j < i; j++)
+			CHECK(seen[i] != seen[j]);
+		CHECK(!ibv_destroy_qp(qp));
+	}
+}
+
+static void with_the_recv_cq_of_s(struct end *e)
+{
+	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
+
+	attr.recv_cq = s.id->recv_cq;
+	CHECK(!rdma_create_qp(e->id, NULL, &attr));
+}
+
+/* All that was sent before has arrived: a Read is answered in its turn. */
+static void settled(struct end *from, struct end *to)
+{
+	CHECK(!post(from, 77, IBV_WR_RDMA_READ, sge(from->own, 0, 8), (uintptr_t)to->buf,
+		    to->open->rkey, IBV_SEND_SIGNALED));
+	expect(from->id->send_cq, 77, IBV_WC_SUCCESS);
+}
+
+/* Two QPs complete to one CQ; with one of them only its completions go. */
+static void destroying_forgets_its_own_completions_only(void)
+{
+	struct ibv_cq *send_cq;
+
+	connect_pair(&c2, &s2, with_the_recv_cq_of_s);
+	for (int i = 0; i < 4; i++) {
+		CHECK(!recv_sge(&s, i, sge(s.own, 0, 8)));
+		CHECK(!recv_sge(&s2, 100 + i, sge(s2.own, 0, 8)));
+		tell(&c);
+		settled(&c, &s);
+		tell(&c2);
+		settled(&c2, &s2);
+	}
+	send_cq = s2.id->send_cq;
+	s2.id->send_cq = s2.id->recv_cq = NULL;
+	rdma_destroy_qp(s2.id);
+	for (int i = 0; i < 4; i++)
+		CHECK(expect(s.id->recv_cq, i, IBV_WC_SUCCESS).qp_num == s.id->qp->qp_num);
+	nothing(s.id->recv_cq);
+	works(&c, &s);
+	CHECK(!ibv_destroy_cq(send_cq));
+	release(&c2);
+	release(&s2);
+}
+
+/* Up to the very last address, and one byte further. */
+static void a_region_that_wraps_is_refused(void)
+{
+	unsigned char *from = c.buf + 4096 - 64;
+	uint64_t last = -64ULL;
+	struct ibv_mr *mr;
+
+	mr = ibv_reg_mr_iova(c.id->pd, from, 64, last, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!ibv_reg_mr_iova(c.id->pd, from, 65, last, IBV_ACCESS_LOCAL_WRITE));
+	CHECK(errno == EINVAL);
+}
+
+/* One after the other there may be more PDs than there are numbers for them. */
+static void pds_are_counted_down(void)
+{
+	struct ibv_device_attr dev;
+
+	CHECK(!ibv_query_device(c.id->verbs, &dev));
+	for (int i = 0; i <= dev.max_pd; i++) {
+		struct ibv_pd *pd = ibv_alloc_pd(c.id->verbs);
+
+		CHECK(pd);
+		CHECK(!ibv_dealloc_pd(pd));
+	}
+}
+
+const struct test_case resource_cases[] = {
+	CASE(no_mapping_is_left_behind),
+	CASE(queue_memory_is_in_no_core_dump),
+	CASE(qp_numbers_are_not_given_again_at_once),
+	CASE(destroying_forgets_its_own_completions_only),
+	CASE(a_region_that_wraps_is_refused),
+	CASE(pds_are_counted_down),
+	{},
+};
