@@ -161,6 +161,8 @@ def scripts():
         "read_in": read * 2 + ack() + SETTLE,
         "read_refused": read + fpdu(rdmap.READ_REQ, *region(3), 1, 0) + SETTLE,
         "read_too_many": b"\x0e\0" + read * 5 + SETTLE,
+        "read_too_many_at_once": b"\x0e\0" + bytes([2, 7] + [1, *region(0, 64), 0, 8] * 8 + [0]) +
+                                 b"\x0e\xff" + ack() + SETTLE,
         "atomic_in": atomic + ack() + fpdu(rdmap.ATOMIC_REQ, 2, *region(0, 8), 3),
         "terminate_in": fpdu(rdmap.TERMINATE, 0x11, 0, 0) + SETTLE,
         "many": bytes([2, 3, 0, *region(0), 8, 0, *region(0, 128), 8, 3, 2, 3, 3, 0x51]) + receive(),
@@ -184,6 +186,11 @@ def scripts():
         "atomic_out": request(5, 1, 0, *local(0, 0, 8)) + KICK + ack() + atomic_response,
         "invalidate": request(7, 1, 2) + KICK,
         "bind": bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK,
+        "bound_and_destroyed": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + b"\x12\0" +
+                                fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
+        "bound_and_invalidated": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + receive() +
+                                  fpdu(rdmap.SEND_INV, 1, 4) + b"\x12\0" +
+                                  fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
         "no_right": request(4, 1, 0, *local(3)) + KICK + SETTLE,
         "close": request(0, 1, 0, *local()) + KICK + close + SETTLE + ack() + b"\x0f" + SETTLE,
         "abort": request(2, 1, 0, *local(0, 0, 200)) + KICK + abort + SETTLE,
@@ -195,7 +202,7 @@ def scripts():
     }
     for name, script in plain.items():
         yield name, choices() + script
-        yield name + "_crc", choices(crc=1, kernel=1) + script
+        yield name + "_crc", choices(crc=1, kernel=1, ird=2) + script
     for name, script in out.items():
         yield name, choices(initiator=1) + script
         yield name + "_mk", choices(initiator=1, crc=1, markers_tx=1, markers_rx=1, mss=2) + script

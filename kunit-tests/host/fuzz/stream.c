@@ -290,8 +290,8 @@ static void peer_sends(struct world *w)
 /* Some FPDUs in a buffer. */
 static void peer_sends_many(struct world *w)
 {
-	static u8 fpdus[4 * (FPDU_MAX + 256)];
-	u32 count = 1 + take(&w->in, 1) % 4, len = 0;
+	static u8 fpdus[8 * (FPDU_MAX + 256)];
+	u32 count = 1 + take(&w->in, 1) % 8, len = 0;
 
 	while (count--)
 		len += peer_make(w, fpdus + len);
@@ -505,10 +505,18 @@ static void happen(struct world *w)
 /* What was posted completes, each request once. Who destroys the QP at once does without. */
 static void fail(struct world *w)
 {
+	u32 turns = 0;
+
 	weft_stream_abort(w->st);
 	if (w->owes_kick)
 		kick(w);
 	settle(w);
+	/* a worker may wait for memory */
+	while (host_next_timer() >= 0) {
+		PROMISE(turns++ < 1000);
+		host_pass_time(host_next_timer());
+		settle(w);
+	}
 	world_check(w);
 }
 

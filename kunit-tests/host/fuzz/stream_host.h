@@ -68,9 +68,11 @@ struct awaited {
  * @seen_msn, @seen_mo: of what it has seen of us
  * @tagged_open: a tagged message of ours is open, and is to go on with @tagged_stag, @tagged_to
  * @first: it has sent an FPDU
+ * @spoilt: what it has sent was mutated
  * @terminated: it has seen a Terminate
  * @sent_pos: bytes of FPDUs that it has sent, for markers
  * @asked: requests of ours, of which it has answered @answered
+ * @reads: Read Requests of its own; responses to @reads_answered of them were seen to the end
  */
 struct peer {
 	u8 out[OUT_MAX];
@@ -81,10 +83,11 @@ struct peer {
 	u8 tagged_op;
 	u32 tagged_stag;
 	u64 tagged_to;
-	bool first, terminated;
+	bool first, terminated, spoilt;
 	u32 sent_pos;
 	struct awaited awaited[AWAITED_MAX];
 	u32 asked, answered;
+	u32 reads, reads_answered;
 };
 
 /**
