@@ -102,52 +102,10 @@ static void weft_complete_unsignalled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_ERRORS), 1ULL);
 }
 
-/* Memory that TCP still sends from is not the process's again, nor what was posted after it. */
-static void weft_complete_zerocopy(struct kunit *test)
-{
-	struct stream_world *w = test->priv;
-
-	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
-	send_one(test, w, WEFT_WR_WRITE, 0)->zc_pending = true;
-	send_one(test, w, WEFT_WR_SEND, 0);
-	push_to(w, 3);
-	expect_sends(test, w, 0, 0, 0);
-	KUNIT_EXPECT_TRUE(test, weft_retire_returned(&w->st, 1));
-	expect_sends(test, w, 0, 0, 0);
-	KUNIT_EXPECT_TRUE(test, weft_retire_returned(&w->st, 0));
-	expect_sends(test, w, 0, 3, WEFT_STATUS_SUCCESS);
-
-	/* Acknowledged before we hear that TCP took it all. */
-	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
-	KUNIT_EXPECT_TRUE(test, weft_retire_returned(&w->st, 3));
-	expect_sends(test, w, 0, 0, 0);
-	push_to(w, 4);
-	expect_sends(test, w, 3, 4, WEFT_STATUS_SUCCESS);
-}
-
-/* The socket is gone: nobody waits for memory, and its return finds nothing to do. */
-static void weft_complete_zerocopy_abandoned(struct kunit *test)
-{
-	struct stream_world *w = test->priv;
-
-	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
-	send_one(test, w, WEFT_WR_SEND, 0)->zc_pending = true;
-	push_to(w, 2);
-	weft_retire_flush_sends(&w->st, NULL);
-	expect_sends(test, w, 0, 0, 0);
-	weft_retire_abandon(&w->st);
-	KUNIT_EXPECT_FALSE(test, weft_retire_returned(&w->st, 0));
-	expect_sends(test, w, 0, 0, 0);
-	weft_retire_flush_sends(&w->st, NULL);
-	expect_sends(test, w, 0, 2, WEFT_STATUS_SUCCESS);
-}
-
 struct mix {
 	u32 asked[STREAM_SQES];
 	u32 asks;
 	u32 answers;
-	u32 pending[STREAM_SQES];
-	u32 pendings;
 };
 
 static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix, u64 random)
@@ -157,12 +115,8 @@ static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix
 	if (w->posted - weft_sendq_ctl(&w->sq)->retired == STREAM_SQES)
 		return;
 	swr = send_one(test, w, random & 1 ? WEFT_WR_READ : WEFT_WR_SEND, 0);
-	if (random & 1) {
+	if (random & 1)
 		mix->asked[mix->asks++ % STREAM_SQES] = swr->index;
-	} else if (random & 2) {
-		swr->zc_pending = true;
-		mix->pending[mix->pendings++] = swr->index;
-	}
 }
 
 static void mix_respond(struct stream_world *w, struct mix *mix)
@@ -175,18 +129,7 @@ static void mix_respond(struct stream_world *w, struct mix *mix)
 	respond(w, index);
 }
 
-static void mix_return(struct kunit *test, struct stream_world *w, struct mix *mix, u64 random)
-{
-	u32 which;
-
-	if (!mix->pendings)
-		return;
-	which = random % mix->pendings;
-	KUNIT_ASSERT_TRUE(test, weft_retire_returned(&w->st, mix->pending[which]));
-	mix->pending[which] = mix->pending[--mix->pendings];
-}
-
-/* Whatever is done or returned first: each request once, and in order. */
+/* Whatever is done first: each request once, and in order. */
 static void weft_complete_any_mix(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -197,7 +140,7 @@ static void weft_complete_any_mix(struct kunit *test)
 	for (i = 0; i < STEPS; i++) {
 		u64 random = weft_next_random(&seed);
 
-		switch (random >> 8 & 3) {
+		switch ((random >> 8) % 3) {
 		case 0:
 			mix_send(test, w, &mix, random);
 			break;
@@ -205,20 +148,15 @@ static void weft_complete_any_mix(struct kunit *test)
 			push_to(w,
 				w->posted - min_t(u32, random & 3, w->sq.fetched - w->st.tx.sent));
 			break;
-		case 2:
-			mix_respond(w, &mix);
-			break;
 		default:
-			mix_return(test, w, &mix, random);
+			mix_respond(w, &mix);
 		}
 		expect_sends(test, w, completed, w->sq.retired, WEFT_STATUS_SUCCESS);
 		completed = w->sq.retired;
 	}
 	push_to(w, w->posted);
-	for (i = 0; i < STREAM_SQES; i++) {
+	for (i = 0; i < STREAM_SQES; i++)
 		mix_respond(w, &mix);
-		mix_return(test, w, &mix, 0);
-	}
 	expect_sends(test, w, completed, w->posted, WEFT_STATUS_SUCCESS);
 	KUNIT_EXPECT_EQ(test, w->sq.retired, w->posted);
 	KUNIT_EXPECT_GT(test, completed, STEPS / 10U);
@@ -471,8 +409,6 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_in_order_of_posting),
 	KUNIT_CASE(weft_complete_what_tcp_has),
 	KUNIT_CASE(weft_complete_unsignalled),
-	KUNIT_CASE(weft_complete_zerocopy),
-	KUNIT_CASE(weft_complete_zerocopy_abandoned),
 	KUNIT_CASE(weft_complete_any_mix),
 	KUNIT_CASE(weft_complete_overflow_is_a_fault),
 	KUNIT_CASE(weft_complete_flush_in_order),

@@ -108,18 +108,6 @@ void f(struct sock *sk);
 void f(struct sock *sk) { __tcp_send_ack(sk, 0, 0); }
 C
 
-probe UBUF_OPS '6.10: ubuf_info has operations, not a callback' <<'C'
-#include <linux/skbuff.h>
-void f(struct sk_buff *, struct ubuf_info *, bool);
-const struct ubuf_info_ops ops = { .complete = f };
-C
-
-probe DST_DEV_RCU '6.18: the device of a route is read by a function' <<'C'
-#include <net/dst.h>
-struct net_device *f(const struct dst_entry *);
-struct net_device *f(const struct dst_entry *dst) { return dst_dev_rcu(dst); }
-C
-
 probe SOCKADDR_UNSIZED '6.19: kernel_bind and friends take struct sockaddr_unsized' <<'C'
 #include <linux/net.h>
 int f(struct socket *, struct sockaddr_unsized *);

@@ -106,6 +106,18 @@ port_follows_the_netdev() {
 	expect 'PORT_ACTIVE' "$tmp/watch" 1
 }
 
+# As rdma-ndd does it. One that fills its field is shown without what follows the field.
+node_description_is_set() {
+	local file=/sys/class/infiniband/$dev/node_desc long
+	printf 'a host, %s' "$dev" >"$file"
+	[ "$(<"$file")" = "a host, $dev" ] || fail "it is '$(<"$file")'"
+	long=$(printf '%064d' 7)
+	printf '%sand more' "$long" >"$file"
+	[ "$(<"$file")" = "$long" ] || fail "a long one is '$(<"$file")'"
+	printf 'short' >"$file"
+	[ "$(<"$file")" = short ] || fail "it is '$(<"$file")' now"
+}
+
 rdma_dev_shows_it() {
 	rdma dev show "$dev" | tee "$tmp/out"
 	expect "^[0-9]+: $dev: node_type rnic " "$tmp/out" 1
@@ -164,6 +176,7 @@ t "limits are stated" limits
 t "active MTU follows the netdev" mtu_follows_the_netdev
 t "width and speed are known" speed_is_known
 t "port state follows the netdev, with events" port_follows_the_netdev
+t "the node description is what was written" node_description_is_set
 t "rdma dev and rdma link show the device" rdma_dev_shows_it
 t "rdma resource shows the objects of a connection" rdma_resource_shows_objects
 t "rdma statistic counts messages" counters_count

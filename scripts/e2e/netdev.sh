@@ -148,6 +148,39 @@ bond_fails_over() {
 	ip -n wa link delete ya
 }
 
+# names_its_netdev DEVICE NETDEV GIDS: by every GID that it has. Scripts (ibdev2netdev, Valkey's
+# test runner) find the address of a device by that.
+names_its_netdev() {
+	local port=/sys/class/infiniband/$1/ports/1 file gid netdev gids=0
+	for file in "$port"/gids/*; do
+		gid=$(<"$file")
+		[[ $gid =~ [1-9a-f] ]] || continue
+		netdev=$(<"$port/gid_attrs/ndevs/${file##*/}") || fail "GID $gid names no netdev"
+		[ "$netdev" = "$2" ] || fail "GID $gid names $netdev, not $2"
+		gids=$((gids + 1))
+	done
+	[ "$gids" -ge "$3" ] || fail "$1 has $gids GIDs, not $3"
+}
+
+gids_name_the_netdev() {
+	case $(uname -r) in
+	6.[1-4].*) skip "ib_core keeps the netdev for RoCE only, up to Linux 6.4" ;;
+	esac
+	ip link add nd0 type dummy
+	ip link set nd0 up
+	ip addr add 10.79.0.1/24 dev nd0
+	rdma link add "${driver}nd" type "$driver" netdev nd0
+	names_its_netdev "${driver}nd" nd0 2
+	ip link set nd0 down
+	ip link set nd0 name nd1
+	ip link set nd1 address 02:00:00:00:79:01
+	ip link set nd1 up
+	ip addr add 10.79.0.2/24 dev nd1
+	sleep 1
+	names_its_netdev "${driver}nd" nd1 3
+	ip link delete nd1
+}
+
 vlan_connects() {
 	local ns
 	ip -n wa link add link va name va.5 type vlan id 5
@@ -171,31 +204,12 @@ vlan_connects() {
 	for ns in wa wb; do ip -n "$ns" link delete "v${ns#w}.5"; done
 }
 
-# The other end of a veth pair is on this host, where the kernel has to copy: eight
-# messages tell, and as many as the queue holds may be under way by then.
-lending_is_given_up() {
-	local copied crc
-	crc=$(cat "/sys/class/infiniband/${driver}a/weft/crc")
-	echo 0 | tee "/sys/class/infiniband/$driver"[ab]/weft/crc >"$tmp/crc"
-	ip -n wa link set va mtu 9000
-	ip -n wb link set vb mtu 9000
-	perftest 60 ib_write_bw "${driver}a" "${driver}b" -s 262144 -n 600
-	ip -n wa link set va mtu 1500
-	ip -n wb link set vb mtu 1500
-	echo "$crc" | tee "/sys/class/infiniband/$driver"[ab]/weft/crc >"$tmp/crc"
-	sleep 0.1	# the core reads its counters afresh by and by
-	copied=$(counted tx_lent_copied "${driver}b")
-	echo "lent and copied: $copied messages, $(counted tx_lent_bytes "${driver}b") octets"
-	[ "$copied" -ge 8 ] || fail "nothing was lent"
-	[ "$copied" -le 200 ] || fail "the connection does not learn"
-}
-
 topology_veth
-t "messages are lent until the kernel is seen to copy them" lending_is_given_up
 t "MTU changes under load" mtu_changes
 t "the link goes down for three seconds under load" link_flaps
 t "the address goes for two seconds under load" address_goes_and_comes
 t "the port's state and events follow the link" port_follows_link
+t "each GID names the netdev, under its new name too" gids_name_the_netdev
 t "a bond fails over under load" bond_fails_over
 t "a VLAN carries a link, and its port follows the device below" vlan_connects
 finish

@@ -44,7 +44,7 @@ in_rows() {
 	local before rc=0
 	before=$(counted tx_segments)
 	ip link set lo mtu 1500
-	with_knobs "$1" crc=0 zerocopy=0 || rc=$?
+	with_knobs "$1" crc=0 || rc=$?
 	ip link set lo mtu 65536
 	[ "$rc" -eq 0 ] || return "$rc"
 	sleep 0.1	# the core reads its counters afresh by and by
@@ -224,15 +224,13 @@ for name in reads_of_any_length_complete_in_order few_reads_at_a_time_complete_i
 	readers_go_amid_their_reads; do
 	t "reads: $name" case_ "$name"
 done
-for name in lent_messages_arrive_whole a_list_is_lent a_bad_element_fails_in_its_turn \
-	lent_messages_end_with_their_connection queue_pairs_go_while_they_lend; do
-	t "lending: $name" with_knobs "$name" crc=0 zerocopy=2
+for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
+	long_messages_end_with_their_connection queue_pairs_go_while_they_write; do
+	t "reuse: $name" with_knobs "$name" crc=0
 done
-t "lending: not on one host" with_knobs no_messages_are_lent crc=0
-t "lending: not with zerocopy at 0" with_knobs no_messages_are_lent crc=0 zerocopy=0
-t "lending: not with CRC" with_knobs no_messages_are_lent crc=1 zerocopy=2
-t "lending: not with markers" with_knobs no_messages_are_lent crc=0 markers=1 zerocopy=2
-for name in no_messages_are_lent a_list_arrives_whole a_bad_element_fails_in_its_turn \
+t "reuse: with CRC" with_knobs memory_is_used_again_at_once crc=1
+t "reuse: with markers" with_knobs memory_is_used_again_at_once crc=0 markers=1
+for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
 	t "in rows: $name" in_rows "$name"

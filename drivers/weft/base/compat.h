@@ -65,29 +65,6 @@ static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)
 }
 #endif
 
-/* The device of a route; RCU. */
-#ifdef HAVE_DST_DEV_RCU
-#define compat_dst_dev(dst) dst_dev_rcu(dst)
-#else
-#define compat_dst_dev(dst) READ_ONCE((dst)->dev)
-#endif
-
-/* Whom the kernel tells that a buffer with pages of ours is gone. */
-#ifdef HAVE_UBUF_OPS
-#define COMPAT_UBUF_OPS(name, fn) static const struct ubuf_info_ops name = { .complete = (fn) }
-#define compat_ubuf_init(ubuf, name) ((ubuf)->ops = (name))
-#else
-#define COMPAT_UBUF_OPS(name, fn) static const struct compat_ubuf_ops name = { .complete = (fn) }
-struct compat_ubuf_ops {
-	void (*complete)(struct sk_buff *skb, struct ubuf_info *ubuf, bool untouched);
-};
-
-static inline void compat_ubuf_init(struct ubuf_info *ubuf, const struct compat_ubuf_ops *ops)
-{
-	ubuf->callback = ops->complete;
-}
-#endif
-
 #ifndef HAVE_UMEM_GET_VA
 #define ib_umem_get_va(dev, addr, size, access) ib_umem_get(dev, addr, size, access)
 #endif

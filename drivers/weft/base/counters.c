@@ -34,8 +34,6 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_TX_BYTES] = "tx_bytes",
 	[WEFT_CTR_TX_PUSHES] = "tx_pushes",
 	[WEFT_CTR_TX_FULL] = "tx_socket_full",
-	[WEFT_CTR_TX_LENT] = "tx_lent_bytes",
-	[WEFT_CTR_TX_LENT_COPIED] = "tx_lent_copied",
 	[WEFT_CTR_RX_MSGS] = "rx_messages",
 	[WEFT_CTR_RX_SEGS] = "rx_segments",
 	[WEFT_CTR_RX_BYTES] = "rx_bytes",
@@ -113,7 +111,8 @@ void weft_counters_redirect(struct weft_counters *c, const struct weft_counters 
  * @c: counters of a device
  * @which: the counter
  *
- * Context: any. Not a snapshot: adds of other CPUs may be missed by a moment.
+ * Context: any. Not a snapshot: adds of other CPUs may be missed by a moment, and a 32-bit CPU
+ * may see half of one that carries.
  */
 u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which)
 {
@@ -121,8 +120,9 @@ u64 weft_counters_read(const struct weft_counters *c, enum weft_counter which)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(c->cpu, cpu)->v[0][which] +
-		       per_cpu_ptr(c->cpu, cpu)->v[1][which];
+		/* Other CPUs add meanwhile, which only their own adds would see. */
+		sum += data_race(per_cpu_ptr(c->cpu, cpu)->v[0][which] +
+				 per_cpu_ptr(c->cpu, cpu)->v[1][which]);
 	return sum;
 }
 

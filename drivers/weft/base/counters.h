@@ -40,8 +40,6 @@ enum weft_counter {
 	WEFT_CTR_TX_BYTES, /* payload octets staged */
 	WEFT_CTR_TX_PUSHES, /* calls into TCP */
 	WEFT_CTR_TX_FULL, /* pushes that met a full socket */
-	WEFT_CTR_TX_LENT, /* octets of FPDUs that TCP sends from where they are */
-	WEFT_CTR_TX_LENT_COPIED, /* messages lent that the kernel had to copy */
 	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
 	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
 	WEFT_CTR_RX_BYTES, /* payload octets placed */

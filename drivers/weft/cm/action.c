@@ -191,7 +191,7 @@ static void release(struct weft_conn *conn)
 	unreserve(conn);
 	if (conn->stream)
 		weft_stream_put(conn->stream);
-	conn->stream = NULL;
+	WRITE_ONCE(conn->stream, NULL); /* see bind_id() */
 	if (conn->handle)
 		xa_erase(&conn->cm->conns, conn->handle);
 	weft_conn_put(conn);

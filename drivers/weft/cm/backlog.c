@@ -62,7 +62,7 @@ static struct weft_conn *oldest(struct weft_backlog *b, enum weft_backlog_place 
 
 /* To the end of the list of its new place. */
 static void move_locked(struct weft_backlog *b, struct weft_conn *conn,
-			enum weft_backlog_place place)
+			enum weft_backlog_place place) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
 	b->num[conn->place]--;
@@ -71,14 +71,15 @@ static void move_locked(struct weft_backlog *b, struct weft_conn *conn,
 	list_move_tail(&conn->backlog, &b->list[place]);
 }
 
-static bool has_room_locked(const struct weft_backlog *b)
+static bool has_room_locked(const struct weft_backlog *b) __must_hold(&b->lock)
 {
+	lockdep_assert_held(&b->lock);
 	return !b->closed && list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
 	       b->num[WEFT_BACKLOG_WAITING] + b->num[WEFT_BACKLOG_DROPPED] < WAITING_MAX;
 }
 
 /* Have @work run by then, at the latest. */
-static void wake_within_locked(struct weft_backlog *b, unsigned long delay)
+static void wake_within_locked(struct weft_backlog *b, unsigned long delay) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
 	if (b->closed)
@@ -91,17 +92,19 @@ static void wake_within_locked(struct weft_backlog *b, unsigned long delay)
 
 /* --- telling the consumer --- */
 
-static void offer_oldest_locked(struct weft_backlog *b, bool probe)
+static void offer_oldest_locked(struct weft_backlog *b, bool probe) __must_hold(&b->lock)
 {
 	struct weft_conn *conn = oldest(b, WEFT_BACKLOG_QUEUED);
 
+	lockdep_assert_held(&b->lock);
 	move_locked(b, conn, WEFT_BACKLOG_OFFERED);
 	WRITE_ONCE(conn->probe, probe);
 	weft_conn_post(conn, WEFT_CONN_TURN);
 }
 
-static void offer_wanted_locked(struct weft_backlog *b)
+static void offer_wanted_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
+	lockdep_assert_held(&b->lock);
 	while (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
 	       b->num[WEFT_BACKLOG_OFFERED] < b->size)
 		offer_oldest_locked(b, false);
@@ -111,10 +114,11 @@ static void offer_wanted_locked(struct weft_backlog *b)
 		wake_within_locked(b, 0);
 }
 
-static void probe_locked(struct weft_backlog *b)
+static void probe_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
 	u32 n = b->probes;
 
+	lockdep_assert_held(&b->lock);
 	if (time_before(jiffies, b->quiet_since + PROBE_AFTER))
 		return;
 	while (n-- > 0 && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
@@ -257,11 +261,12 @@ void weft_backlog_leave(struct weft_backlog *b, struct weft_conn *conn)
 }
 
 /* Another one waits in TCP's queue, so the one that has been silent longest has to go. */
-static void drop_silent_locked(struct weft_backlog *b)
+static void drop_silent_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
 	struct weft_conn *conn = oldest(b, WEFT_BACKLOG_WAITING);
 	unsigned long due;
 
+	lockdep_assert_held(&b->lock);
 	if (!conn || b->num[WEFT_BACKLOG_DROPPED])
 		return;
 	due = conn->arrived + REQUEST_GRACE;
@@ -318,10 +323,11 @@ void weft_backlog_stop(struct weft_backlog *b)
 }
 
 static void post_all_locked(struct weft_backlog *b, enum weft_backlog_place place,
-			    unsigned int event)
+			    unsigned int event) __must_hold(&b->lock)
 {
 	struct weft_conn *conn;
 
+	lockdep_assert_held(&b->lock);
 	list_for_each_entry(conn, &b->list[place], backlog)
 		weft_conn_post(conn, event);
 }

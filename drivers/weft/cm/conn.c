@@ -84,7 +84,7 @@ void weft_conn_post(struct weft_conn *conn, unsigned int event)
 }
 
 /* A decision overdue is an abandoned connection. */
-static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
+static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __must_hold(&conn->lock)
 {
 	struct weft_conn_step step;
 
@@ -108,8 +108,9 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event)
  *
  * Context: process.
  */
-void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event)
+void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must_hold(&conn->lock)
 {
+	lockdep_assert_held(&conn->lock);
 	step_locked(conn, event);
 	kick(conn);
 }
@@ -184,8 +185,9 @@ void weft_conn_arm(struct weft_conn *conn)
 {
 	unsigned long delay = allowance(conn);
 
-	conn->deadline = jiffies + delay;
-	conn->timing = true;
+	/* Dumps read both without asking the worker. */
+	WRITE_ONCE(conn->deadline, jiffies + delay);
+	WRITE_ONCE(conn->timing, true);
 	weft_conn_wake_after(conn, delay);
 }
 
@@ -197,7 +199,7 @@ void weft_conn_arm(struct weft_conn *conn)
  */
 void weft_conn_disarm(struct weft_conn *conn)
 {
-	conn->timing = false;
+	WRITE_ONCE(conn->timing, false); /* see weft_conn_arm() */
 	timer_delete_sync(&conn->timer);
 }
 

@@ -154,7 +154,7 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 	kref_get(&d->ref);
 	conn->ops = &weft_direct_conn_ops;
 	conn->direct = d;
-	conn->stream = stream;
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
 	weft_conn_get(conn);
 	WRITE_ONCE(d->conn, conn);
 }
@@ -275,11 +275,12 @@ static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
 }
 
 static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
-			  const struct weft_direct_hello *peer)
+			  const struct weft_direct_hello *peer) __must_hold(&conn->lock)
 {
 	struct weft_stream *stream;
 	u8 pd[WEFT_DIRECT_LEN];
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->state != WEFT_CONN_AWAIT_ULP)
 		return true;	/* it has gone */
 	fill_policy(d, &conn->hs->policy);
@@ -351,7 +352,7 @@ static enum weft_direct_reason hold(struct weft_conn *conn, u32 qpn)
 	return WEFT_DIRECT_OK;
 }
 
-static void unhold(struct weft_conn *conn)
+static void unhold(struct weft_conn *conn) __must_hold(&conn->cm->directs.lock)
 {
 	lockdep_assert_held(&conn->cm->directs.lock);
 	if (!conn->held)
@@ -384,12 +385,13 @@ static void request(struct weft_conn *conn)
 }
 
 /* The QP has entered RTR: requests may be there already. */
-static void answer_held(struct weft_direct *d)
+static void answer_held(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 {
 	struct weft_directs *directs = &d->cm->directs;
 	struct weft_direct_hello peer;
 	struct weft_conn *conn, *next;
 
+	lockdep_assert_held(&d->cm->directs.lock);
 	list_for_each_entry_safe(conn, next, &directs->held, at_port) {
 		if (read_request(conn, &peer) || peer.peer_qpn != d->own.qpn)
 			continue;
@@ -624,12 +626,12 @@ static struct weft_direct *new_direct(struct weft_cm *cm, const struct weft_dire
 	return d;
 }
 
-static int open_locked(struct weft_direct *d)
+static int open_locked(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 {
 	struct weft_directs *directs = &d->cm->directs;
 	int ret;
 
-	lockdep_assert_held(&directs->lock);
+	lockdep_assert_held(&d->cm->directs.lock);
 	ret = xa_insert(&directs->by_qpn, d->own.qpn, d, GFP_KERNEL);
 	if (ret)
 		return ret;

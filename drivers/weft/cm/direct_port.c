@@ -67,6 +67,7 @@ static void free_port(struct kref *ref)
 }
 
 static void unlink_waiting(struct weft_direct_port *port, struct weft_conn *conn)
+	__must_hold(&port->lock)
 {
 	lockdep_assert_held(&port->lock);
 	if (list_empty(&conn->at_port))
@@ -75,10 +76,11 @@ static void unlink_waiting(struct weft_direct_port *port, struct weft_conn *conn
 	port->num_waiting--;
 }
 
-static void drop_oldest(struct weft_direct_port *port)
+static void drop_oldest(struct weft_direct_port *port) __must_hold(&port->lock)
 {
 	struct weft_conn *oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
 
+	lockdep_assert_held(&port->lock);
 	unlink_waiting(port, oldest);
 	weft_conn_post(oldest, WEFT_CONN_ABANDONED);
 }
@@ -232,6 +234,7 @@ static struct weft_direct_port *new_port(struct weft_cm *cm, const struct sockad
  */
 struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
 					       const struct sockaddr_storage *addr)
+	__must_hold(&cm->directs.lock)
 {
 	struct weft_direct_port *port;
 
@@ -262,7 +265,7 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
  *
  * Context: process, the lock of weft_directs held.
  */
-void weft_direct_port_close(struct weft_direct_port *port)
+void weft_direct_port_close(struct weft_direct_port *port) __must_hold(&port->cm->directs.lock)
 {
 	struct weft_conn *conn;
 

@@ -188,6 +188,7 @@ void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s)
  * request cannot be accepted at all.
  */
 int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd_len)
+	__must_hold(&conn->lock)
 {
 	struct weft_handshake *hs = conn->hs;
 	int len;
@@ -212,6 +213,7 @@ int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd
  * Context: process.
  */
 void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 pd_len)
+	__must_hold(&conn->lock)
 {
 	struct weft_handshake *hs = conn->hs;
 

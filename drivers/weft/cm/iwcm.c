@@ -94,7 +94,7 @@ static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_str
 
 	weft_iwcm_get_id(id);
 	conn->id = id;
-	conn->stream = stream;
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
 	conn->reserved = true;
 	conn->context = id->context;
 	spin_lock(&cm->by_context_lock);
@@ -184,10 +184,11 @@ put_stream:
 }
 
 static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
-			 const struct iw_cm_conn_param *param)
+			 const struct iw_cm_conn_param *param) __must_hold(&conn->lock)
 {
 	int ret;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
 	ret = weft_stream_reserve(stream);
@@ -211,7 +212,7 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
  * hears nothing, and what was accepted ends. If ESTABLISHED is with iw_cm already, this came
  * too late. Return: the number of the QP, or 0 in that case.
  */
-static u32 withdraw_locked(struct weft_conn *conn)
+static u32 withdraw_locked(struct weft_conn *conn) __must_hold(&conn->lock)
 {
 	lockdep_assert_held(&conn->lock);
 	if (conn->established)
@@ -222,9 +223,11 @@ static u32 withdraw_locked(struct weft_conn *conn)
 }
 
 static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
+	__must_hold(&conn->lock)
 {
 	bool left;
 
+	lockdep_assert_held(&conn->lock);
 	if (conn->state != WEFT_CONN_AWAIT_ULP)
 		return -ECONNRESET;
 	left = weft_handshake_peer_left(conn);
@@ -248,10 +251,11 @@ static bool was_refused(struct weft_conn *conn, u32 pd_len)
  * iw_cm has put the QP of this accept in the place of the first one's, whose reference nobody
  * would drop now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
  */
-static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id)
+static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __must_hold(&conn->lock)
 {
 	struct ib_qp *first = id->device->ops.iw_get_qp(id->device, weft_stream_qpn(conn->stream));
 
+	lockdep_assert_held(&conn->lock);
 	if (!WARN_ON_ONCE(!first)) {
 		id->device->ops.iw_add_ref(first);	/* what was found has to be */
 		id->device->ops.iw_rem_ref(first);

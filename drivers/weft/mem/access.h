@@ -89,12 +89,6 @@ static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *ro
 	return at;
 }
 
-/* Pages of a process that stay where they are as long as somebody holds them. Context: any. */
-static inline bool weft_mem_is_pinned(const struct weft_mem_ref *ref)
-{
-	return ref->mr && ref->mr->grant.backing->umem;
-}
-
 /**
  * weft_mem_release - the run of accesses is over
  * @user: on whose behalf they were

@@ -185,7 +185,7 @@ void weft_stag_drained(struct weft_mem_region *mr)
 }
 
 /* True if it was valid; then the caller drops the pin of validity. */
-static bool invalidate_locked(struct weft_mem_region *mr)
+static bool invalidate_locked(struct weft_mem_region *mr) __must_hold(&mr->lock)
 {
 	lockdep_assert_held(&mr->lock);
 	if (mr->state != WEFT_STAG_VALID)
@@ -282,6 +282,29 @@ void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr)
 	leave_recent(t, mr);
 	xa_erase(&t->xa, mr->index);
 	weft_stag_put(mr);
+}
+
+/**
+ * weft_stag_inspect - look at an STag
+ * @mr: a region that cannot go away just now
+ * @out: written completely
+ *
+ * Context: any.
+ */
+void weft_stag_inspect(struct weft_mem_region *mr, struct weft_stag_details *out)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&mr->lock, flags);
+	*out = (struct weft_stag_details){
+		.kind = mr->kind,
+		.state = mr->state,
+		.access = mr->grant.access,
+		.length = mr->grant.length,
+		.pins = atomic_read(&mr->pins),
+		.windows = mr->windows,
+	};
+	spin_unlock_irqrestore(&mr->lock, flags);
 }
 
 /**

@@ -119,6 +119,16 @@ struct weft_mem_region {
 	struct rcu_head rcu;
 };
 
+/* What an operator may know of an STag. */
+struct weft_stag_details {
+	u8 kind;
+	u8 state;
+	u32 access;
+	u64 length;
+	u32 pins;
+	u32 windows;
+};
+
 void weft_stag_table_init(struct weft_stag_table *t);
 void weft_stag_table_destroy(struct weft_stag_table *t);
 
@@ -128,6 +138,7 @@ struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_sta
 int weft_stag_enable(struct weft_mem_region *mr, const struct weft_stag_grant *grant);
 int weft_stag_revoke(struct weft_mem_region *mr, bool for_good);
 void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr);
+void weft_stag_inspect(struct weft_mem_region *mr, struct weft_stag_details *out);
 
 /* An access. */
 void weft_stag_drained(struct weft_mem_region *mr);

@@ -138,7 +138,7 @@ static void lose_framing(struct weft_mpa_rx *rx, enum weft_fault fault)
 		weft_count(rx->counters, WEFT_CTR_RX_CRC_ERRORS);
 	else if (fault == WEFT_FAULT_MPA_MARKER)
 		weft_count(rx->counters, WEFT_CTR_RX_MARKER_ERRORS);
-	rx->discard = true;
+	WRITE_ONCE(rx->discard, true); /* weft_mpa_rx_is_paused() has no lock, also below */
 	rx->events->fault(rx->owner, fault);
 }
 
@@ -152,9 +152,9 @@ static __always_inline bool hand_over(struct weft_mpa_rx *rx, const struct weft_
 	if (likely(fault == WEFT_FAULT_NONE))
 		return true;
 	if (fault == WEFT_FAULT_NOT_READY)
-		rx->paused = true;
+		WRITE_ONCE(rx->paused, true);
 	else
-		rx->discard = true;
+		WRITE_ONCE(rx->discard, true);
 	return fault != WEFT_FAULT_NOT_READY;
 }
 
@@ -451,7 +451,7 @@ static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u
 	u8 *to;
 
 	if (!page) {
-		rx->paused = true;
+		WRITE_ONCE(rx->paused, true);
 		return 0;
 	}
 	g->stocked = true;
@@ -553,7 +553,7 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
  */
 bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
 {
-	rx->paused = false;
+	WRITE_ONCE(rx->paused, false);
 	if (unlikely(rx->gather.whole) && !READ_ONCE(rx->discard))
 		finish_gather(rx);
 	return !rx->paused;
@@ -605,7 +605,7 @@ void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock)
  */
 void weft_mpa_rx_pause(struct weft_mpa_rx *rx)
 {
-	rx->paused = true;
+	WRITE_ONCE(rx->paused, true);
 }
 
 /**

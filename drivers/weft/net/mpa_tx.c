@@ -45,41 +45,18 @@ static_assert(WEFT_BATCH_VECS <= 64, "one bit each in eor");
  * straddles, and leaves enough of the next segment for another FPDU to end there. Smaller
  * FPDUs may straddle. With markers MULPDU is not reduced: TCP is made to start a new
  * buffer instead.
- *
- * A buffer of TCP has MAX_SKB_FRAGS fragments, and an FPDU sent by zero-copy takes several:
- * one that would not be complete in a buffer starts the next. Such FPDUs and copied ones do
- * not share a buffer, since the application gets its memory back when the buffer is freed.
  */
-
-/* Most runs of an FPDU of @len bytes; its CRC and the next one's header are one run. */
-static u32 zc_fpdu_runs(u32 len)
-{
-	return len / PAGE_SIZE + WEFT_ZC_EXTRA - 2;
-}
-
-/* May what is staged next not join the run in front of it? The batch is not empty. */
-static bool needs_new_buffer(const struct weft_mpa_tx *tx, u32 len)
-{
-	u32 first = max_t(u32, fls64(tx->eor), tx->head);
-
-	if (tx->zerocopy != !!(tx->zc_runs & BIT_ULL(tx->count - 1)))
-		return true;
-	return tx->zerocopy && tx->count - first + zc_fpdu_runs(len) > MAX_SKB_FRAGS;
-}
 
 /* Plan the segments: may an FPDU of @len bytes follow without a cut in it? */
 static void plan_segment(struct weft_mpa_tx *tx, u32 len)
 {
-	bool follows = tx->count > tx->head;
-	bool cut = unlikely(tx->notif) && follows && needs_new_buffer(tx, len);
-
 	if (len >= ALIGN_FROM) {
 		tx->big = true;
-		cut |= tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss;
-	}
-	if (cut && follows) {
-		tx->eor |= BIT_ULL(tx->count - 1);
-		tx->seg_fill = 0;
+		if (tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss &&
+		    tx->count > tx->head) {
+			tx->eor |= BIT_ULL(tx->count - 1);
+			tx->seg_fill = 0;
+		}
 	}
 	tx->seg_fill += len;
 	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
@@ -165,7 +142,6 @@ void weft_mpa_tx_free(struct weft_mpa_tx *tx)
 		kfree(tx->vec);
 	tx->vec = tx->few;
 	tx->vecs = WEFT_FEW_VECS;
-	weft_mpa_tx_end_notif(tx);
 }
 
 /**
@@ -173,8 +149,7 @@ void weft_mpa_tx_free(struct weft_mpa_tx *tx)
  * @tx: the writer, between two FPDUs
  *
  * By the segment size that TCP has now. What is staged counts for no socket yet, so it must not
- * be much more than the socket has room for. By zero-copy it is full buffers, at least one and
- * about as much as else.
+ * be much more than the socket has room for.
  *
  * Context: process, tx claim. Cheap; meant for once per batch.
  */
@@ -183,16 +158,11 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 	u32 mss = weft_tcp_mss(tx->sk);
 	u32 bytes = min(weft_tcp_gso_segs(tx->sk) * mss, WEFT_GSO_BYTES);
 	u32 buffers = 1;
-	u32 fpdus;
 
 	if (tx->buffers > 1 && !tx->atomic)
 		buffers = clamp(max(sk_stream_wspace(tx->sk), 0) / bytes, 1U, tx->buffers);
 	/* A batch a little longer than buffers would leave a short one behind full ones. */
 	tx->goal = bytes * buffers;
-	if (unlikely(tx->notif)) {
-		fpdus = max_t(u32, MAX_SKB_FRAGS / zc_fpdu_runs(mss), 1);
-		tx->goal = roundup(tx->goal, fpdus * mss);
-	}
 	if (mss == tx->mss)
 		return;
 	tx->mss = mss;
@@ -243,10 +213,9 @@ static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
  */
 static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 {
-	u32 extra = tx->zerocopy ? WEFT_ZC_EXTRA : WEFT_COPIED_EXTRA;
 	struct bio_vec *many;
 
-	if (tx->count + len / PAGE_SIZE + extra <= tx->vecs || tx->vec != tx->few)
+	if (tx->count + len / PAGE_SIZE + WEFT_EXTRA_VECS <= tx->vecs || tx->vec != tx->few)
 		return 0;
 	many = kmalloc_array(WEFT_BATCH_VECS, sizeof(*many), staging_gfp(tx));
 	if (!many) {
@@ -434,7 +403,6 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 	tx->eor = mark->eor;
 	tx->seg_fill = mark->seg_fill;
 	tx->big = mark->big;
-	tx->zc_runs &= ~(~0ULL << mark->count);
 }
 
 /**
@@ -487,29 +455,6 @@ int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 
 	return 0;
 }
 
-/**
- * weft_mpa_tx_add_pages - payload that TCP sends from where it is
- * @tx: the writer, within an FPDU that is @zerocopy, without CRC and markers
- * @from: memory of single pages, which stays as it is until the peer has all of it
- * @len: bytes
- *
- * Context: process, tx claim. Return: 0, or -errno: cancel the FPDU.
- */
-int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len)
-{
-	int ret = close_room(tx);
-
-	tx->pos += len;
-	while (!ret && len) {
-		u32 n = min_t(u32, len, PAGE_SIZE - offset_in_page(from));
-
-		ret = add_run(tx, virt_to_page(from), offset_in_page(from), n);
-		from += n;
-		len -= n;
-	}
-	return ret;
-}
-
 /* The CRC field; whatever its value, the field itself is always there. */
 static int stage_crc(struct weft_mpa_tx *tx)
 {
@@ -548,10 +493,7 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 	} else {
 		ret = stage(tx, zero, pad) ?: stage_crc(tx);
 	}
-	ret = ret ?: close_room(tx);
-	if (!ret && tx->zerocopy)
-		tx->zc_runs |= GENMASK_ULL(tx->count - 1, min(tx->mark.count, tx->count - 1));
-	return ret;
+	return ret ?: close_room(tx);
 }
 
 /* --- spans: FPDUs that fill one TCP segment each --- */

@@ -17,18 +17,16 @@
 
 struct sock;
 struct weft_counters;
-struct weft_zc_notif;
 struct weft_sock;
 
 #define WEFT_GSO_BYTES	65536U	/* aimed at; the last FPDU may reach beyond it */
 #define WEFT_BATCH_BUFFERS	8U	/* that one batch fills at most */
 #define WEFT_BATCH_VECS		64U
 #define WEFT_FILL_FROM 136U /* least bytes left of a segment that an FPDU can fill */
-/* Runs that an FPDU can need besides one for each full page: copied, or by zero-copy. */
-#define WEFT_COPIED_EXTRA 3U
-#define WEFT_ZC_EXTRA 5U
+/* Runs that an FPDU can need besides one for each full page. */
+#define WEFT_EXTRA_VECS 3U
 /* Runs that an FPDU of 64 KiB with markers can need, when only single pages are had. */
-#define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_ZC_EXTRA)
+#define WEFT_FPDU_VECS ((66068U / PAGE_SIZE) + WEFT_EXTRA_VECS)
 /* Runs that small messages need. */
 #define WEFT_FEW_VECS		4U
 
@@ -62,11 +60,7 @@ struct weft_mpa_tx_mark {
  * @corked: TCP was told to wait for more
  * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
  * @no_memory: that is why the FPDU begun last could not be staged
- * @zerocopy: payload of the FPDU being staged is sent by zero-copy
- * @notif_done: nothing is added to @notif any more, it is dropped when the batch is pushed
- * @notif: tells when zero-copy runs of the batch are free, or NULL; one reference is ours
- * @vec, @eor, @zc_runs: staged and not yet accepted runs; bit i of @eor: a segment ends
- *	behind run i; of @zc_runs: it is of an FPDU whose payload is sent by zero-copy
+ * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
  * @to, @room: where the next staged byte goes, and how many go there
  * @fresh: bytes in front of @to that are in no run yet
@@ -93,8 +87,6 @@ struct weft_mpa_tx {
 	bool corked;
 	bool atomic;
 	bool no_memory;
-	bool zerocopy;
-	bool notif_done;
 	u32 mulpdu;
 	u32 mss;
 	u32 goal;
@@ -106,8 +98,6 @@ struct weft_mpa_tx {
 	u32 head;
 	u32 count;
 	u64 eor;
-	u64 zc_runs;
-	struct weft_zc_notif *notif;
 	u8 *to;
 	u32 room;
 	u32 fresh;
@@ -135,11 +125,8 @@ void weft_mpa_tx_refresh(struct weft_mpa_tx *tx);
 u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left);
 int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len);
 int weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len);
-int weft_mpa_tx_add_pages(struct weft_mpa_tx *tx, const u8 *from, u32 len);
 int weft_mpa_tx_end(struct weft_mpa_tx *tx);
 void weft_mpa_tx_cancel(struct weft_mpa_tx *tx);
-void weft_mpa_tx_set_notif(struct weft_mpa_tx *tx, struct weft_zc_notif *notif);
-void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx);
 int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 
 /* Whoever receives on the socket. */
@@ -187,7 +174,7 @@ static inline bool weft_mpa_tx_full(const struct weft_mpa_tx *tx)
 	u32 staged = tx->pos - tx->pushed;
 
 	return (staged && staged + WEFT_FILL_FROM > tx->goal) ||
-	       tx->count > WEFT_BATCH_VECS - WEFT_FPDU_VECS || tx->notif_done;
+	       tx->count > WEFT_BATCH_VECS - WEFT_FPDU_VECS;
 }
 
 /* Is nothing staged? Context: tx claim. */
@@ -198,10 +185,10 @@ static inline bool weft_mpa_tx_empty(const struct weft_mpa_tx *tx)
 
 /* --- spans: FPDUs that fill one TCP segment each --- */
 
-/* Does the next FPDU start a segment, and is only copied? Context: tx claim. */
+/* Does the next FPDU start a segment, and is only copied, not summed up? Context: tx claim. */
 static inline bool weft_mpa_tx_may_span(const struct weft_mpa_tx *tx)
 {
-	return !tx->seg_fill && !tx->crc && !tx->markers && !tx->notif;
+	return !tx->seg_fill && !tx->crc && !tx->markers;
 }
 
 u32 weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 most);

@@ -2,9 +2,7 @@
 /*
  * Pages go to TCP without a copy: by sendpage where it exists (6.1 knows
  * MSG_SPLICE_PAGES, but its TCP ignores it and copies), else by splicing.
- * Either way TCP copies by itself when the route cannot do scatter-gather. Pages that
- * an application owns go as those of MSG_ZEROCOPY do, and a callback tells when they are
- * free again.
+ * Either way TCP copies by itself when the route cannot do scatter-gather.
  *
  * TCP cuts segments out of its buffers at multiples of the MSS. Where a segment
  * is to end earlier, its current buffer is closed.
@@ -25,7 +23,6 @@
 #include "base/counters.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_mem_reserve.h"
-#include "net/zerocopy.h"
 #include "proto/hot.h"
 
 #define PUSH_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -66,18 +63,6 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 
 #endif
 
-static int push_zerocopy(struct sock *sk, struct weft_zc_notif *notif, const struct bio_vec *vec,
-			 u32 count, u32 bytes, bool more)
-{
-	struct msghdr msg = {
-		.msg_flags = PUSH_FLAGS | MSG_ZEROCOPY | (more ? MSG_MORE : 0),
-		.msg_ubuf = &notif->ubuf,
-	};
-
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, vec, count, bytes);
-	return tcp_sendmsg_locked(sk, &msg, bytes);
-}
-
 /*
  * For a socket that may take from the reserves, buffers are first asked for without
  * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
@@ -90,8 +75,6 @@ static int push_runs(struct weft_mpa_tx *tx, struct sock *sk, u32 count, u32 byt
 	unsigned int noreclaim;
 	int n;
 
-	if (unlikely(tx->zc_runs & BIT_ULL(tx->head)))
-		return push_zerocopy(sk, tx->notif, vec, count, bytes, more);
 	if (reserves)
 		noreclaim = memalloc_noreclaim_save();
 	n = push_pages(sk, vec, count, bytes, more);
@@ -121,11 +104,7 @@ static void align_batch(struct weft_mpa_tx *tx, struct sock *sk)
 	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
 	u32 first, fill;
 
-	if (!tail || tx->partial)
-		return;
-	if (tx->zc_runs & BIT_ULL(tx->head) || skb_zcopy(tail))
-		return weft_tcp_end_segment(sk);
-	if (!tx->big)
+	if (!tail || tx->partial || !tx->big)
 		return;
 	runs_to_cut(tx, &first);
 	fill = tail->len % tx->mss;
@@ -152,32 +131,6 @@ static void drop_pushed(struct weft_mpa_tx *tx, struct sock *sk, u32 len)
 	}
 }
 
-/**
- * weft_mpa_tx_set_notif - send payload by zero-copy from now on
- * @tx: the writer, with no notif
- * @notif: the caller's reference is taken over
- *
- * Context: process, tx claim. Dropped by the push that hands over the last of it, once
- * @notif_done is set.
- */
-void weft_mpa_tx_set_notif(struct weft_mpa_tx *tx, struct weft_zc_notif *notif)
-{
-	WARN_ON_ONCE(tx->notif);
-	tx->notif = notif;
-	tx->notif_done = false;
-}
-
-/* Drop the reference to the notif, if there is one. Context: tx claim. */
-void weft_mpa_tx_end_notif(struct weft_mpa_tx *tx)
-{
-	struct weft_zc_notif *notif = tx->notif;
-
-	tx->notif = NULL;
-	tx->notif_done = false;
-	if (notif)
-		weft_zc_notif_put(notif);
-}
-
 /*
  * TCP takes its own references to the pages. Return: 0 when it has all of them,
  * -EAGAIN when it has no room (the socket will say when it has), or another -errno.
@@ -197,20 +150,15 @@ static int push_batch(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 		n = push_runs(tx, sk, runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;
-		if (unlikely(tx->zc_runs & BIT_ULL(tx->head)))
-			weft_count_add(tx->counters, WEFT_CTR_TX_LENT, n);
 		tx->partial = true;
 		drop_pushed(tx, sk, n);
 	}
 	tx->head = 0;
 	tx->count = 0;
 	tx->eor = 0;
-	tx->zc_runs = 0;
 	tx->seg_fill = 0;
 	tx->big = false;
 	tx->partial = false;
-	if (tx->notif_done)
-		weft_mpa_tx_end_notif(tx);
 	return 0;
 }
 
@@ -225,6 +173,7 @@ static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 	gfp_t allocation = sk->sk_allocation;
 	int ret = -EAGAIN;
 
+	sock_owned_by_me(sk);
 	if (tx->buffers > 1 || tx->atomic) {
 		local_bh_disable();
 		sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN | (allocation & __GFP_MEMALLOC);
@@ -262,16 +211,13 @@ int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 	bool grow;
 	int ret;
 
-	if (weft_mpa_tx_empty(tx)) {
-		if (tx->notif_done)
-			weft_mpa_tx_end_notif(tx);
+	if (weft_mpa_tx_empty(tx))
 		return tx->corked && !more ? uncork(tx) : 0;
-	}
 	/*
 	 * Batches grow while full ones follow each other. They do not where staging takes much
 	 * longer than TCP does, since the receiver would wait for all of it, nor on reserves.
 	 */
-	grow = more && tx->big && !tx->crc && !tx->markers && !tx->notif && !tx->atomic &&
+	grow = more && tx->big && !tx->crc && !tx->markers && !tx->atomic &&
 	       !sock_flag(sk, SOCK_MEMALLOC);
 	/* Not where the next FPDU would start a segment in any case. */
 	if (tx->atomic || (tx->big && tx->seg_fill && tx->mss - tx->seg_fill < WEFT_FILL_FROM))

@@ -24,7 +24,7 @@ static void notify(struct weft_cq *cq)
 }
 
 /* True when an event is due for what was held back. */
-static bool release_held(struct weft_cq *cq)
+static bool release_held(struct weft_cq *cq) __must_hold(&cq->lock)
 {
 	bool held = cq->moderation.held;
 
@@ -98,7 +98,7 @@ static u32 used(const struct weft_cq *cq)
 	return cq->prod - (cq->user ? smp_load_acquire(&cq->ctl->cons) : cq->cons);
 }
 
-static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
+static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe) __must_hold(&cq->lock)
 {
 	struct weft_cqe *slot;
 
@@ -120,7 +120,7 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe)
 }
 
 /* Disarms the queue if it waits for an entry like @cqe. */
-static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe)
+static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe) __must_hold(&cq->lock)
 {
 	struct weft_cq_moderation *m = &cq->moderation;
 	bool urgent = cqe->status || (cqe->flags & WEFT_WCF_SOLICITED);
@@ -325,7 +325,7 @@ void weft_cq_tell_held(struct weft_cq *cq)
 }
 
 /* Same indices, other memory. */
-static int move_entries(struct weft_cq *cq, struct weft_ring *to)
+static int move_entries(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->lock)
 {
 	struct weft_cq_ctl *ctl = weft_ring_ctl(to);
 	u32 count = used(cq);

@@ -124,7 +124,7 @@ static struct weft_ring_map *create(struct weft_ring_space *space, u32 bytes)
 }
 
 /* Returns the first of @slots free ones in a row, NULL if the page has none. */
-static void *take_slots(struct weft_ring_map *map, u32 slots)
+static void *take_slots(struct weft_ring_map *map, u32 slots) __must_hold(&map->space->lock)
 {
 	unsigned long at = bitmap_find_next_zero_area(map->used, SLOTS, 0, slots, 0);
 
@@ -138,10 +138,12 @@ static void *take_slots(struct weft_ring_map *map, u32 slots)
 }
 
 static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots, void **mem)
+	__must_hold(&space->lock)
 {
 	struct weft_ring_map *map;
 	u32 tries = 0;
 
+	lockdep_assert_held(&space->lock);
 	list_for_each_entry(map, &space->open, open) {
 		if (tries++ == TRIES)
 			break;
@@ -153,6 +155,7 @@ static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots,
 }
 
 static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, void **mem)
+	__must_hold(&space->lock)
 {
 	struct weft_ring_map *map = find_room(space, slots, mem);
 

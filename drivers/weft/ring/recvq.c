@@ -124,7 +124,7 @@ static __always_inline int fetch(struct weft_recvq *rq, struct weft_rwr *out)
 }
 
 /* Disarms the limit when it is time to raise it. */
-static bool limit_reached(struct weft_recvq *rq)
+static bool limit_reached(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	if (!rq->limit || available(rq) >= rq->limit)
@@ -139,7 +139,7 @@ static bool limit_reached(struct weft_recvq *rq)
  *
  * Producers kick as long as any waits. Context: @rq->lock held.
  */
-void weft_recvq_grant(struct weft_recvq *rq)
+void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	if (list_empty(&rq->waiters.list))
@@ -149,7 +149,7 @@ void weft_recvq_grant(struct weft_recvq *rq)
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
 }
 
-static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w)
+static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	if (weft_rq_waiters_idle(&rq->waiters))
@@ -324,7 +324,7 @@ void weft_recvq_inspect(struct weft_recvq *rq, struct weft_recvq_details *out)
 		.entries = rq->ring.entries,
 		.max_sge = rq->max_sge,
 		.waiting = weft_recvq_depth(rq),
-		.consumed = rq->cons,
+		.consumed = READ_ONCE(rq->cons), /* the one fetcher of a QP's own has no lock */
 		.limit = rq->limit,
 	};
 	spin_unlock_irqrestore(&rq->lock, flags);
@@ -358,7 +358,7 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 }
 
 /* Same indices, other memory. */
-static int move_entries(struct weft_recvq *rq, struct weft_ring *to)
+static int move_entries(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&rq->lock)
 {
 	struct weft_rq_ctl *ctl = weft_ring_ctl(to);
 	u32 count = available(rq);
@@ -412,7 +412,7 @@ int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
  *
  * Context: @rq->lock held. Return: the entry, NULL when the queue is full.
  */
-struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq)
+struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	/* Pairs with fetch(). */
@@ -427,7 +427,7 @@ struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq)
  *
  * Context: @rq->lock held, after a successful weft_recvq_reserve().
  */
-void weft_recvq_commit(struct weft_recvq *rq)
+void weft_recvq_commit(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	rq->prod++;

@@ -180,15 +180,15 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	if (unlikely(!sq->wr))
 		sq->wr =
 			kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
-	index = sq->fetched++;
+	index = sq->fetched;
+	WRITE_ONCE(sq->fetched, index + 1); /* others count with it */
 	swr = weft_sendq_wr(sq, index);
 	swr->index = index;
 	swr->length = 0;
 	swr->tx_end = 0;
-	swr->state = WEFT_SWR_FETCHED;
+	WRITE_ONCE(swr->state, WEFT_SWR_FETCHED); /* weft_sendq_done_head() */
 	swr->status = 0;
 	swr->vendor_err = WEFT_FAULT_NONE;
-	swr->zc_pending = false;
 	swr->wc_len = 0;
 	swr->awaits_response = false;
 	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
@@ -238,7 +238,7 @@ u32 weft_sendq_waiting(const struct weft_sendq *sq)
  *
  * Context: @sq->post_lock held. Return: the entry, NULL when the queue is full.
  */
-struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
+struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq) __must_hold(&sq->post_lock)
 {
 	struct weft_sqe *sqe;
 
@@ -261,6 +261,7 @@ struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq)
  * Context: @sq->post_lock held, between reserve and commit.
  */
 void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr)
+	__must_hold(&sq->post_lock)
 {
 	lockdep_assert_held(&sq->post_lock);
 	sq->side[sq->prod & (sq->ring.entries - 1)] = mr;
@@ -272,7 +273,7 @@ void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr)
  *
  * Context: @sq->post_lock held, after a successful weft_sendq_reserve().
  */
-void weft_sendq_commit(struct weft_sendq *sq)
+void weft_sendq_commit(struct weft_sendq *sq) __must_hold(&sq->post_lock)
 {
 	lockdep_assert_held(&sq->post_lock);
 	sq->prod++;

@@ -34,8 +34,6 @@ enum weft_swr_state {
  *	was malformed and must only be completed, its lists are empty
  * @vendor_err: fault that made @status, valid once DONE
  * @wc_len: byte_len of the completion (reads and atomics)
- * @zc_pending: TCP sends from the memory it names: it does not retire; retire lock, and set by
- *	the holder of the tx claim before it is DONE
  * @msn: number of its Send or Immediate Data, once planned
  * @awaits_response: it is not done when it is sent; once planned
  * @kernel: what a kernel consumer attached (memory region of REG_MR), never
@@ -53,7 +51,6 @@ struct weft_swr {
 	u8 state;
 	u8 status;
 	u8 vendor_err;
-	bool zc_pending;
 	u32 wc_len;
 	u32 msn;
 	bool awaits_response;
@@ -214,7 +211,7 @@ static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
 {
 	if (swr->state == WEFT_SWR_DONE)
 		return;
-	swr->state = WEFT_SWR_DONE;
+	WRITE_ONCE(swr->state, WEFT_SWR_DONE); /* rx looks at it */
 	swr->vendor_err = fault;
 	swr->status = fault == WEFT_FAULT_NONE ? WEFT_STATUS_SUCCESS :
 						 weft_fault_info(fault)->status;
@@ -254,14 +251,14 @@ static inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed)
  * weft_sendq_done_head - the request to retire next
  * @sq: a queue that was used
  *
- * Context: retire lock held. Return: the oldest request if it is done and nobody reads its
- * memory, else NULL.
+ * Context: retire lock held. Return: the oldest request if it is done, else NULL.
  */
 static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
 {
 	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
 
-	return swr->state == WEFT_SWR_DONE && !swr->zc_pending ? swr : NULL;
+	/* It may be fetched just now, which is done without the lock. */
+	return READ_ONCE(swr->state) == WEFT_SWR_DONE ? swr : NULL;
 }
 
 /**

@@ -157,3 +157,24 @@ void weft_get_dev_fw_str(struct ib_device *ib, char *str)
 {
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "0.0.%u", WEFT_FW_VER);
 }
+
+/**
+ * weft_modify_device - set the node description
+ * @ib: the device
+ * @mask: enum ib_device_modify_flags; the GUIDs are the netdev's and stay
+ * @attr: what to set; the description may fill the array without a final NUL
+ *
+ * rdma-ndd writes it, through sysfs. ib_core reads it without a lock and prints no more than
+ * the array holds.
+ * Context: process. Return: 0, or -EOPNOTSUPP and nothing has changed.
+ */
+int weft_modify_device(struct ib_device *ib, int mask, struct ib_device_modify *attr)
+{
+	static_assert(sizeof(ib->node_desc) == sizeof(attr->node_desc));
+
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	if (mask & IB_DEVICE_MODIFY_NODE_DESC)
+		memcpy(ib->node_desc, attr->node_desc, sizeof(ib->node_desc));
+	return 0;
+}

@@ -13,6 +13,7 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr);
 int weft_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey);
 int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable);
+int weft_modify_device(struct ib_device *ib, int mask, struct ib_device_modify *attr);
 void weft_get_dev_fw_str(struct ib_device *ib, char *str);
 
 #endif

@@ -49,6 +49,7 @@ void weft_counter_list_exit(struct weft_device *dev)
 }
 
 static struct counter *find(struct weft_device *dev, const struct rdma_counter *core)
+	__must_hold(&dev->qp_counters_lock)
 {
 	struct counter *c;
 
@@ -60,9 +61,11 @@ static struct counter *find(struct weft_device *dev, const struct rdma_counter *
 }
 
 static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter *core)
+	__must_hold(&dev->qp_counters_lock)
 {
 	struct counter *c = find(dev, core);
 
+	lockdep_assert_held(&dev->qp_counters_lock);
 	if (c)
 		return c;
 	c = kzalloc(sizeof(*c), GFP_KERNEL);

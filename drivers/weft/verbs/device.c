@@ -104,6 +104,7 @@ static const struct ib_device_ops device_ops = {
 	.device_group = &weft_policy_group,
 
 	.query_device = weft_query_device,
+	.modify_device = weft_modify_device,
 	.query_port = weft_query_port,
 	.query_gid = weft_query_gid,
 	.query_pkey = weft_query_pkey,
@@ -275,7 +276,7 @@ static int check_alive(struct net_device *netdev)
 	return alive ? 0 : -ENODEV;
 }
 
-static int add(const char *name, struct net_device *netdev)
+static int add(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
 {
 	struct weft_device *dev;
 	int ret;

@@ -101,6 +101,7 @@ static void scan_ipv6(struct net_device *netdev, struct address_scan *scan)
 
 /* Addresses that are gone leave a hole, which is filled by the next new one. */
 static bool update_addresses(struct weft_gids *t, const struct address_scan *scan)
+	__must_hold(&t->lock)
 {
 	unsigned int i, used = 0;
 	bool changed = false;
@@ -122,7 +123,7 @@ static bool update_addresses(struct weft_gids *t, const struct address_scan *sca
 }
 
 /* rdma_cm compares 16 bytes of the address buffer, whatever they mean. */
-static bool update_first(struct weft_gids *t, const struct net_device *netdev)
+static bool update_first(struct weft_gids *t, const struct net_device *netdev) __must_hold(&t->lock)
 {
 	union ib_gid now;
 

@@ -12,7 +12,6 @@
 #include <linux/sysfs.h>
 
 #include "base/limits.h"
-#include "engine/path/zc_tx.h"
 #include "verbs/device.h"
 
 #define TEN_MINUTES	600000U
@@ -113,7 +112,6 @@ static struct knob knobs[] = {
 
 	/* work */
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
-	KNOB(zerocopy, streams.zerocopy, WEFT_ZC_TX_NEVER, WEFT_ZC_TX_ALWAYS),
 
 	/* TCP */
 	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),

@@ -201,6 +201,7 @@ static void fill_payload(struct weft_sqe *sqe, const struct ib_send_wr *wr)
 }
 
 static int post_one_send(struct weft_sendq *sq, const struct ib_send_wr *wr)
+	__must_hold(&sq->post_lock)
 {
 	const struct send_kind *kind = find_kind(wr->opcode);
 	struct weft_sqe *sqe;
@@ -251,7 +252,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	return ret;
 }
 
-static int post_one_recv(struct weft_recvq *rq, const struct ib_recv_wr *wr)
+static int post_one_recv(struct weft_recvq *rq, const struct ib_recv_wr *wr) __must_hold(&rq->lock)
 {
 	struct weft_rqe *rqe;
 

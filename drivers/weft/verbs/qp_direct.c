@@ -67,6 +67,7 @@ static void tell_refusal(struct weft_qp *qp, int err)
  * Context: process, modify_lock held. Return: 0 or -errno.
  */
 int weft_qp_direct_rtr(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
+	__must_hold(&qp->modify_lock)
 {
 	struct weft_direct_config cfg = {};
 	struct weft_direct *direct;
@@ -95,6 +96,7 @@ int weft_qp_direct_rtr(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
  * Context: process, modify_lock held. Return: 0 or -EINVAL.
  */
 int weft_qp_direct_rts(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
+	__must_hold(&qp->modify_lock)
 {
 	const struct weft_direct_send send = {
 		.sq_psn = attrs->sq_psn,
@@ -119,7 +121,7 @@ int weft_qp_direct_rts(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
  *
  * Context: process, may sleep, modify_lock held.
  */
-void weft_qp_direct_end(struct weft_qp *qp)
+void weft_qp_direct_end(struct weft_qp *qp) __must_hold(&qp->modify_lock)
 {
 	lockdep_assert_held(&qp->modify_lock);
 	if (!qp->direct)

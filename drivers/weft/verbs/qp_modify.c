@@ -46,6 +46,7 @@ static const enum ib_qp_state stream_states[] = {
  * programs ask for: rdma-core's tests among them.
  */
 static enum ib_qp_state told_state(const struct weft_qp *qp, enum weft_qp_state stream)
+	__must_hold(&qp->modify_lock)
 {
 	const struct weft_qp_attrs *attrs = &qp->attrs;
 
@@ -58,11 +59,12 @@ static enum ib_qp_state told_state(const struct weft_qp *qp, enum weft_qp_state 
 }
 
 /* An id of iw_cm has a reference as long as it may ask for anything. */
-static struct weft_qp_now where(const struct weft_qp *qp)
+static struct weft_qp_now where(const struct weft_qp *qp) __must_hold(&qp->modify_lock)
 {
 	const struct weft_qp_attrs *attrs = &qp->attrs;
 	struct weft_stream_info info;
 
+	lockdep_assert_held(&qp->modify_lock);
 	weft_stream_query(qp->stream, &info);
 	return (struct weft_qp_now){
 		.state = told_state(qp, info.state),
@@ -117,13 +119,16 @@ static int to_init(struct weft_qp *qp, const struct change *change)
 
 /* To the peer that the modify names the QP connects by itself; else rdma_cm asks. */
 static int to_receiving(struct weft_qp *qp, const struct change *change)
+	__must_hold(&qp->modify_lock)
 {
+	lockdep_assert_held(&qp->modify_lock);
 	return change->next->by_hand ? weft_qp_direct_rtr(qp, change->next) : 0;
 }
 
 /* Without a peer it is where a connection of rdma_cm stands already. */
-static int to_ready(struct weft_qp *qp, const struct change *change)
+static int to_ready(struct weft_qp *qp, const struct change *change) __must_hold(&qp->modify_lock)
 {
+	lockdep_assert_held(&qp->modify_lock);
 	if (change->next->by_hand && change->now.state == IB_QPS_RTR)
 		return weft_qp_direct_rts(qp, change->next);
 	return 0;
@@ -139,8 +144,9 @@ static int to_drained(struct weft_qp *qp, const struct change *change)
 	return 0;
 }
 
-static int to_error(struct weft_qp *qp, const struct change *change)
+static int to_error(struct weft_qp *qp, const struct change *change) __must_hold(&qp->modify_lock)
 {
+	lockdep_assert_held(&qp->modify_lock);
 	weft_stream_abort(qp->stream);
 	weft_qp_direct_end(qp);
 	return 0;
@@ -159,6 +165,7 @@ static int (*const transitions[])(struct weft_qp *qp, const struct change *chang
 
 /* Attributes are as they will hold from here on. */
 static void set_attrs(struct weft_qp *qp, const struct weft_qp_attrs *next)
+	__must_hold(&qp->modify_lock)
 {
 	lockdep_assert_held(&qp->modify_lock);
 	qp->attrs = *next;
@@ -166,6 +173,7 @@ static void set_attrs(struct weft_qp *qp, const struct weft_qp_attrs *next)
 }
 
 static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
+	__must_hold(&qp->modify_lock)
 {
 	struct weft_qp_attrs next = qp->attrs;
 	struct change change = { .now = where(qp), .next = &next };
@@ -205,7 +213,7 @@ static int end_connection(struct weft_qp *qp)
 	return ret;
 }
 
-static int reset_locked(struct weft_qp *qp)
+static int reset_locked(struct weft_qp *qp) __must_hold(&qp->modify_lock)
 {
 	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
 	int ret;

@@ -313,18 +313,18 @@ static void put_access(struct table *t, u32 access)
 /* What a region is named and where it lies is told to those who may know it, by the core. */
 int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 {
-	const struct weft_mem_region *region;
 	struct table t = begin(msg);
+	struct weft_stag_details region;
 
 	rcu_read_lock();
-	region = READ_ONCE(to_weft_mr(ib)->region);
-	put_str(&t, "kind", kind_names[region->kind]);
-	put_str(&t, "state", stag_states[READ_ONCE(region->state)]);
-	put_access(&t, READ_ONCE(region->grant.access));
-	put64(&t, "bytes", READ_ONCE(region->grant.length));
-	put(&t, "users", atomic_read(&region->pins));
-	put(&t, "windows", READ_ONCE(region->windows));
+	weft_stag_inspect(READ_ONCE(to_weft_mr(ib)->region), &region);
 	rcu_read_unlock();
+	put_str(&t, "kind", kind_names[region.kind]);
+	put_str(&t, "state", stag_states[region.state]);
+	put_access(&t, region.access);
+	put64(&t, "bytes", region.length);
+	put(&t, "users", region.pins);
+	put(&t, "windows", region.windows);
 	return end(&t);
 }
 

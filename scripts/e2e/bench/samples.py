@@ -27,16 +27,27 @@ class Writer:
 class Samples:
     """By case, MTU, CRC, peer and part ("-" is the case's own figure)."""
 
-    def __init__(self, path):
+    def __init__(self, *paths):
         values = collections.defaultdict(list)
         self.reasons = {}
+        links = collections.defaultdict(set)
+        for path in paths:
+            for key, value, reason in self._lines(path):
+                links[key[1]].add(path)
+                values[key].append(None if value == FAILED else float(value))
+                if value == FAILED:
+                    self.reasons.setdefault(key, reason)
+        mixed = [link for link, boots in links.items() if len(boots) > 1]
+        if mixed:
+            raise ValueError("measured in more than one boot: " + " ".join(mixed))
+        self.figures = {key: self._figure(key, found) for key, found in values.items()}
+
+    @staticmethod
+    def _lines(path):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 *key, value, reason = line.rstrip("\n").split("\t")
-                values[tuple(key)].append(None if value == FAILED else float(value))
-                if value == FAILED:
-                    self.reasons.setdefault(tuple(key), reason)
-        self.figures = {key: self._figure(key, found) for key, found in values.items()}
+                yield tuple(key), value, reason
 
     def _figure(self, key, found):
         good = [value for value in found if value is not None]

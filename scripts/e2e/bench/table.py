@@ -155,7 +155,9 @@ def page(facts, cases, samples, verdicts, plots):
     where = ", two hosts on a cable" if facts.get("hosts") else ""
     yield f"# Side by side on Linux {facts['kernel']}{where}"
     yield ""
-    yield (f"One boot, {facts['cpus']} CPUs ({facts['model']}), {facts['date']}, up to "
+    boots = facts.get("boots", 1)
+    boots = "One boot" if boots == 1 else f"{boots} boots, each of links of its own"
+    yield (f"{boots}, {facts['cpus']} CPUs ({facts['model']}), {facts['date']}, up to "
            f"{facts['rounds']} rounds in turns; medians, lowest and highest in brackets. How to "
            "read and repeat it: [README](README.md).")
     yield ""

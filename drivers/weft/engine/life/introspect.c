@@ -16,6 +16,9 @@
 #include "net/tcp_socket.h"
 #include "ring/sendq.h"
 
+/* What its owner writes as if nobody else looked; a value of some moment will do. */
+#define GLANCE(_value) data_race(_value)
+
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
 
 /* Context: any. The values may change while they are read. */
@@ -24,10 +27,10 @@ void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
 	*out = (struct weft_stream_info){
 		.state = READ_ONCE(st->state),
 		.started = READ_ONCE(st->cm_events),
-		.ird = st->ird,
-		.ord = st->ord,
-		.mulpdu = st->tx.sock.mulpdu,
-		.sq_drained = !weft_sendq_pending(st->cfg.sq),
+		.ird = GLANCE(st->ird),
+		.ord = GLANCE(st->ord),
+		.mulpdu = GLANCE(st->tx.sock.mulpdu),
+		.sq_drained = !weft_sendq_waiting(st->cfg.sq),
 	};
 }
 
@@ -41,13 +44,14 @@ void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
 void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out)
 {
 	*out = (struct weft_stream_end){
-		.fault = READ_ONCE(st->fault.fault),
+		.fault = GLANCE(st->fault.fault),
 		.peer_terminated = READ_ONCE(st->peer_terminated),
 		.peer_fault = READ_ONCE(st->peer_fault),
 	};
 }
 
 static void look_at_socket(struct weft_stream *st, struct weft_stream_details *out)
+	__must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
@@ -71,21 +75,22 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 
 	memset(out, 0, sizeof(*out));
 	weft_stream_why(st, &out->end);
-	out->started = READ_ONCE(st->cm_events);
+	/* Pairs with take_socket(): what is written before is there. A RESET may take it away. */
+	out->started = smp_load_acquire(&st->cm_events);
 	if (!out->started)
 		return;
-	out->initiator = st->initiator;
+	out->initiator = GLANCE(st->initiator);
 	out->gate_open = READ_ONCE(st->gate_open);
 	out->rnr_waits = READ_ONCE(st->rnr_waits);
-	out->mpa = st->mpa;
+	out->mpa = GLANCE(st->mpa);
 	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
-		out->tx_msn[i] = READ_ONCE(st->tx.ddp.msn[i]);
-		out->rx_msn[i] = READ_ONCE(st->rx.ddp.msn[i]);
+		out->tx_msn[i] = GLANCE(st->tx.ddp.msn[i]);
+		out->rx_msn[i] = GLANCE(st->rx.ddp.msn[i]);
 	}
-	out->reads_out = READ_ONCE(q->sent_tail) - READ_ONCE(q->sent_head);
-	out->reads_in = READ_ONCE(q->owed_tail) - READ_ONCE(q->owed_head);
-	out->staged = READ_ONCE(st->tx.sock.pos);
-	out->pushed = READ_ONCE(st->tx.sock.pushed);
+	out->reads_out = GLANCE(q->sent_tail - q->sent_head);
+	out->reads_in = GLANCE(q->owed_tail - q->owed_head);
+	out->staged = GLANCE(st->tx.sock.pos);
+	out->pushed = GLANCE(st->tx.sock.pushed);
 	if (mutex_trylock(&st->lifecycle)) {
 		look_at_socket(st, out);
 		mutex_unlock(&st->lifecycle);
@@ -112,7 +117,7 @@ static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now
  *
  * Context: process, without the socket lock.
  */
-void weft_stream_harvest(struct weft_stream *st)
+void weft_stream_harvest(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_tcp_info now;
 

@@ -92,17 +92,16 @@ static void renew_connection(struct weft_stream *st)
 	st->close_error = 0;
 	memset(&st->fault, 0, sizeof(st->fault));
 	memset(&st->peer_term, 0, sizeof(st->peer_term));
-	st->peer_fault = WEFT_FAULT_NONE;
-	st->peer_terminated = false;
+	/* Dumps read these. */
+	WRITE_ONCE(st->peer_fault, WEFT_FAULT_NONE);
+	WRITE_ONCE(st->peer_terminated, false);
+	WRITE_ONCE(st->gate_open, false);
 	st->initiator = false;
-	st->gate_open = false;
 	st->lost = false;
 	st->unreachable = false;
 	st->ird = 0;
 	st->ord = 0;
 	st->acked = 0;
-	st->zc_tx.copied = 0;
-	st->zc_tx.abandoned = false;
 	kvfree(st->readq_mem);
 	st->readq_mem = NULL;
 	memset(&st->readq, 0, sizeof(st->readq));
@@ -113,7 +112,7 @@ static void renew_connection(struct weft_stream *st)
  * begins with is not here (init_directions() in engine/life/stream.c). The claim of tx is held:
  * a doorbell leaves a mark, and finds a stream without a connection afterwards.
  */
-static void renew(struct weft_stream *st)
+static void renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
 	weft_mem_close_windows(&st->tx.mem);
@@ -128,11 +127,12 @@ static void renew(struct weft_stream *st)
 	weft_stream_step(st, WEFT_QP_RESET);
 }
 
-static int reset_locked(struct weft_stream *st)
+static int reset_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	enum weft_qp_state state = READ_ONCE(st->state);
 	int err;
 
+	lockdep_assert_held(&st->lifecycle);
 	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
 		return -EBUSY;
 	err = discard_posted(st);

@@ -85,7 +85,6 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->watch = 250;
 	atomic_set(&index->watched, 0);
 	index->atomics = true;
-	index->zerocopy = WEFT_ZC_TX_AUTO;
 	index->harvested = jiffies;
 }
 
@@ -372,6 +371,7 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 		       const struct weft_mpa_result *mpa, bool initiator,
 		       const struct weft_stream_cm_events *events, void *cm)
+	__must_hold(&st->lifecycle)
 {
 	int err;
 
@@ -384,7 +384,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	init_directions(st, sock, mpa, initiator);
 	WRITE_ONCE(st->reserved, false);
 	st->cm = cm;
-	WRITE_ONCE(st->cm_events, events);
+	smp_store_release(&st->cm_events, events); /* pairs with weft_stream_inspect() */
 	return 0;
 }
 
@@ -443,7 +443,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 	mutex_lock(&st->lifecycle);
 	err = take_socket(st, sock, mpa, true, events, cm);
 	if (!err) {
-		st->gate_open = false;	/* no request gets ahead of the Terminate */
+		WRITE_ONCE(st->gate_open, false); /* no request gets ahead of the Terminate */
 		go(st);
 		weft_stream_fault(st, fault, NULL, 0, 0);
 	}

@@ -14,7 +14,6 @@
 #include "base/compat.h"
 #include "engine/life/introspect.h"
 #include "engine/path/tx.h"
-#include "engine/path/zc_tx.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
 #include "engine/state/claim.h"
@@ -47,15 +46,13 @@ static void tell_closing(struct weft_stream *st)
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
-/*
- * A train that TCP took only in part leaves a torn FPDU, and an application gets its memory
- * back: no orderly close then.
- */
-static void close_socket(struct weft_stream *st)
+/* A batch that TCP took only in part leaves a torn FPDU: no orderly close then. */
+static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_sock *sock = st->sock;
 	bool torn;
 
+	lockdep_assert_held(&st->lifecycle);
 	if (!sock)
 		return;
 	weft_sock_detach(sock);
@@ -63,7 +60,7 @@ static void close_socket(struct weft_stream *st)
 	weft_stream_harvest(st);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
-	if (torn || !weft_zc_tx_settle(st))
+	if (torn)
 		weft_sock_reset(sock);
 	weft_mpa_rx_free(&st->rx.sock);
 	weft_sock_release(sock);
@@ -78,7 +75,6 @@ static void release(struct weft_stream *st)
 	timer_delete(&weft_stream_down(st)->deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
-	weft_zc_tx_end(st);
 	weft_tx_flush(st);
 	weft_tx_unclaim(&st->tx.claim);
 	mutex_unlock(&st->lifecycle);
@@ -243,7 +239,7 @@ void weft_down_end(struct weft_stream *st)
  *
  * Context: any.
  */
-void weft_down_renew(struct weft_stream *st)
+void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_down *down = weft_stream_down(st);
 

@@ -37,10 +37,11 @@ static void count_outcome(struct weft_stream *st, u8 status)
 }
 
 /*
- * Completes and frees every request at the head that is done, and whose memory nobody
- * reads. The entry is given back before its completion shows: a polling process may post again.
+ * Completes and frees every request at the head that is done. The entry is given back before
+ * its completion shows: a polling process may post again.
  */
 static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
+	__must_hold(&st->retire_lock)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_cqe cqe __uninitialized;
@@ -143,48 +144,6 @@ bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct wef
 	return weft_mpa_tx_is_accepted(&st->tx.sock, READ_ONCE(swr->tx_end));
 }
 
-/**
- * weft_retire_returned - nobody reads the memory of a request any more
- * @st: stream
- * @index: of a request that was sent by zero-copy
- *
- * Context: any up to softirq. Return: false if the stream has gone down without waiting.
- */
-bool weft_retire_returned(struct weft_stream *st, u32 index)
-{
-	bool known;
-	int err = 0;
-
-	spin_lock_bh(&st->retire_lock);
-	known = !st->zc_tx.abandoned;
-	if (known) {
-		weft_sendq_wr(st->cfg.sq, index)->zc_pending = false;
-		err = retire(st, NULL);
-	}
-	spin_unlock_bh(&st->retire_lock);
-	after_retire(st, err);
-	return known;
-}
-
-/**
- * weft_retire_abandon - requests wait no longer for their memory
- * @st: stream whose socket is gone
- *
- * Context: process.
- */
-void weft_retire_abandon(struct weft_stream *st)
-{
-	struct weft_sendq *sq = st->cfg.sq;
-	u32 count, i;
-
-	spin_lock_bh(&st->retire_lock);
-	st->zc_tx.abandoned = true;
-	count = weft_sendq_in_flight(sq);
-	for (i = 0; i < count; i++)
-		weft_sendq_wr(sq, sq->retired + i)->zc_pending = false;
-	spin_unlock_bh(&st->retire_lock);
-}
-
 static __always_inline int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 					struct weft_cq_batch *batch)
 {
@@ -202,6 +161,7 @@ void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe 
 
 /* Where the peer cannot be reached, the oldest request says so. */
 static void flush_request(struct weft_stream *st, struct weft_swr *swr)
+	__must_hold(&st->retire_lock)
 {
 	enum weft_fault fault = WEFT_FAULT_FLUSHED;
 

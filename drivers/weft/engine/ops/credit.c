@@ -58,7 +58,7 @@ bool weft_tx_waits(struct weft_stream *st, const struct weft_swr *swr, const str
  */
 void weft_hot weft_tx_response_in(struct weft_stream *st)
 {
-	smp_mb();	/* the pop before, the mark after; pairs with weft_tx_waits() */
+	/* Fully ordered: the pop before, the mark after; pairs with weft_tx_waits(). */
 	if (test_and_clear_bit(WEFT_TX_WAITS, &st->tx.claim) ||
 	    READ_ONCE(st->state) == WEFT_QP_CLOSING)
 		st->rx.kick = true;

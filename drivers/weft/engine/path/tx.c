@@ -115,15 +115,16 @@ static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 /* Everything that may be sent was: tell the state machine what it waits for. */
 static void report_progress(struct weft_stream *st)
 {
+	enum weft_qp_state state = READ_ONCE(st->state);
 	struct weft_tx *tx = &st->tx;
 	struct weft_sendq *sq = st->cfg.sq;
 
 	if (tx->drained)
 		return;
-	if (st->state == WEFT_QP_TERMINATE && tx->term_staged) {
+	if (state == WEFT_QP_TERMINATE && tx->term_staged) {
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_TERMINATE_SENT);
-	} else if (st->state == WEFT_QP_CLOSING && READ_ONCE(st->gate_open) && !tx->swr &&
+	} else if (state == WEFT_QP_CLOSING && READ_ONCE(st->gate_open) && !tx->swr &&
 		   !weft_sendq_pending(sq) && READ_ONCE(sq->retired) == sq->fetched &&
 		   !READ_ONCE(st->rnr_waits)) {
 		/* No FIN before a Terminate for a message without a receive; rx calls again. */

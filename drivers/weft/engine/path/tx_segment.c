@@ -14,7 +14,6 @@
 #include "engine/ops/complete.h"
 #include "engine/ops/credit.h"
 #include "engine/ops/op.h"
-#include "engine/path/zc_tx.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "proto/hot.h"
@@ -161,15 +160,14 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 
 /* --- one segment --- */
 
-/* Memory that is not contiguous, or that is sent by zero-copy. */
-static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, bool zerocopy)
+/* Memory that is not contiguous. */
+static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
 {
 	u32 done, row;
 
 	for (done = 0; done < ref->len; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = zerocopy ? weft_mpa_tx_add_pages(sock, from, row) :
-				     weft_mpa_tx_copy_linear(sock, from, row);
+		int err = weft_mpa_tx_copy_linear(sock, from, row);
 
 		if (err)
 			return err;
@@ -177,16 +175,14 @@ static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref, 
 	return 0;
 }
 
-/* Only what the application itself has registered is sent by zero-copy, the rest copied. */
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 						   const struct weft_mem_ref *ref)
 {
 	struct weft_mpa_tx *sock = arg;
-	bool zerocopy = unlikely(sock->zerocopy) && weft_mem_is_pinned(ref);
 	int err;
 
-	err = ref->flat && !zerocopy ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
-				       stage_rows(sock, ref, zerocopy);
+	err = ref->flat ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
+			  stage_rows(sock, ref);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -219,7 +215,6 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	at += weft_ddp_build(&hdr, start + at);
 	if (msg->hdr_len)
 		memcpy(start + at, st->tx.hdr, msg->hdr_len);
-	sock->zerocopy = unlikely(sock->notif) && weft_zc_tx_segment(st, msg);
 	if (weft_mpa_tx_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
 	fault = stage_payload(st, msg, payload);
@@ -237,7 +232,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 /* --- the end of a message --- */
 
 /**
- * weft_segment_drop - no message is in hand any more, and nothing more of it is zero-copy
+ * weft_segment_drop - no message is in hand any more
  * @tx: the direction, claim held
  *
  * Context: as tx runs.
@@ -246,7 +241,6 @@ void weft_segment_drop(struct weft_tx *tx)
 {
 	tx->msgs = 0;
 	tx->cur = 0;
-	tx->sock.notif_done = tx->sock.notif;
 }
 
 /* The last segment of the message in hand is staged. */
@@ -483,8 +477,6 @@ static enum picked pick_request(struct weft_stream *st)
 			break;
 		swr->tx_end = tx->sock.pos;
 	}
-	if (unlikely(tx->msg->length >= WEFT_ZC_TX_MIN))
-		weft_zc_tx_begin(st, swr, tx->msg);
 	return PICKED_MESSAGE;
 }
 

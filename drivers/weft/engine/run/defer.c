@@ -48,7 +48,8 @@
  * struct weft_defer - the watch over one send queue, there once it was wished for
  * @st: whose queue
  * @timer: looks at the queue while @on
- * @on: the timer runs; set by the holder of the tx claim, cleared by the timer
+ * @on: the timer runs, and the rest is its; set by the holder of the tx claim, whose the rest is
+ *	otherwise, and cleared by the timer
  * @waiting: something was posted and not fetched at the last look
  * @idle: looks in a row that found nothing new
  * @late: how often a post lay about; good looks make up for it
@@ -162,13 +163,17 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 		return HRTIMER_RESTART;
 	}
 	if (w->late >= LATE_MAX) {
-		WRITE_ONCE(w->not_before, jiffies + w->backoff);
+		w->not_before = jiffies + w->backoff;
 		w->backoff = min_t(unsigned long, 2 * w->backoff, BACKOFF_MAX);
 	} else {
 		w->backoff = BACKOFF_MIN;
 	}
-	/* The context that runs tx after the mark finds @on clear, and asks for doorbells again. */
-	WRITE_ONCE(w->on, false);
+	/*
+	 * The context that runs tx after the mark finds @on clear, and asks for doorbells
+	 * again. One that runs it now may begin anew, and then the rest is its: pairs with
+	 * weft_defer_begin().
+	 */
+	smp_store_release(&w->on, false);
 	weft_tx_schedule(st);
 	leave_watch(st);
 	return HRTIMER_NORESTART;
@@ -252,8 +257,8 @@ bool weft_defer_begin(struct weft_stream *st)
 	w = st->defer ?: new_watch(st);
 	if (!w)
 		return false;
-	if (!READ_ONCE(w->on)) {
-		if (sq->fetched == w->seen || time_before(jiffies, READ_ONCE(w->not_before)))
+	if (!smp_load_acquire(&w->on)) { /* the timer has written its last; pairs with tick() */
+		if (sq->fetched == w->seen || time_before(jiffies, w->not_before))
 			return false;
 		if (!enter_watch(st))
 			return false;

@@ -6,7 +6,8 @@
  *
  * A context that brings something to send sets AGAIN first and looks at CLAIMED then; an owner
  * clears AGAIN, works, drops CLAIMED, and looks at AGAIN then. So either the owner sees
- * the mark, or the one that marks finds the claim free and must see to it that tx runs.
+ * the mark, or the one that marks finds the claim free and must see to it that tx runs. That
+ * takes no barrier: they are bits of one word, whose changes all CPUs see in the same order.
  * WAITS is set by tx when the request at hand waits for a response, and cleared by rx.
  */
 #ifndef WEFT_ENGINE_STATE_CLAIM_H
@@ -29,9 +30,8 @@ enum weft_tx_claim {
  */
 static inline bool weft_tx_mark(unsigned long *claim)
 {
-	smp_mb__before_atomic(); /* what is to be sent, before the mark */
+	smp_mb__before_atomic(); /* what is to be sent; pairs with weft_tx_look() */
 	set_bit(WEFT_TX_AGAIN, claim);
-	smp_mb__after_atomic();	/* pairs with the one in weft_tx_unclaim() */
 	return !test_bit(WEFT_TX_CLAIMED, claim);
 }
 
@@ -46,7 +46,7 @@ static inline void weft_tx_look(unsigned long *claim)
 {
 	if (test_bit(WEFT_TX_AGAIN, claim))
 		clear_bit(WEFT_TX_AGAIN, claim);
-	smp_mb__after_atomic(); /* what was marked before is seen from here on */
+	smp_mb__after_atomic(); /* what was marked is seen from here; pairs with weft_tx_mark() */
 }
 
 /**
@@ -57,8 +57,7 @@ static inline void weft_tx_look(unsigned long *claim)
  */
 static inline bool weft_tx_unclaim(unsigned long *claim)
 {
-	clear_bit_unlock(WEFT_TX_CLAIMED, claim);
-	smp_mb__after_atomic();	/* pairs with the one in weft_tx_mark() */
+	clear_bit_unlock(WEFT_TX_CLAIMED, claim); /* pairs with weft_tx_try_claim() */
 	return test_bit(WEFT_TX_AGAIN, claim);
 }
 

@@ -17,13 +17,6 @@ struct weft_sendq;
 struct weft_stag_table;
 struct weft_stream;
 
-/* What the operator may choose. */
-enum weft_zc_tx_mode {
-	WEFT_ZC_TX_NEVER,
-	WEFT_ZC_TX_AUTO,
-	WEFT_ZC_TX_ALWAYS, /* for tests: also where the kernel copies */
-};
-
 /**
  * struct weft_stream_index - all streams of a device
  * @xa: by QP number; read under RCU, or under its lock (irqsave): then its owner is not gone
@@ -36,7 +29,6 @@ enum weft_zc_tx_mode {
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
  * @watched: queues that are looked at (engine/run/defer.c)
- * @zerocopy: enum weft_zc_tx_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -47,7 +39,6 @@ struct weft_stream_index {
 	u8 atomics;
 	u32 watch;
 	atomic_t watched;
-	u8 zerocopy;
 	unsigned long harvested;
 };
 

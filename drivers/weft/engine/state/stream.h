@@ -31,18 +31,6 @@ struct weft_sock;
 struct weft_stream_hooks;
 
 /**
- * struct weft_zc_tx - zero-copy transmit of a stream; all zero to begin with
- * @pending: messages whose memory TCP still reads
- * @copied: of them in a row the kernel had to copy; a hint
- * @abandoned: requests of this stream are done, whatever is out; under the retire lock
- */
-struct weft_zc_tx {
-	atomic_t pending;
-	u8 copied;
-	bool abandoned;
-};
-
-/**
  * struct weft_stream - see engine/life/stream.h
  * @sock: stands among what nobody writes: both directions look at it each time
  * @lock: @state, @todo, @fault, @close_error
@@ -99,7 +87,6 @@ struct weft_stream {
 	u32 ord;
 
 	struct weft_tx tx;
-	struct weft_zc_tx zc_tx;
 	struct weft_defer *defer;
 	struct workqueue_struct *wq;
 	u64 acked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Long messages that are sent from the memory they stand in: what completes may be
- * changed at once, and nothing completes before its time, however a connection ends.
+ * Long messages, and memory that is used again as soon as they complete: nothing completes
+ * before its time, however a connection ends.
  */
 #include "verbs.h"
 
@@ -11,7 +11,7 @@
 #define LONGEST (1U << 20)
 #define ROUNDS 6
 #define ENDS 20
-#define LENT 8
+#define WRITES 8
 
 /* Where messages come from, and where they go. */
 struct haul {
@@ -107,7 +107,7 @@ static void writes(struct haul *from, struct haul *to, uint32_t seed)
 		check_piece(to, k, seed);
 }
 
-static void haul_both_ways(void)
+static void memory_is_used_again_at_once(void)
 {
 	struct haul a, b;
 
@@ -121,28 +121,6 @@ static void haul_both_ways(void)
 	}
 	close_haul(&a);
 	close_haul(&b);
-}
-
-static void lent_messages_arrive_whole(void)
-{
-	unsigned long lent = counted("tx_lent_bytes"), copied = counted("tx_lent_copied");
-
-	haul_both_ways();
-	lent = counted("tx_lent_bytes") - lent;
-	copied = counted("tx_lent_copied") - copied;
-	printf("%lu octets lent; %lu messages of %lu copied by the kernel\n", lent, copied,
-	       4 * ROUNDS * PIECES);
-	CHECK(lent > 4UL * ROUNDS * LONGEST);
-	CHECK(copied <= 4 * ROUNDS * PIECES);
-}
-
-/* Where they may not be, or it does not pay. */
-static void no_messages_are_lent(void)
-{
-	unsigned long lent = counted("tx_lent_bytes");
-
-	haul_both_ways();
-	CHECK(counted("tx_lent_bytes") == lent);
 }
 
 /* A list of elements is one message. */
@@ -176,16 +154,7 @@ static void a_list_arrives_whole(void)
 	close_haul(&b);
 }
 
-/* Each of its pages. */
-static void a_list_is_lent(void)
-{
-	unsigned long lent = counted("tx_lent_bytes");
-
-	a_list_arrives_whole();
-	CHECK(counted("tx_lent_bytes") - lent > LONGEST);
-}
-
-/* What is lent already is the application's again when the request fails. */
+/* What was sent already is the application's again when the request fails. */
 static void a_bad_element_fails_in_its_turn(void)
 {
 	struct ibv_sge list[2];
@@ -228,8 +197,8 @@ static void all_complete(struct end *e, int count)
 }
 
 /* Writes of the longest message, one behind the other. */
-static void lend_on(struct haul *a, struct end *client, struct haul *b, struct end *server,
-		    int count, int flags)
+static void write_on(struct haul *a, struct end *client, struct haul *b, struct end *server,
+		     int count, int flags)
 {
 	connect_pair(client, server, NULL);
 	open_haul(a, client);
@@ -239,17 +208,17 @@ static void lend_on(struct haul *a, struct end *client, struct haul *b, struct e
 			    b->mr->rkey, flags));
 }
 
-/* Either end lets go in the middle: who lends, or who receives. */
-static void lent_messages_end_with_their_connection(void)
+/* Either end disconnects in the middle. */
+static void long_messages_end_with_their_connection(void)
 {
 	for (int i = 0; i < ENDS; i++) {
 		struct end client = {}, server = {};
 		struct haul a, b;
 
-		lend_on(&a, &client, &b, &server, LENT, IBV_SEND_SIGNALED);
+		write_on(&a, &client, &b, &server, WRITES, IBV_SEND_SIGNALED);
 		usleep(i * 200);
 		rdma_disconnect(i & 1 ? client.id : server.id);
-		all_complete(&client, LENT);
+		all_complete(&client, WRITES);
 		memset(a.at, 0xee, ROOM);
 		close_haul(&a);
 		close_haul(&b);
@@ -259,14 +228,14 @@ static void lent_messages_end_with_their_connection(void)
 	works(&c, &s);
 }
 
-/* A queue pair goes while TCP reads, and the memory behind it. */
-static void queue_pairs_go_while_they_lend(void)
+/* A queue pair goes while it sends, and the memory behind it. */
+static void queue_pairs_go_while_they_write(void)
 {
 	for (int i = 0; i < ENDS; i++) {
 		struct end client = {}, server = {};
 		struct haul a, b;
 
-		lend_on(&a, &client, &b, &server, LENT, 0);
+		write_on(&a, &client, &b, &server, WRITES, 0);
 		usleep(i * 100);
 		rdma_destroy_qp(client.id);
 		close_haul(&a);
@@ -277,13 +246,8 @@ static void queue_pairs_go_while_they_lend(void)
 	works(&c, &s);
 }
 
-const struct test_case lending_cases[] = {
-	CASE(lent_messages_arrive_whole),
-	CASE(no_messages_are_lent),
-	CASE(a_list_arrives_whole),
-	CASE(a_list_is_lent),
-	CASE(a_bad_element_fails_in_its_turn),
-	CASE(lent_messages_end_with_their_connection),
-	CASE(queue_pairs_go_while_they_lend),
-	{},
+const struct test_case reuse_cases[] = {
+	CASE(memory_is_used_again_at_once),    CASE(a_list_arrives_whole),
+	CASE(a_bad_element_fails_in_its_turn), CASE(long_messages_end_with_their_connection),
+	CASE(queue_pairs_go_while_they_write), {},
 };
