@@ -110,10 +110,10 @@ SETTLE, KICK = b"\x0b", b"\x08"
 
 
 def choices(initiator=0, crc=0, markers_tx=0, markers_rx=0, kernel=0, direct=0, limit=0, rtr=0,
-            ird=3, ord=3, mss=0, rnr=1, watch=0, zerocopy=0, atomics=1, kicks=1, lazy=0):
+            ird=3, ord=3, mss=0, rnr=1, watch=0, atomics=1, kicks=1, lazy=0):
     return bytes([initiator | crc << 1 | markers_tx << 2 | markers_rx << 3 | kernel << 4 |
                   direct << 5 | limit << 6, rtr | ird << 2 | ord << 4,
-                  mss | rnr << 3 | watch << 4 | zerocopy << 5, atomics | kicks << 1 | lazy << 2,
+                  mss | rnr << 3 | watch << 4, atomics | kicks << 1 | lazy << 2,
                   0, 0, 0, 0]) + START
 
 
@@ -214,8 +214,8 @@ def scripts():
     yield "kernel_read_inv", (choices(initiator=1, kernel=1) + request(10, 1, 0, *local(2)) +
                               SETTLE + read_response)
     yield "direct_imm", choices(direct=1) + receive() + fpdu(12, 4) + b"\x10\1" + SETTLE
-    yield "zerocopy", (choices(initiator=1, zerocopy=2, mss=6) +
-                       request(2, 1, 0, *local(0, 0, 180)) + KICK + ack() * 4)
+    yield "segments_of_pages", (choices(initiator=1, mss=6) + request(2, 1, 0, *local(0, 0, 180)) +
+                                KICK + ack() * 4)
     yield "watched", (choices(initiator=1, watch=1, lazy=1) + request(0, 1, 0, *local()) + KICK +
                       request(0, 1, 0, *local()) + bytes([12, 4]) * 4 + SETTLE)
     yield "meanwhile", (choices(initiator=1) + bytes([4, rdmap.WRITE, *region(0), 4, 0]) +

@@ -21,7 +21,6 @@
 #include "mem/stag.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
-#include "net/zerocopy.h"
 #include "proto/crc.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
@@ -42,14 +41,12 @@
 #define REGION_FILL	0x5a
 #define AWAITED_MAX	64U
 #define OUT_MAX		(1U << 18)
-#define ZC_MAX		64U
 
 /* What the first bytes of an input choose. */
 struct choices {
 	bool initiator, crc, markers_tx, markers_rx, kernel, direct, limit_access;
 	u8 rtr;
 	u32 ird, ord, mss, rnr_timeout, watch;
-	u8 zerocopy;
 	bool atomics, kicks, lazy, sudden;
 };
 
@@ -96,7 +93,6 @@ struct peer {
  * @nospace: it will say when it has room
  * @fin_sent, @fin_received, @reset, @error: how it stands
  * @backlog: received while a process has the lock
- * @zc: memory that is sent from, until it is acknowledged
  * @written, @received: in all
  */
 struct wire {
@@ -105,8 +101,6 @@ struct wire {
 	bool nospace, fin_sent, fin_received, reset, released;
 	int error;
 	struct sk_buff *backlog;
-	struct ubuf_info *zc[ZC_MAX];
-	u32 zc_count;
 	u64 written, received;
 };
 
