@@ -110,10 +110,10 @@ SETTLE, KICK = b"\x0b", b"\x08"
 
 
 def choices(initiator=0, crc=0, markers_tx=0, markers_rx=0, kernel=0, direct=0, limit=0, rtr=0,
-            ird=3, ord=3, mss=0, rnr=1, watch=0, zerocopy=0, atomics=1, kicks=1, lazy=0):
+            ird=3, ord=3, mss=0, rnr=1, watch=0, atomics=1, kicks=1, lazy=0):
     return bytes([initiator | crc << 1 | markers_tx << 2 | markers_rx << 3 | kernel << 4 |
                   direct << 5 | limit << 6, rtr | ird << 2 | ord << 4,
-                  mss | rnr << 3 | watch << 4 | zerocopy << 5, atomics | kicks << 1 | lazy << 2,
+                  mss | rnr << 3 | watch << 4, atomics | kicks << 1 | lazy << 2,
                   0, 0, 0, 0]) + START
 
 
@@ -161,6 +161,8 @@ def scripts():
         "read_in": read * 2 + ack() + SETTLE,
         "read_refused": read + fpdu(rdmap.READ_REQ, *region(3), 1, 0) + SETTLE,
         "read_too_many": b"\x0e\0" + read * 5 + SETTLE,
+        "read_too_many_at_once": b"\x0e\0" + bytes([2, 7] + [1, *region(0, 64), 0, 8] * 8 + [0]) +
+                                 b"\x0e\xff" + ack() + SETTLE,
         "atomic_in": atomic + ack() + fpdu(rdmap.ATOMIC_REQ, 2, *region(0, 8), 3),
         "terminate_in": fpdu(rdmap.TERMINATE, 0x11, 0, 0) + SETTLE,
         "many": bytes([2, 3, 0, *region(0), 8, 0, *region(0, 128), 8, 3, 2, 3, 3, 0x51]) + receive(),
@@ -184,6 +186,11 @@ def scripts():
         "atomic_out": request(5, 1, 0, *local(0, 0, 8)) + KICK + ack() + atomic_response,
         "invalidate": request(7, 1, 2) + KICK,
         "bind": bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK,
+        "bound_and_destroyed": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + b"\x12\0" +
+                                fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
+        "bound_and_invalidated": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + receive() +
+                                  fpdu(rdmap.SEND_INV, 1, 4) + b"\x12\0" +
+                                  fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
         "no_right": request(4, 1, 0, *local(3)) + KICK + SETTLE,
         "close": request(0, 1, 0, *local()) + KICK + close + SETTLE + ack() + b"\x0f" + SETTLE,
         "abort": request(2, 1, 0, *local(0, 0, 200)) + KICK + abort + SETTLE,
@@ -195,7 +202,7 @@ def scripts():
     }
     for name, script in plain.items():
         yield name, choices() + script
-        yield name + "_crc", choices(crc=1, kernel=1) + script
+        yield name + "_crc", choices(crc=1, kernel=1, ird=2) + script
     for name, script in out.items():
         yield name, choices(initiator=1) + script
         yield name + "_mk", choices(initiator=1, crc=1, markers_tx=1, markers_rx=1, mss=2) + script
@@ -207,8 +214,8 @@ def scripts():
     yield "kernel_read_inv", (choices(initiator=1, kernel=1) + request(10, 1, 0, *local(2)) +
                               SETTLE + read_response)
     yield "direct_imm", choices(direct=1) + receive() + fpdu(12, 4) + b"\x10\1" + SETTLE
-    yield "zerocopy", (choices(initiator=1, zerocopy=2, mss=6) +
-                       request(2, 1, 0, *local(0, 0, 180)) + KICK + ack() * 4)
+    yield "segments_of_pages", (choices(initiator=1, mss=6) + request(2, 1, 0, *local(0, 0, 180)) +
+                                KICK + ack() * 4)
     yield "watched", (choices(initiator=1, watch=1, lazy=1) + request(0, 1, 0, *local()) + KICK +
                       request(0, 1, 0, *local()) + bytes([12, 4]) * 4 + SETTLE)
     yield "meanwhile", (choices(initiator=1) + bytes([4, rdmap.WRITE, *region(0), 4, 0]) +

@@ -34,7 +34,6 @@ static void choose(struct choices *c, struct input *in)
 		.mss = segment_sizes[d & 7],
 		.rnr_timeout = d & 8 ? 1000 : 0,
 		.watch = d & 16 ? 250 : 0,
-		.zerocopy = (d >> 5) % 3,
 		.atomics = e & 1,
 		.kicks = e & 2,
 		.lazy = e & 4,
@@ -242,7 +241,9 @@ static void change_memory(struct world *w)
 
 	switch (what >> 4 & 7) {
 	case 0:
-		region_destroy(w, which);
+		/* A kernel consumer keeps what it has attached to a request. */
+		if (!w->choice.kernel || which != 2 || w->sent_done == w->posted)
+			region_destroy(w, which);
 		break;
 	case 1:
 		if (!w->regions[which])
@@ -290,8 +291,8 @@ static void peer_sends(struct world *w)
 /* Some FPDUs in a buffer. */
 static void peer_sends_many(struct world *w)
 {
-	static u8 fpdus[4 * (FPDU_MAX + 256)];
-	u32 count = 1 + take(&w->in, 1) % 4, len = 0;
+	static u8 fpdus[8 * (FPDU_MAX + 256)];
+	u32 count = 1 + take(&w->in, 1) % 8, len = 0;
 
 	while (count--)
 		len += peer_make(w, fpdus + len);
@@ -452,11 +453,6 @@ static void set_patience(struct world *w)
 	weft_stream_set_patience(w->st, take(&w->in, 1));
 }
 
-static void set_zerocopy(struct world *w)
-{
-	WRITE_ONCE(w->index.zerocopy, take(&w->in, 1) % 3);
-}
-
 static void kill_process(struct world *w)
 {
 	host.killed = take(&w->in, 1) & 1;
@@ -482,7 +478,7 @@ static const struct {
 	EVENT(pass_time), EVENT(ack), EVENT(set_room), EVENT(peer_closes),
 	EVENT(connection_breaks), EVENT(end_it), EVENT(change_memory), EVENT(change_memory),
 	EVENT(scribble), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
-	EVENT(limit_ord), EVENT(inspect), EVENT(set_patience), EVENT(set_zerocopy),
+	EVENT(limit_ord), EVENT(inspect), EVENT(set_patience), EVENT(kick),
 	EVENT(kill_process), EVENT(set_mss), EVENT(ack), EVENT(post_receive),
 };
 
@@ -505,10 +501,18 @@ static void happen(struct world *w)
 /* What was posted completes, each request once. Who destroys the QP at once does without. */
 static void fail(struct world *w)
 {
+	u32 turns = 0;
+
 	weft_stream_abort(w->st);
 	if (w->owes_kick)
 		kick(w);
 	settle(w);
+	/* a worker may wait for memory */
+	while (host_next_timer() >= 0) {
+		PROMISE(turns++ < 1000);
+		host_pass_time(host_next_timer());
+		settle(w);
+	}
 	world_check(w);
 }
 

@@ -58,16 +58,6 @@ static struct world *world_of(const struct sock *sk)
 	return container_of(sk, struct world, wire.sk);
 }
 
-static void drop_zc(struct wire *wire)
-{
-	struct ubuf_info *ubuf;
-
-	while (wire->zc_count) {
-		ubuf = wire->zc[--wire->zc_count];
-		weft_zc_notif_put(container_of(ubuf, struct weft_zc_notif, ubuf));
-	}
-}
-
 /* A callback, with the socket locked. */
 static void call(struct wire *wire, void (*fn)(void *owner))
 {
@@ -147,10 +137,6 @@ int tcp_sendmsg_locked(struct sock *sk, struct msghdr *msg, size_t bytes)
 		memcpy(w->peer.out + w->peer.len, vec[i].bv_page->address + vec[i].bv_offset, n);
 		w->peer.len += n;
 		left -= n;
-	}
-	if (msg->msg_ubuf && wire->zc_count < ZC_MAX) {
-		refcount_inc(&msg->msg_ubuf->refcnt);
-		wire->zc[wire->zc_count++] = msg->msg_ubuf;
 	}
 	sk->room -= taken;
 	sk->unacked += taken;
@@ -245,7 +231,6 @@ void weft_sock_half_close(struct weft_sock *s)
 void weft_sock_reset(struct weft_sock *s)
 {
 	might_sleep();
-	drop_zc(wire_of(s));
 	wire_of(s)->reset = true;
 }
 
@@ -301,24 +286,6 @@ void weft_mem_reserve_module_exit(void)
 {
 }
 
-void weft_zc_notif_init(struct weft_zc_notif *notif, void (*complete)(struct weft_zc_notif *notif))
-{
-	refcount_set(&notif->ubuf.refcnt, 1);
-	notif->copied = false;
-	notif->complete = complete;
-}
-
-void weft_zc_notif_put(struct weft_zc_notif *notif)
-{
-	if (refcount_dec_and_test(&notif->ubuf.refcnt))
-		notif->complete(notif);
-}
-
-bool weft_zc_route_ok(const struct sock *sk)
-{
-	return true;
-}
-
 /* --- what the peer does to the connection --- */
 
 bool wire_is_up(const struct world *w)
@@ -330,7 +297,6 @@ void wire_connect(struct world *w)
 {
 	struct wire *wire = &w->wire;
 
-	drop_zc(wire);
 	memset(wire, 0, sizeof(*wire));
 	wire->sk.mss = w->choice.mss;
 	wire->sk.gso_segs = 3;
@@ -356,12 +322,8 @@ void wire_ack(struct world *w, u32 bytes)
 
 	wire->sk.unacked -= n;
 	wire->sk.room += n;
-	if (!wire->sk.unacked) {
+	if (!wire->sk.unacked)
 		wire->sk.tail.len = 0;
-		host.atomic++;
-		drop_zc(wire);
-		host.atomic--;
-	}
 	if (wire->nospace && wire->sk.room && !wire->released) {
 		wire->nospace = false;
 		softirq(wire, offsetof(struct weft_sock_events, writable));
@@ -627,7 +589,6 @@ void world_make(struct world *w)
 	weft_stream_index_init(&w->index);
 	w->index.rnr_timeout = w->choice.rnr_timeout;
 	w->index.watch = w->choice.watch;
-	w->index.zerocopy = w->choice.zerocopy;
 	w->index.atomics = w->choice.atomics;
 	make_queues(w);
 	for (i = 0; i < REGIONS; i++)
@@ -695,7 +656,6 @@ void world_end(struct world *w)
 	PROMISE(w->closeds == w->started && w->closings == w->started);
 	world_poll(w);
 	peer_look(w);
-	drop_zc(&w->wire);
 	weft_stream_put(w->st);
 	weft_mem_release(&w->reader);
 	for (turns = 0; turns < 2; turns++)	/* windows first, then what they borrow */

@@ -21,7 +21,6 @@
 #include "mem/stag.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
-#include "net/zerocopy.h"
 #include "proto/crc.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
@@ -42,14 +41,12 @@
 #define REGION_FILL	0x5a
 #define AWAITED_MAX	64U
 #define OUT_MAX		(1U << 18)
-#define ZC_MAX		64U
 
 /* What the first bytes of an input choose. */
 struct choices {
 	bool initiator, crc, markers_tx, markers_rx, kernel, direct, limit_access;
 	u8 rtr;
 	u32 ird, ord, mss, rnr_timeout, watch;
-	u8 zerocopy;
 	bool atomics, kicks, lazy, sudden;
 };
 
@@ -68,9 +65,11 @@ struct awaited {
  * @seen_msn, @seen_mo: of what it has seen of us
  * @tagged_open: a tagged message of ours is open, and is to go on with @tagged_stag, @tagged_to
  * @first: it has sent an FPDU
+ * @spoilt: what it has sent was mutated
  * @terminated: it has seen a Terminate
  * @sent_pos: bytes of FPDUs that it has sent, for markers
  * @asked: requests of ours, of which it has answered @answered
+ * @reads: Read Requests of its own; responses to @reads_answered of them were seen to the end
  */
 struct peer {
 	u8 out[OUT_MAX];
@@ -81,10 +80,11 @@ struct peer {
 	u8 tagged_op;
 	u32 tagged_stag;
 	u64 tagged_to;
-	bool first, terminated;
+	bool first, terminated, spoilt;
 	u32 sent_pos;
 	struct awaited awaited[AWAITED_MAX];
 	u32 asked, answered;
+	u32 reads, reads_answered;
 };
 
 /**
@@ -93,7 +93,6 @@ struct peer {
  * @nospace: it will say when it has room
  * @fin_sent, @fin_received, @reset, @error: how it stands
  * @backlog: received while a process has the lock
- * @zc: memory that is sent from, until it is acknowledged
  * @written, @received: in all
  */
 struct wire {
@@ -102,8 +101,6 @@ struct wire {
 	bool nospace, fin_sent, fin_received, reset, released;
 	int error;
 	struct sk_buff *backlog;
-	struct ubuf_info *zc[ZC_MAX];
-	u32 zc_count;
 	u64 written, received;
 };
 

@@ -62,12 +62,28 @@ static void see_untagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool l
 	}
 }
 
+/* Where the response to a request of the peer goes: from it the request is known. */
+#define SINK	0xcafe0001U
+#define SINK_AT(n) ((u64)(n) << 32)
+
+/* In the order in which they were asked for, as long as the peer did not spoil a request. */
+static void see_read_response(struct peer *p, u32 stag, u64 to, bool last)
+{
+	if (stag != SINK)
+		return;
+	PROMISE(to >> 32 >= p->reads_answered);
+	if (last)
+		p->reads_answered = (to >> 32) + 1;
+}
+
 static void see_tagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool last)
 {
 	u32 stag = get_unaligned_be32(ulpdu + 2);
 	u64 to = get_unaligned_be64(ulpdu + 6);
 
 	PROMISE(last || len > 14);
+	if (op == 2 && !p->spoilt)
+		see_read_response(p, stag, to, last);
 	if (p->tagged_open)
 		PROMISE(op == p->tagged_op && stag == p->tagged_stag && to == p->tagged_to);
 	p->tagged_open = !last;
@@ -210,8 +226,8 @@ static void make_read_request(struct world *w, struct segment *s)
 	u64 to = IOVA + (s16)take(&w->in, 2);
 
 	put_untagged(&w->peer, s, 0, 28);
-	put(s, 0xcafe0001, 4);
-	put(s, 0x1000, 8);
+	put(s, SINK, 4);
+	put(s, SINK_AT(w->peer.reads++), 8);
 	put(s, take(&w->in, 2), 4);
 	put(s, stag, 4);
 	put(s, to, 8);
@@ -361,6 +377,7 @@ u32 peer_make(struct world *w, u8 *fpdu)
 		u32 at = take(&w->in, 1) % s.len;
 
 		ulpdu[at] ^= take(&w->in, 1);
+		w->peer.spoilt = true;
 	}
 	if (what & 0x40)
 		s.len = min_t(u32, s.len, take(&w->in, 1));

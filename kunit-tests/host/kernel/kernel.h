@@ -40,6 +40,8 @@ typedef unsigned int gfp_t;
 #define __rcu
 #define __acquires(x)
 #define __releases(x)
+#define __must_hold(x)
+#define data_race(x)		(x)
 #define likely(x)		(x)
 #define unlikely(x)		(x)
 #define barrier()		__asm__ __volatile__("" ::: "memory")

@@ -45,7 +45,6 @@ struct skb_seq_state {
 #define skb_has_frag_list(skb)	(!!(skb)->shinfo.frag_list)
 #define skb_walk_frags(skb, part) \
 	for ((part) = (skb)->shinfo.frag_list; (part); (part) = (part)->next)
-#define skb_zcopy(skb)		false
 #define skb_abort_seq_read(st)	((void)(st))
 
 u32 skb_pagelen(const struct sk_buff *skb);
@@ -57,11 +56,6 @@ u32 skb_seq_read(u32 consumed, const u8 **data, struct skb_seq_state *st);
 struct sk_buff *host_skb(const u8 *bytes, u32 len, u32 cuts);
 void host_skb_free(struct sk_buff *skb);
 
-struct ubuf_info {
-	refcount_t refcnt;
-	u8 flags;
-};
-
 struct iov_iter {
 	const struct bio_vec *vec;
 	u32 count;
@@ -71,14 +65,12 @@ struct iov_iter {
 struct msghdr {
 	int msg_flags;
 	struct iov_iter msg_iter;
-	struct ubuf_info *msg_ubuf;
 };
 
 #define ITER_SOURCE		1
 #define MSG_DONTWAIT		0x40
 #define MSG_NOSIGNAL		0x4000
 #define MSG_MORE		0x8000
-#define MSG_ZEROCOPY		0x4000000
 #define MSG_SPLICE_PAGES	0x8000000
 #define iov_iter_bvec(iter, dir, v, n, len) \
 	(*(iter) = (struct iov_iter){ .vec = (v), .count = (n), .bytes = (len) })

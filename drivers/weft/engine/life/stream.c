@@ -21,7 +21,6 @@
 #include "engine/run/defer.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
-#include "engine/state/claim.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "mem/rights.h"
@@ -483,26 +482,18 @@ bool weft_stream_waits(const struct weft_stream *st)
  * @st: stream; without a connection nothing happens
  * @ord: at most; the place of a ready-to-receive Read, which may still be to be sent, stays
  *
- * Under the claim: tx takes a place after it has seen that there is one.
- *
  * Context: process.
  */
 void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
 {
-	bool again = false;
-
 	mutex_lock(&st->lifecycle);
 	if (st->readq_mem) {
 		if (st->initiator)
 			ord = max(ord, rtr_places(&st->mpa));
-		weft_tx_claim_wait(st);
 		st->ord = min(st->ord, ord);
-		WRITE_ONCE(st->readq.ord, min(st->readq.ord, ord));
-		again = weft_tx_unclaim(&st->tx.claim);
+		weft_tx_limit_ord(st, st->ord);
 	}
 	mutex_unlock(&st->lifecycle);
-	if (again)
-		weft_tx_schedule(st);
 }
 
 /**

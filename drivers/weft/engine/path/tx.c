@@ -248,6 +248,22 @@ void weft_tx_claim_wait(struct weft_stream *st)
 }
 
 /**
+ * weft_tx_limit_ord - fewer requests may wait for a response
+ * @st: stream with a connection
+ * @ord: at most
+ *
+ * Under the claim: tx takes a place after it has seen that there is one. Context: process, may
+ * sleep.
+ */
+void weft_tx_limit_ord(struct weft_stream *st, u32 ord)
+{
+	weft_tx_claim_wait(st);
+	WRITE_ONCE(st->readq.ord, min(st->readq.ord, ord));
+	if (weft_tx_unclaim(&st->tx.claim))
+		st->hooks->want_tx(st);
+}
+
+/**
  * weft_tx_settle - send what is posted by now, as far as TCP takes it
  * @st: stream about to be aborted
  *

@@ -41,6 +41,7 @@ enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run
 bool weft_tx_spent(const struct weft_tx_run *run);
 
 void weft_tx_claim_wait(struct weft_stream *st);
+void weft_tx_limit_ord(struct weft_stream *st, u32 ord);
 void weft_tx_settle(struct weft_stream *st);
 void weft_tx_flush(struct weft_stream *st);
 
