@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit vectors check test test-debug bench bench-wire bench-guest demo e2e install \
+.PHONY: all modules provider kunit vectors check test test-debug mutants bench bench-wire bench-guest demo e2e install \
 	install-modules install-provider clean help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -63,6 +63,9 @@ test: ## everything: linters, KUnit, end-to-end in guests
 
 test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
 	scripts/test debug
+
+mutants: ## named faults of the driver and the provider, and what notices each; takes hours
+	scripts/mutants --all
 
 e2e: ## end-to-end suites in the guest
 	scripts/test e2e
