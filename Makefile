@@ -26,7 +26,8 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit vectors check test test-debug fuzz bench bench-wire bench-guest demo e2e install \
+.PHONY: all modules provider kunit vectors check test test-debug fuzz mutants bench bench-wire bench-guest demo \
+	e2e install \
 	install-modules install-provider clean help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -66,6 +67,9 @@ test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
 
 fuzz: ## libFuzzer over all that strangers reach; FUZZ_RUNS=N for each target, FUZZ_SECONDS
 	scripts/fuzz
+
+mutants: ## named faults of the driver and the provider, and what notices each; takes hours
+	scripts/mutants --all
 
 e2e: ## end-to-end suites in the guest
 	scripts/test e2e

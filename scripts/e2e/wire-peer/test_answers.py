@@ -8,7 +8,8 @@ from harness import AgentError, test
 from wirepeer import mpa
 
 P2P = mpa.Enhanced(4, 4, 1, 1, 1, 1)
-EINVAL = 22
+READ_ONLY = mpa.Enhanced(0, 0, a=1, d=1)
+EINVAL, EPROTO = 22, 71
 
 
 def fails(errno, f, *command, **fields):
@@ -104,6 +105,26 @@ def a_connect_with_a_qp_that_cannot_be_connected(f, state):
     fails(EINVAL, f, "connect", k=k, qpn=qpn)
     assert not listener.knocked(0.5), "TCP was connected"
     f.agent.none("event", k=k)
+
+
+@test()
+def a_connect_with_no_qp_at_all(f):
+    listener = f.listen()
+    k = bare(f, listener)
+    fails(EINVAL, f, "connect", k=k, qpn=0xFFFFFF)
+    assert not listener.knocked(0.5), "TCP was connected"
+    f.agent.none("event", k=k)
+
+
+@test()
+def an_accept_of_terms_that_cannot_be_met(f):
+    """The initiator is ready with a zero-length Read only, and there is no place for one."""
+    f.policy("ird_max", 0)
+    link = f.passive(accept=False, rev=2, enhanced=READ_ONLY)
+    f.agent.cmd("qp", k=link.k, pd="pd", cq="cq", rq=8)
+    fails(EPROTO, f, "accept", k=link.k, ird=0, ord=0)
+    assert link.peer.read_reply().r == 1
+    f.agent.none("event", k=link.k)
 
 
 @test("CM-003", each=STATES)

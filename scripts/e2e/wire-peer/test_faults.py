@@ -4,9 +4,10 @@ second fault changes nothing. RFC 5040, 4.8, 5.4, 7.1; RFC 5041, 7.1."""
 
 import itertools
 import socket
+import time
 
 from faults import FOUND, PAYS, Target
-from harness import FLUSH, filling, pattern, send_out, test, up_to_a_marker
+from harness import FLUSH, QP_ACCESS_ERR, NotSeen, filling, pattern, send_out, test, up_to_a_marker
 from wirepeer import ddp, rdmap
 
 # --- framing -----------------------------------------------------------------------------
@@ -107,3 +108,35 @@ def a_fault_behind_a_terminate(f, first):
     link.over_by(*what, oldest=PAYS.get(first, FLUSH))
     link.wc(wr=late, status=FLUSH)
     target.untouched()
+
+
+def taken_slowly(link, piece, most):
+    """Read a piece now and then until weft's receives are flushed; the seconds that took."""
+    began = time.monotonic()
+    while time.monotonic() - began < most:
+        link.peer.sock.recv(piece)
+        try:
+            link.wc(wr=link.posted[0], status=FLUSH, timeout=0.1)
+            break
+        except NotSeen:
+            pass
+    return time.monotonic() - began
+
+
+@test()
+def a_peer_that_takes_a_byte_now_and_then(f):
+    """A Terminate behind a full buffer: the peer has a deadline again each time it takes
+    something, yet not for ever."""
+    f.policy("goodbye_ms", 500)
+    f.policy("sndbuf", 16 << 20)
+    f.policy("zerocopy", 0)
+    link = f.running(rev=1, wire=f.connect(rcvbuf=1 << 16))
+    data = f.mr(1 << 19)
+    sent = [link.post("send", sge=data.sge()) for _ in range(16)]
+    for wr in sent[:10]:
+        link.wc(wr=wr)
+    link.peer.write(0x51A600, 0, b"nowhere")
+    took = taken_slowly(link, 20 << 10, 40)     # to read it all takes 25 s
+    assert took < 18, "it ends after %.1f s" % took
+    link.peer.close()
+    link.dead(QP_ACCESS_ERR)

@@ -142,3 +142,12 @@ def a_peer_that_falls_silent_has_not_hung_up(f):
     f.undo.append(lambda: netdev.own_netns("tc", "qdisc", "del", "dev", "vb", "root"))
     found = f.agent.wait("event", 15, k=link.k)
     assert found["type"] == "UNREACHABLE", found
+
+
+@test()
+def from_where_a_request_comes_is_told(f):
+    """The port that the initiator's socket has, and the one it connected to."""
+    link = f.passive(accept=False, rev=1)
+    ports = f.agent.cmd("ports", k=link.k)
+    assert ports["dst"] == link.peer.sock.getsockname()[1], ports
+    assert ports["src"] == f.world.port, ports
