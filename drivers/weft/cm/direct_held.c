@@ -42,11 +42,12 @@ enum weft_direct_reason weft_direct_read_request(struct weft_conn *conn,
  * wait.
  */
 enum weft_direct_reason weft_direct_hold(struct weft_conn *conn, u32 qpn)
+	__must_hold(&conn->cm->directs.lock)
 {
 	struct weft_directs *directs = &conn->cm->directs;
 	struct weft_stream *stream = weft_stream_find(conn->cm->streams, qpn);
 
-	lockdep_assert_held(&directs->lock);
+	lockdep_assert_held(&conn->cm->directs.lock);
 	if (!stream)
 		return WEFT_DIRECT_NO_QP;
 	weft_stream_put(stream);
@@ -64,7 +65,7 @@ enum weft_direct_reason weft_direct_hold(struct weft_conn *conn, u32 qpn)
  *
  * Context: process, the lock of weft_directs held.
  */
-void weft_direct_unhold(struct weft_conn *conn)
+void weft_direct_unhold(struct weft_conn *conn) __must_hold(&conn->cm->directs.lock)
 {
 	lockdep_assert_held(&conn->cm->directs.lock);
 	if (!conn->held)
@@ -84,7 +85,7 @@ void weft_direct_unhold(struct weft_conn *conn)
  * for it, which is not any more; NULL: none is.
  */
 struct weft_conn *weft_direct_take_held(struct weft_directs *directs, u32 qpn,
-					struct weft_direct_hello *peer)
+					struct weft_direct_hello *peer) __must_hold(&directs->lock)
 {
 	struct weft_conn *conn;
 

@@ -85,6 +85,7 @@ static bool are_vlan_and_below(const struct net_device *a, const struct net_devi
  * not get what it asks first, which is the device of the listener.)
  */
 static struct weft_listener *listener_on(struct weft_wildcard *w, const struct net_device *netdev)
+	__must_hold(&w->lock)
 {
 	struct weft_listener *l;
 
@@ -100,11 +101,13 @@ static struct weft_listener *listener_on(struct weft_wildcard *w, const struct n
 
 /* NULL: rdma_cm would find no device for it. */
 static struct weft_listener *listener_for(struct weft_wildcard *w, const struct weft_sock *s)
+	__must_hold(&w->lock)
 {
 	const struct net_device *netdev;
 	struct weft_listener *l = NULL;
 	struct sockaddr_storage local;
 
+	lockdep_assert_held(&w->lock);
 	if (weft_sock_local(s, &local))
 		return NULL;
 	rcu_read_lock();
@@ -115,7 +118,7 @@ static struct weft_listener *listener_for(struct weft_wildcard *w, const struct 
 	return l;
 }
 
-static bool all_have_room(struct weft_wildcard *w)
+static bool all_have_room(struct weft_wildcard *w) __must_hold(&w->lock)
 {
 	struct weft_listener *l;
 	bool room = true;
@@ -126,12 +129,13 @@ static bool all_have_room(struct weft_wildcard *w)
 	return room;
 }
 
-static int accept_one(struct weft_wildcard *w)
+static int accept_one(struct weft_wildcard *w) __must_hold(&w->lock)
 {
 	struct weft_listener *l;
 	struct weft_sock *s;
 	int ret;
 
+	lockdep_assert_held(&w->lock);
 	ret = weft_sock_accept(w->sock, &s);
 	if (ret)
 		return ret;
@@ -169,6 +173,7 @@ void weft_wildcard_accept(struct weft_listener *l)
 /* --- listeners --- */
 
 static struct weft_wildcard *find(struct net *net, const struct weft_listener_config *cfg)
+	__must_hold(&wildcards_lock)
 {
 	struct weft_wildcard *w;
 

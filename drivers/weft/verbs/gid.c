@@ -133,7 +133,7 @@ static void read_first(const struct net_device *netdev, union ib_gid *out)
 	memcpy(out->raw, netdev->dev_addr, sizeof(out->raw));
 }
 
-static bool is_taken(const struct weft_gids *own, const union ib_gid *gid)
+static bool is_taken(const struct weft_gids *own, const union ib_gid *gid) __must_hold(&tables_lock)
 {
 	const struct weft_gids *t;
 
@@ -146,8 +146,9 @@ static bool is_taken(const struct weft_gids *own, const union ib_gid *gid)
 }
 
 /* Network devices may share a MAC, and may come to do so later. */
-static void make_first_unique(struct weft_device *dev)
+static void make_first_unique(struct weft_device *dev) __must_hold(&tables_lock)
 {
+	lockdep_assert_held(&tables_lock);
 	union ib_gid now;
 
 	read_first(dev->netdev, &now);
@@ -157,7 +158,8 @@ static void make_first_unique(struct weft_device *dev)
 	dev->tagged = true;
 }
 
-static bool update_first(struct weft_gids *t, const struct net_device *netdev) __must_hold(&t->lock)
+static bool update_first(struct weft_gids *t, const struct net_device *netdev)
+	__must_hold(&tables_lock) __must_hold(&t->lock)
 {
 	union ib_gid now;
 
