@@ -50,9 +50,9 @@ topology() {
 	wa addr add fd77::3/64 dev vc nodad
 	wb addr add 10.77.0.2/24 dev br0
 	wb addr add fd77::2/64 dev br0 nodad
-	link va $a
-	link vc $c
-	"${cli[@]}" rdma link add $b type "$driver" netdev br0
+	link va "$a"
+	link vc "$c"
+	"${cli[@]}" rdma link add "$b" type "$driver" netdev br0
 }
 
 # through ADDRESS MAC: wb sends what is for that address there.
@@ -80,7 +80,7 @@ reach() {
 	local source=()
 	[ -z "${4:-}" ] || source=(-I "$4")
 	remember_counts
-	serve $port 60 rping -s -a "$1" -V -C 2
+	serve "$port" 60 rping -s -a "$1" -V -C 2
 	client 60 rping -c -a "$2" "${source[@]}" -V -C 2
 	served
 	[ "$3" = any ] || served_by "$3"
@@ -89,7 +89,7 @@ reach() {
 # refused BIND TARGET: the client hears no at once, which is long before TCP gives up.
 refused() {
 	local rc=0 began=$SECONDS
-	serve $port 60 rping -s -a "$1" -V -C 2
+	serve "$port" 60 rping -s -a "$1" -V -C 2
 	limit 60 "${cli[@]}" rping -c -a "$2" -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
 	cat "$tmp/client.log"
 	[ "$rc" -ne 0 ] || fail "it is accepted"
@@ -101,9 +101,9 @@ refused() {
 # --- addresses of several network devices -----------------------------------------
 
 for_the_other_netdev() {
-	through 10.77.0.3 $mac_a
-	through fd77::3 $mac_a
-	through 10.77.0.1 $mac_c
+	through 10.77.0.3 "$mac_a"
+	through fd77::3 "$mac_a"
+	through 10.77.0.1 "$mac_c"
 	reach "$1" "$2" "$3"
 }
 
@@ -132,22 +132,22 @@ on_dummy() {
 # A wildcard follows the address, and so does whoever listens for it anew.
 floats() {
 	wa addr add 10.77.0.9/24 dev va
-	reach 0.0.0.0 10.77.0.9 $a
+	reach 0.0.0.0 10.77.0.9 "$a"
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
-	through 10.77.0.9 $mac_c
-	reach 0.0.0.0 10.77.0.9 $c
-	reach 10.77.0.9 10.77.0.9 $c
+	through 10.77.0.9 "$mac_c"
+	reach 0.0.0.0 10.77.0.9 "$c"
+	reach 10.77.0.9 10.77.0.9 "$c"
 }
 
 # rdma_cm has given the listener to one device, and gives the connection to the other.
 floats_under_a_listener() {
 	local rc=0 began
 	wa addr add 10.77.0.9/24 dev va
-	serve $port 60 rping -s -a 10.77.0.9 -V -C 2
+	serve "$port" 60 rping -s -a 10.77.0.9 -V -C 2
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
-	through 10.77.0.9 $mac_c
+	through 10.77.0.9 "$mac_c"
 	began=$SECONDS
 	limit 60 "${cli[@]}" rping -c -a 10.77.0.9 -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
 	cat "$tmp/client.log"
@@ -163,18 +163,18 @@ floats_under_a_listener() {
 another_way_back() {
 	wb addr add 10.99.0.2/32 dev br0
 	wa route add 10.99.0.2/32 dev vc
-	through 10.77.0.1 $mac_a
-	reach 0.0.0.0 10.77.0.1 $a 10.99.0.2
-	reach 10.77.0.1 10.77.0.1 $a 10.99.0.2
+	through 10.77.0.1 "$mac_a"
+	reach 0.0.0.0 10.77.0.1 "$a" 10.99.0.2
+	reach 10.77.0.1 10.77.0.1 "$a" 10.99.0.2
 }
 
 policy_routing() {
 	wb addr add 10.99.0.2/32 dev br0
 	wa rule add from 10.77.0.1 lookup 177 || skip "this kernel has no policy routing"
 	wa route add 10.99.0.2/32 dev vc table 177
-	through 10.77.0.1 $mac_a
-	reach 0.0.0.0 10.77.0.1 $a 10.99.0.2
-	reach 10.77.0.1 10.77.0.1 $a 10.99.0.2
+	through 10.77.0.1 "$mac_a"
+	reach 0.0.0.0 10.77.0.1 "$a" 10.99.0.2
+	reach 10.77.0.1 10.77.0.1 "$a" 10.99.0.2
 }
 
 # Translated on its way, both addresses.
@@ -188,11 +188,11 @@ nat() {
 		action nat ingress 10.66.0.2/32 10.77.0.2 pipe \
 		action nat egress 10.77.0.1/32 10.66.0.1
 	wb route add 10.66.0.1/32 dev br0
-	wb neigh replace 10.66.0.1 lladdr $mac_a dev br0
+	wb neigh replace 10.66.0.1 lladdr "$mac_a" dev br0
 	wa route add 10.66.0.2/32 dev va
 	wa neigh replace 10.66.0.2 lladdr "$(wb -br link show br0 | awk '{ print $3 }')" dev va
-	reach 0.0.0.0 10.66.0.1 $a
-	reach 10.77.0.1 10.66.0.1 $a
+	reach 0.0.0.0 10.66.0.1 "$a"
+	reach 10.77.0.1 10.66.0.1 "$a"
 }
 
 # --- network devices with one MAC ---------------------------------------------------
@@ -233,16 +233,16 @@ lenient() {
 made_on() {
 	wa link add link va name twin0 type "$@" || skip "this kernel has no $1"
 	twin twin0 10.71.0.1
-	each_is_its_own 10.71.0.1 10.77.0.1 $a
+	each_is_its_own 10.71.0.1 10.77.0.1 "$a"
 }
 
 # The other way round: what is below comes second.
 below_comes_second() {
-	"${srv[@]}" rdma link delete $a
+	"${srv[@]}" rdma link delete "$a"
 	wa link add link va name twin0 type "$@" || skip "this kernel has no $1"
 	twin twin0 10.71.0.1
-	link va $a
-	each_is_its_own 10.71.0.1 10.77.0.1 $a
+	link va "$a"
+	each_is_its_own 10.71.0.1 10.77.0.1 "$a"
 }
 
 # A member gets the MAC of the bond when both have a device already.
@@ -267,9 +267,9 @@ link_local() { ip -n "$1" -6 -o addr show dev "$2" scope link | sed 's,.* \(fe80
 scoped() {
 	local there
 	there=$(link_local wa va)
-	through "$there" $mac_a
-	reach "$there%va" "$there%br0" $a
-	reach :: "$there%br0" $a
+	through "$there" "$mac_a"
+	reach "$there%va" "$there%br0" "$a"
+	reach :: "$there%br0" "$a"
 }
 
 # A VLAN has the link-local address of the network device below.
@@ -291,24 +291,24 @@ beside() {
 	local other=$1 order=$2
 	modprobe -q "rdma_$other" || modprobe -q "$other" || skip "this kernel has no $other"
 	if [ "$order" = first ]; then
-		"${srv[@]}" rdma link delete $a
-		"${cli[@]}" rdma link delete $b
+		"${srv[@]}" rdma link delete "$a"
+		"${cli[@]}" rdma link delete "$b"
 	fi
 	link va otherA "$other"
 	"${cli[@]}" rdma link add otherB type "$other" netdev br0
 	if [ "$order" = first ]; then
-		link va $a
-		"${cli[@]}" rdma link add $b type "$driver" netdev br0
+		link va "$a"
+		"${cli[@]}" rdma link add "$b" type "$driver" netdev br0
 	fi
-	through 10.77.0.1 $mac_a
+	through 10.77.0.1 "$mac_a"
 	by_hand
 	everybody_listens
-	[ "$order" = first ] || reach 10.77.0.1 10.77.0.1 $a
+	[ "$order" = first ] || reach 10.77.0.1 10.77.0.1 "$a"
 }
 
 # rdma_cm gives up if one device cannot listen for a wildcard.
 everybody_listens() {
-	serve $port 60 rping -s -a 0.0.0.0 -V -C 2
+	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
 	nap 0.5
 	kill -0 "$server" || fail_server "it does not go on"
 	stop_server
@@ -316,8 +316,8 @@ everybody_listens() {
 
 # weft itself, without rdma_cm's choice.
 by_hand() {
-	serve 18515 60 ibv_rc_pingpong -d $a -g "$(gid_of $a 0a4d:0001)" -n 10
-	client 60 ibv_rc_pingpong -d $b -g "$(gid_of $b 0a4d:0002)" -n 10 10.77.0.1
+	serve 18515 60 ibv_rc_pingpong -d "$a" -g "$(gid_of "$a" 0a4d:0001)" -n 10
+	client 60 ibv_rc_pingpong -d "$b" -g "$(gid_of "$b" 0a4d:0002)" -n 10 10.77.0.1
 	served
 }
 
@@ -338,7 +338,7 @@ import socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 s = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
 print("listens", flush=True)
-s.accept()' "$2" $port
+s.accept()' "$2" "$port"
 	occupier=$started
 	local end=$((SECONDS + 20 * slow))
 	until grep -q listens "$tmp/occupied"; do
@@ -361,17 +361,17 @@ each_namespace_its_own() {
 	reach_in_wa
 	kill "$occupier"
 	wait "$occupier" || true
-	serve $port 60 rping -s -a 0.0.0.0 -V -C 2
+	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
 	occupy wb 0.0.0.0
 	kill "$occupier"
 	stop_server
 }
 
-reach_in_wa() { at_home 0.0.0.0 10.77.0.1 $a; }
+reach_in_wa() { at_home 0.0.0.0 10.77.0.1 "$a"; }
 
 two_wildcards() {
 	local cli=("${srv[@]}")
-	serve $port 60 rping -s -a 0.0.0.0 -V -C 2
+	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
 	! limit 20 "${srv[@]}" rping -s -a 0.0.0.0 -V -C 2 || fail "two listen"
 	! limit 20 "${srv[@]}" rping -s -a 10.77.0.3 -V -C 2 || fail "two listen"
 	client 60 rping -c -a 10.77.0.1 -V -C 2
@@ -380,15 +380,15 @@ two_wildcards() {
 
 # A device that comes and goes under a wildcard takes part while it is there.
 comes_and_goes() {
-	"${srv[@]}" rdma link delete $c
-	serve $port 60 rping -s -P -a 0.0.0.0 -V
-	through 10.77.0.3 $mac_c
+	"${srv[@]}" rdma link delete "$c"
+	serve "$port" 60 rping -s -P -a 0.0.0.0 -V
+	through 10.77.0.3 "$mac_c"
 	! limit 20 "${cli[@]}" rping -c -a 10.77.0.3 -V -C 2 || fail "accepted by whom?"
-	link vc $c
+	link vc "$c"
 	client 60 rping -c -a 10.77.0.3 -V -C 2
-	"${srv[@]}" rdma link delete $a
+	"${srv[@]}" rdma link delete "$a"
 	client 60 rping -c -a 10.77.0.3 -V -C 2
-	link va $a
+	link va "$a"
 	client 60 rping -c -a 10.77.0.1 -V -C 2
 	stop_server
 }
@@ -403,10 +403,10 @@ after_test() {
 	new_splats
 }
 
-t "one subnet: a wildcard, v4" for_the_other_netdev 0.0.0.0 10.77.0.3 $c
-t "one subnet: a wildcard, v6" for_the_other_netdev :: fd77::3 $c
-t "one subnet: an address, v4" for_the_other_netdev 10.77.0.3 10.77.0.3 $c
-t "one subnet: an address, v6" for_the_other_netdev fd77::3 fd77::3 $c
+t "one subnet: a wildcard, v4" for_the_other_netdev 0.0.0.0 10.77.0.3 "$c"
+t "one subnet: a wildcard, v6" for_the_other_netdev :: fd77::3 "$c"
+t "one subnet: an address, v4" for_the_other_netdev 10.77.0.3 10.77.0.3 "$c"
+t "one subnet: an address, v6" for_the_other_netdev fd77::3 fd77::3 "$c"
 t "an address on lo, without a device there" on_lo_without_weft
 t "an address on lo, with one: a wildcard" on_lo_with_weft 0.0.0.0
 t "an address on lo, with one: the address" on_lo_with_weft 10.88.0.1

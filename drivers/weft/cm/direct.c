@@ -152,9 +152,11 @@ static void fill_in(struct weft_direct *d, struct weft_conn *conn)
 	weft_direct_build(&d->own, hs->pd);
 }
 
+/* The stream is reserved, so that rdma_cm does not connect the same QP meanwhile. */
 static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft_stream *stream)
 {
 	kref_get(&d->ref);
+	conn->reserved = true;
 	conn->ops = &weft_direct_conn_ops;
 	conn->direct = d;
 	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
@@ -171,10 +173,13 @@ static int attempt(struct weft_direct *d)
 
 	if (!stream)
 		return -ENOTCONN;
+	ret = weft_stream_reserve(stream);
+	if (ret)
+		goto put_stream;
 	conn = weft_conn_new(d->cm, true);
 	if (!conn) {
-		weft_stream_put(stream);
-		return -ENOMEM;
+		ret = -ENOMEM;
+		goto unreserve;
 	}
 	fill_in(d, conn);
 	bind_conn(d, conn, stream);
@@ -185,6 +190,12 @@ static int attempt(struct weft_direct *d)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 	return 0;
+
+unreserve:
+	weft_stream_unreserve(stream);
+put_stream:
+	weft_stream_put(stream);
+	return ret;
 }
 
 static void back_off(struct weft_direct *d)
@@ -249,6 +260,10 @@ static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
 	stream = weft_stream_find(d->cm->streams, d->own.qpn);
 	if (!stream)
 		return false;
+	if (weft_stream_reserve(stream)) {
+		weft_stream_put(stream);
+		return false;
+	}
 	settle_terms(d, conn, peer);
 	bind_conn(d, conn, stream);
 	weft_conn_decide(conn, WEFT_CONN_ULP_ACCEPTED_P2P);
@@ -506,6 +521,9 @@ static void forget(struct weft_conn *conn)
 	struct weft_direct *d;
 	bool had;
 
+	if (conn->reserved)	/* before the QP is told, which may get another connection */
+		weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
 	mutex_lock(&directs->lock);
 	weft_direct_unhold(conn);
 	d = conn->direct;
