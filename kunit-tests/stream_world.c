@@ -28,6 +28,23 @@ u64 weft_tcp_bytes_acked(const struct weft_sock *s)
 	return 0;
 }
 
+void weft_sock_lock(struct weft_sock *s)
+{
+}
+
+void weft_sock_unlock(struct weft_sock *s)
+{
+}
+
+bool weft_tcp_charge(struct sock *sk, u32 bytes)
+{
+	return true;
+}
+
+void weft_tcp_uncharge(struct sock *sk, u32 bytes)
+{
+}
+
 bool weft_tcp_await_space(struct sock *sk)
 {
 	return false;

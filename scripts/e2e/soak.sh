@@ -18,14 +18,28 @@ other=${driver}1 other_addr=10.78.0.1
 
 # What of the kernel's memory grows if something of weft's is not given back.
 fields='SUnreclaim|KernelStack|PageTables|VmallocUsed|Percpu'
-# kB that the rest of the kernel may need more of from the second rest to the last.
-slack=${SOAK_SLACK_KB:-8192}
+# kB that the rest of the kernel may need more of from the second rest to the last: a few
+# more workers have stacks, and the files of this suite have inodes; 200 were seen. An object
+# lost in every round of an activity makes many times as much in an hour. What kmemleak and
+# KASAN keep for themselves differs by 4 MB from rest to rest, up and down.
+slack=1024
+[ ! -e /sys/kernel/debug/kmemleak ] || slack=8192
+slack=${SOAK_SLACK_KB:-$slack}
 
 second_device() {
 	ip link add wd1 type dummy
 	ip link set wd1 up
 	ip addr add "$other_addr/24" dev wd1
 	rdma link add "$other" type "$driver" netdev wd1
+}
+
+# A process that is killed while it connects to itself cannot end before iw_cm has its
+# answer, which is that nobody has decided in time.
+short_deadlines() {
+	local file
+	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+		[ ! -e "$file" ] || echo $((5000 * slow)) >"$file"
+	done
 }
 
 # The link goes at times; once in a shift, so that most of the work is with one.
@@ -60,43 +74,60 @@ one_shift() {
 	for file in "$tmp"/work.?; do sed "s/^/shift $1, ${file##*.}: /" "$file"; done
 }
 
-# rest: all that can be given back is; then the sum of the fields, in kB.
-rest() {
-	idle >&2
-	for _ in 1 2 3; do
-		echo 3 >/proc/sys/vm/drop_caches
-		nap 1
+# What is free in slab caches, KASAN's quarantine among it, goes back to the kernel.
+shrink_caches() {
+	local file
+	for file in /sys/kernel/slab/*/shrink; do
+		echo 1 >"$file"
 	done
-	awk -F'[: ]+' -v fields="^($fields)\$" '$1 ~ fields { sum += $2 } END { print sum }' \
-		/proc/meminfo
 }
 
-# caches FILE: how many objects each slab cache has.
-caches() { awk 'NR > 2 { print $1, $2, $4 }' /proc/slabinfo | sort >"$1"; }
+# rest NAME: all that can be given back is; then what there is, in files of that name.
+rest() {
+	idle
+	for _ in 1 2 3; do
+		echo 3 >/proc/sys/vm/drop_caches
+		shrink_caches
+		nap 1
+	done
+	awk -F'[: ]+' -v fields="^($fields)\$" '$1 ~ fields { print $1, $2 }' /proc/meminfo |
+		sort >"$tmp/$1.fields"
+	awk 'NR > 2 { print $1, $2 * $4 / 1024, $2 }' /proc/slabinfo | sort >"$tmp/$1.caches"
+	awk '{ sum[$3] += $2; n[$3]++ }
+		END { for (who in sum) print who, sum[who] / 1024, n[who] }' /proc/vmallocinfo |
+		sort >"$tmp/$1.vmalloc"
+}
 
-# What has grown most between two such files, in kB: where to look for a leak.
+sum() { awk '{ sum += $2 } END { print sum }' "$tmp/$1.fields"; }
+
+# grown FIRST LAST: what has grown most, in kB: where to look for a leak.
 grown() {
-	join "$1" "$2" | awk '{ kb = ($4 - $2) * $3 / 1024; if (kb >= 16) print int(kb), $1, $2, $4 }' |
-		sort -rn | head -n 8 | sed 's/^/grown by kB, cache, objects before and after: /'
+	local what
+	for what in fields caches vmalloc; do
+		join -a 2 -o 0,1.2,2.2,1.3,2.3 -e 0 "$tmp/$1.$what" "$tmp/$2.$what" |
+			awk '{ kb = $3 - $2; if (kb >= 4) print int(kb), $0 }' | sort -rn |
+			head -n 12 | sed "s/^/grown, $what: /"
+	done
 }
 
 memory_is_flat() {
 	local n kb first='' last
 	for n in $(seq "$shifts"); do
 		one_shift "$n"
-		kb=$(rest)
-		echo "after shift $n: $kb kB" | tee /dev/kmsg
-		[ "$n" -ne 2 ] || { first=$kb; caches "$tmp/caches.first"; }
+		rest "$n"
+		kb=$(sum "$n")
+		echo "after shift $n: $kb kB: $(tr '\n' ' ' <"$tmp/$n.fields")" | tee /dev/kmsg
+		[ "$n" -ne 2 ] || first=$kb
 		last=$kb
 	done
-	caches "$tmp/caches.last"
-	grown "$tmp/caches.first" "$tmp/caches.last"
+	grown 2 "$shifts"
 	echo "from the second rest to the last: $((last - first)) kB"
 	[ $((last - first)) -le "$slack" ] || fail "memory grows"
 }
 
 topology_dummy
 second_device
+short_deadlines "$dev"
 races=$(compile races) || { echo "Bail out! $races"; exit 1; }
 t "$total s of mixed load, and memory is flat" memory_is_flat
 sed -n '/^after shift\|^from the\|^grown/s/^/# /p' "$tmp/test.log"

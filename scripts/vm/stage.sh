@@ -96,5 +96,5 @@ _stage_run() {
 
 stage_run() {
 	mkdir -p "$kernel_build"
-	with_lock "${kernel_build##*/}" _stage_run "$@"
+	with_lock "build-${kernel_build##*/}" _stage_run "$@"
 }

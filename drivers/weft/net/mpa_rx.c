@@ -24,17 +24,19 @@
 /* --- pages in which an FPDU that comes in pieces is gathered --- */
 
 /* Return: page @index of the table, allocated if need be, or NULL without memory. */
-static struct page *gather_page(struct weft_mpa_rx_pages **pages, u32 index)
+static struct page *gather_page(struct weft_mpa_rx_gather *g, u32 index)
 {
 	struct page **page;
 
-	if (!*pages)
-		*pages = kzalloc(sizeof(**pages), GFP_ATOMIC | __GFP_NOWARN);
-	if (!*pages)
+	if (!g->pages)
+		g->pages = kzalloc(sizeof(*g->pages), GFP_ATOMIC | __GFP_NOWARN);
+	if (!g->pages)
 		return NULL;
-	page = &(*pages)->page[index];
-	if (!*page)
+	page = &g->pages->page[index];
+	if (!*page) {
 		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+		g->held += !!*page;
+	}
 	return *page;
 }
 
@@ -57,16 +59,20 @@ void weft_mpa_rx_pages_fill(struct weft_mpa_rx_pages **pages, gfp_t gfp)
 	}
 }
 
-/* Give @to each page that it lacks and @from has. */
-static void move_rxpages(struct weft_mpa_rx_pages **to, struct weft_mpa_rx_pages **from)
+/* Give @to each page that it lacks and @from has. Return: how many it has now. */
+static u32 move_rxpages(struct weft_mpa_rx_pages **to, struct weft_mpa_rx_pages **from)
 {
+	u32 held = 0;
 	u32 i;
 
 	if (!*to)
 		swap(*to, *from);
-	for (i = 0; *from && i < WEFT_RX_PAGES; i++)
-		if (!(*to)->page[i])
+	for (i = 0; i < WEFT_RX_PAGES; i++) {
+		if (*from && !(*to)->page[i])
 			swap((*to)->page[i], (*from)->page[i]);
+		held += !!(*to)->page[i];
+	}
+	return held;
 }
 
 /**
@@ -115,18 +121,42 @@ void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
 static void drop_gathered(struct weft_mpa_rx_gather *g)
 {
 	weft_mpa_rx_pages_drop(g->pages);
-	g->stocked = false;
+	g->held = 0;
+}
+
+/*
+ * A peer decides how much of an FPDU it sends, and for how long it leaves that at that. What is
+ * kept of it counts as what TCP keeps in a receive queue does: in tcp_mem, and in the memory
+ * cgroup of the socket. What TCP does not give is not charged: without these bytes the rest
+ * cannot be read, and for each connection they are bounded. Socket lock held.
+ */
+static void charge_gathered(struct weft_mpa_rx_gather *g, struct sock *sk)
+{
+	u32 held = g->held * PAGE_SIZE;
+
+	if (g->charged > held) {
+		weft_tcp_uncharge(sk, g->charged - held);
+		g->charged = held;
+	} else if (weft_tcp_charge(sk, held - g->charged)) {
+		g->charged = held;
+	}
 }
 
 /**
  * weft_mpa_rx_free - forget an unfinished FPDU
- * @rx: the reader, which nobody runs any more; may be freed twice
+ * @rx: the reader, which is not run any more; may be freed twice
+ * @s: its socket; NULL if it has never been run with one
  *
- * Context: any.
+ * Context: process, takes the socket lock.
  */
-void weft_mpa_rx_free(struct weft_mpa_rx *rx)
+void weft_mpa_rx_free(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
 	drop_gathered(&rx->gather);
+	if (rx->gather.charged) {
+		weft_sock_lock(s);
+		charge_gathered(&rx->gather, s->sk);
+		weft_sock_unlock(s);
+	}
 	kfree(rx->gather.pages);
 	rx->gather.pages = NULL;
 }
@@ -446,7 +476,7 @@ static int take_pad(struct weft_mpa_rx_gather *g, struct sk_buff *skb, u32 offse
 static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_mpa_rx_gather *g = &rx->gather;
-	struct page *page = gather_page(&g->pages, g->fill / PAGE_SIZE);
+	struct page *page = gather_page(g, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
@@ -454,7 +484,6 @@ static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u
 		WRITE_ONCE(rx->paused, true);
 		return 0;
 	}
-	g->stocked = true;
 	to = page_address(page) + at;
 	n = min_t(u32, n, PAGE_SIZE - at);
 	if (skb_copy_bits(skb, offset, to, n))
@@ -579,8 +608,10 @@ int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 		ret = tcp_read_sock(s->sk, &desc, actor);
 	if (weft_tcp_at_urgent(s->sk) && !rx->discard)
 		lose_framing(rx, WEFT_FAULT_MPA_LOCAL);	/* that peer sends no FPDUs */
-	if (rx->gather.stocked && !rx->gather.open)
+	if (rx->gather.held && !rx->gather.open)
 		drop_gathered(&rx->gather);
+	if (rx->gather.held * PAGE_SIZE != rx->gather.charged)
+		charge_gathered(&rx->gather, s->sk);
 	return rx->paused ? -EAGAIN : ret;
 }
 
@@ -593,8 +624,7 @@ void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock)
 {
 	if (!*stock)
 		return;
-	move_rxpages(&rx->gather.pages, stock);
-	rx->gather.stocked = true;
+	rx->gather.held = move_rxpages(&rx->gather.pages, stock);
 }
 
 /**

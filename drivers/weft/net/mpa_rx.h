@@ -66,7 +66,8 @@ struct weft_mpa_rx_events {
  * @cursor: what the next byte is
  * @crc: over everything taken so far
  * @fill: bytes of the ULPDU that stand in @pages
- * @stocked: @pages may have some
+ * @held: how many @pages there are
+ * @charged: bytes of those that TCP's account has
  * @word: a length, marker or CRC that comes in pieces, @word_fill bytes of it
  * @pages: allocated on demand, kept while an FPDU is open; the table of them, once
  *	there, for good
@@ -75,7 +76,8 @@ struct weft_mpa_rx_gather {
 	bool open;
 	bool whole;
 	bool marker_bad;
-	bool stocked;
+	u32 held;
+	u32 charged;
 	struct weft_mpa_cursor cursor;
 	u32 crc;
 	u32 fill;
@@ -111,7 +113,7 @@ struct weft_mpa_rx {
 void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
 		      const struct weft_mpa_rx_events *events, void *owner,
 		      struct weft_counters *counters);
-void weft_mpa_rx_free(struct weft_mpa_rx *rx);
+void weft_mpa_rx_free(struct weft_mpa_rx *rx, struct weft_sock *s);
 
 /* Context: socket lock held; the events run inside. */
 u32 weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len);

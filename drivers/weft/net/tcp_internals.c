@@ -99,6 +99,35 @@ void weft_tcp_unreserve(struct sock *sk)
 }
 
 /**
+ * weft_tcp_charge - count memory as if it were in the receive queue of a connection
+ * @sk: the connection
+ * @bytes: how much
+ *
+ * It does not take room from the window, since what is missing has to come through that.
+ *
+ * Why: parts of an FPDU that are taken from the receive queue are held on behalf of the
+ * peer, as the queue is. Instead: a function of sk_rmem_schedule() and sk_mem_charge() for
+ * modules.
+ *
+ * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ */
+bool weft_tcp_charge(struct sock *sk, u32 bytes)
+{
+	int more = bytes - sk->sk_forward_alloc;
+
+	if (more > 0 && !__sk_mem_schedule(sk, more, SK_MEM_RECV))
+		return false;
+	sk_mem_charge(sk, bytes);
+	return true;
+}
+
+/* Give back what weft_tcp_charge() took. Context: as there. */
+void weft_tcp_uncharge(struct sock *sk, u32 bytes)
+{
+	sk_mem_uncharge(sk, bytes);
+}
+
+/**
  * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
  * @sk: a bound socket
  *

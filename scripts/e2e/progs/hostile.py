@@ -4,9 +4,12 @@
 
 Usage: hostile.py initiator CASE HOST PORT SECONDS   connect and misbehave; the
            other side has to close the connection within SECONDS
+       hostile.py initiator stays HOST PORT SECONDS COUNT   that many connections, or
+           beginnings of some, on which nothing is said
        hostile.py responder CASE HOST PORT           take one connection, misbehave
 """
 
+import resource
 import socket
 import struct
 import sys
@@ -15,6 +18,7 @@ import time
 REQUEST = b"MPA ID Req Frame"
 REPLY = b"MPA ID Rep Frame"
 CRC = 0x40
+BIND_ADDRESS_NO_PORT = 24
 
 
 def frame(key, private=b"", rev=1, flags=CRC, length=None):
@@ -86,7 +90,24 @@ def silent_crowd(host, port, seconds):
             closed(sock, seconds)
 
 
-def initiator(case, host, port, seconds):
+def stays(host, port, seconds, count):
+    """As many as TCP takes are connected, the rest goes on trying. From an address of
+    their own, so that nobody else lacks the ports."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 64, count + 64))
+    crowd = [socket.socket() for _ in range(count)]
+    for sock in crowd:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_IP, BIND_ADDRESS_NO_PORT, 1)
+        sock.bind(("127.0.0.2", 0))
+        sock.connect_ex((host, port))
+    print("connected", flush=True)
+    time.sleep(seconds)
+
+
+def initiator(case, host, port, seconds, count):
+    if case == "stays":
+        stays(host, port, seconds, count)
+        return
     if case == "silent-crowd":
         silent_crowd(host, port, seconds)
         return
@@ -126,9 +147,9 @@ def responder(case, host, port):
             print(f"closed after {closed(sock, 45):.1f} s")
 
 
-def main(role, case, host, port, seconds="0"):
+def main(role, case, host, port, seconds="0", count="0"):
     if role == "initiator":
-        initiator(case, host, int(port), float(seconds))
+        initiator(case, host, int(port), float(seconds), int(count))
     else:
         responder(case, host, int(port))
 

@@ -21,7 +21,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 
 import harness  # noqa: E402
 
-GROUPS = ("start", "initiator", "backlog", "answers", "ports", "ends", "terms", "mpa", "sizes",
+GROUPS = ("start", "initiator", "backlog", "held", "answers", "ports", "ends", "terms", "mpa", "sizes",
           "paths", "ddp", "untagged", "tagged", "rows", "rdmap", "requester", "midway", "crowd",
           "faults", "ext", "verbs", "late")
 # Whose race it is shows in the whole report of KCSAN, which the host reads: scripts/vm/verdict.sh.

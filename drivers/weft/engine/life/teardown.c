@@ -58,11 +58,11 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	weft_sock_detach(sock);
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
 	weft_stream_harvest(st);
+	weft_mpa_rx_free(&st->rx.sock, sock);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
 	if (torn)
 		weft_sock_reset(sock);
-	weft_mpa_rx_free(&st->rx.sock);
 	weft_sock_release(sock);
 	st->sock = NULL;
 }

@@ -26,6 +26,7 @@
 const char *device_name, *address;
 unsigned int seconds, seed = 1;
 bool may_go, anything_goes;
+__thread bool may_lack;
 struct home home;
 char doing[128];
 
@@ -39,6 +40,7 @@ static __thread int self;
 static const struct activity *const tables[] = {
 	look_activities,       object_activities,  queue_activities, call_activities,
 	connection_activities, traffic_activities, page_activities,  mutation_activities,
+	cut_activities,	       shortage_activities,
 };
 
 double now(void)
@@ -101,7 +103,7 @@ static bool tells_of_removal(int err)
 
 bool failed(const char *file, int line, const char *what)
 {
-	if (anything_goes)
+	if (anything_goes || (may_lack && (errno == ENOMEM || errno == EAGAIN)))
 		return false;
 	if (!may_go || !tells_of_removal(errno))
 		die(file, line, what);

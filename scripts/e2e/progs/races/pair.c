@@ -66,7 +66,7 @@ bool pair_event(struct pair *p, enum rdma_cm_event_type wanted, struct rdma_cm_i
 	if (type != wanted && !may_go)
 		printf("%s (status %d) instead of %s\n", rdma_event_str(type), status,
 		       rdma_event_str(wanted));
-	errno = type == wanted ? 0 : ECONNRESET;
+	errno = type == wanted ? 0 : may_lack ? ENOMEM : ECONNRESET;
 	TRY(type == wanted);
 	return true;
 }
@@ -117,7 +117,7 @@ static bool make_qp(struct pair *p, enum side side)
 	TRY(!rdma_create_qp_ex(p->id[side], &attr));
 	p->buf[side] =
 		mmap(NULL, PAIR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(p->buf[side] != MAP_FAILED);
+	TRY(p->buf[side] != MAP_FAILED);
 	p->mr[side] = ibv_reg_mr(p->pd, p->buf[side], PAIR_BYTES, ACCESS);
 	TRY(p->mr[side]);
 	return true;
@@ -167,7 +167,7 @@ static bool drop_end(struct pair *p, enum side side)
 	}
 	if (p->mr[side])
 		TRY0(ibv_dereg_mr(p->mr[side]));
-	if (p->buf[side])
+	if (p->buf[side] && p->buf[side] != MAP_FAILED)
 		munmap(p->buf[side], PAIR_BYTES);
 	if (id)
 		TRY(!rdma_destroy_id(id));
@@ -191,9 +191,12 @@ static bool drop_requests(struct pair *p)
 
 bool pair_part(struct pair *p)
 {
+	if (!p->events)
+		return true;
 	if (!drop_end(p, CLIENT) || !drop_end(p, SERVER) || !drop_requests(p))
 		return false;
-	TRY(!rdma_destroy_id(p->listener));
+	if (p->listener)
+		TRY(!rdma_destroy_id(p->listener));
 	if (!drop_requests(p))
 		return false;
 	rdma_destroy_event_channel(p->events);
@@ -210,6 +213,24 @@ int pair_send(struct pair *p, enum side from, uint64_t wr_id, enum ibv_wr_opcode
 
 	wr.wr.rdma.remote_addr = (uintptr_t)p->buf[!from] + offset;
 	wr.wr.rdma.rkey = p->mr[!from]->rkey;
+	return ibv_post_send(p->id[from]->qp, &wr, &bad);
+}
+
+/* On the first word of the other side's memory; what was there goes to the first of this one's. */
+int pair_atomic(struct pair *p, enum side from, uint64_t wr_id, enum ibv_wr_opcode op,
+		uint64_t compare_add, uint64_t swap)
+{
+	struct ibv_sge sge = { (uintptr_t)p->buf[from], sizeof(uint64_t), p->mr[from]->lkey };
+	struct ibv_send_wr *bad, wr = { .wr_id = wr_id,
+					.opcode = op,
+					.sg_list = &sge,
+					.num_sge = 1,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	wr.wr.atomic.remote_addr = (uintptr_t)p->buf[!from];
+	wr.wr.atomic.rkey = p->mr[!from]->rkey;
+	wr.wr.atomic.compare_add = compare_add;
+	wr.wr.atomic.swap = swap;
 	return ibv_post_send(p->id[from]->qp, &wr, &bad);
 }
 

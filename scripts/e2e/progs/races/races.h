@@ -29,13 +29,14 @@ struct activity {
 
 extern const struct activity look_activities[], object_activities[], queue_activities[],
 	call_activities[], connection_activities[], traffic_activities[], page_activities[],
-	mutation_activities[];
+	mutation_activities[], cut_activities[], shortage_activities[];
 
 /* Of the command line. */
 extern const char *device_name, *address;
 extern unsigned int seconds, seed;
 extern bool may_go;		/* the device comes and goes: a call may say that it has */
 extern bool anything_goes;	/* what the calls answer is none of our business */
+extern __thread bool may_lack;	/* the kernel is made to lack memory: a call may say so */
 
 /* What the threads of this process share; librdmacm has opened the device. */
 struct home {
@@ -116,6 +117,7 @@ enum outcome {
 
 /* With pd and CQs set; without them, nothing is made but the event channel. */
 bool pair_join(struct pair *p, enum outcome outcome);
+/* Also of a pair that was not joined to the end. */
 bool pair_part(struct pair *p);
 
 /* The next event, which has to be @wanted; others that tell of an end are passed over. */
@@ -123,6 +125,8 @@ bool pair_event(struct pair *p, enum rdma_cm_event_type wanted, struct rdma_cm_i
 
 int pair_send(struct pair *p, enum side from, uint64_t wr_id, enum ibv_wr_opcode op,
 	      uint32_t offset, uint32_t length, int flags);
+int pair_atomic(struct pair *p, enum side from, uint64_t wr_id, enum ibv_wr_opcode op,
+		uint64_t compare_add, uint64_t swap);
 int pair_recv(struct pair *p, enum side at, uint64_t wr_id, uint32_t offset, uint32_t length);
 
 /* A completion that has to come, and to be a good one. */

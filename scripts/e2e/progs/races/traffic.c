@@ -58,6 +58,30 @@ static bool write_and_read(enum side from, uint32_t length)
 	       came_over(p.buf[!from], length, "a Write");
 }
 
+/* What was there comes back, and the sum is there: it is compared at both ends. */
+static bool atomic_word(enum side from)
+{
+	uint64_t *there = (uint64_t *)p.buf[!from], *back = (uint64_t *)p.buf[from];
+	uint64_t before = turn * 0x100000001ULL, add = draw();
+	bool same;
+
+	*there = before;
+	*back = 0;
+	TRY0(pair_atomic(&p, from, 5, IBV_WR_ATOMIC_FETCH_AND_ADD, add, 0));
+	if (!completed(p.send_cq, 1))
+		return false;
+	same = *back == before && *there == before + add;
+	errno = 0;
+	CHECK(same);
+	TRY0(pair_atomic(&p, from, 6, IBV_WR_ATOMIC_CMP_AND_SWP, before + add, turn));
+	if (!completed(p.send_cq, 1))
+		return false;
+	same = *back == before + add && *there == turn;
+	errno = 0;
+	CHECK(same);
+	return true;
+}
+
 static uint32_t some_length(void)
 {
 	static const uint32_t most[] = { 64, 4096, 70000, PAIR_BYTES };
@@ -72,7 +96,8 @@ static bool traffic(void)
 	do {
 		enum side from = draw() % SIDES;
 
-		if (!send_message(from, some_length()) || !write_and_read(from, some_length()))
+		if (!send_message(from, some_length()) || !write_and_read(from, some_length()) ||
+		    !atomic_word(from))
 			return false;
 		count_round();
 	} while (going());
