@@ -61,6 +61,7 @@ struct weft_mpa_tx_mark {
  * @partial: TCP has accepted a part of the batch
  * @corked: TCP was told to wait for more
  * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
+ * @no_wait: memory is being copied that reclaim may have to take back: none may be reclaimed
  * @no_memory: that is why the FPDU begun last could not be staged
  * @zerocopy: payload of the FPDU being staged is sent by zero-copy
  * @notif_done: nothing is added to @notif any more, it is dropped when the batch is pushed
@@ -92,6 +93,7 @@ struct weft_mpa_tx {
 	bool partial;
 	bool corked;
 	bool atomic;
+	bool no_wait;
 	bool no_memory;
 	bool zerocopy;
 	bool notif_done;
