@@ -548,7 +548,9 @@ static void odp_collapsed_amid_traffic(void)
 static void *unmaps(void *arg)
 {
 	while (!over) {
-		CHECK(!munmap(stage, STAGE));
+		/* Gone, but for the addresses, where another thread would map something. */
+		CHECK(mmap(stage, STAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			   0) == stage);
 		map_at(stage, STAGE, -1);
 		memset(stage, 0x5a, STAGE);
 		usleep(50);
@@ -570,14 +572,15 @@ static void odp_unmapped_amid_traffic(void)
 	for (int i = 0; now() < end; i++) {
 		connect_pair(&client, &server, NULL);
 		mr = on_demand(&server, stage, STAGE, RIGHTS);
+		memset(client.own->addr, 0xa5, BYTES);
 		do {
+			/* Pages that were the region's a moment ago. */
+			madvise(innocent, 8 * STAGE, MADV_DONTNEED);
+			memset(innocent, i, 8 * STAGE);
 			for (int j = 0; j < 4; j++)
 				CHECK(!post(&client, j, IBV_WR_RDMA_WRITE,
 					    sge(client.own, 0, BYTES), (uintptr_t)stage + j * BYTES,
 					    mr->rkey, j == 3 ? IBV_SEND_SIGNALED : 0));
-			/* Pages that were the region's a moment ago. */
-			madvise(innocent, 8 * STAGE, MADV_DONTNEED);
-			memset(innocent, i, 8 * STAGE);
 			wc = polled(client.id->send_cq);
 			for (size_t k = 0; k < 8 * STAGE; k += 512)
 				CHECK(innocent[k] == (char)i);
@@ -647,6 +650,7 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	double end = now() + SECONDS;
 	unsigned long waits;
 
+	madvise(room, ROOM, MADV_NOHUGEPAGE); /* a large one would come for a small one */
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
 	CHECK(!pages_there(room, MIB));
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
