@@ -104,9 +104,11 @@ static enum weft_fault answer_atomic(struct stream_world *w, u64 value)
 	struct weft_cq_batch batch = {};
 	u8 head[WEFT_ATOMIC_RESP_LEN];
 	struct weft_rx_seg seg = { .head = head, .batch = &batch };
+	enum weft_fault fault;
 
 	weft_atomic_resp_build(&resp, head);
-	return weft_atomic_response_end(&w->st, &seg);
+	fault = weft_atomic_response_place(&w->st, &seg);
+	return fault == WEFT_FAULT_NONE ? weft_atomic_response_end(&w->st, &seg) : fault;
 }
 
 struct place_row {

@@ -62,6 +62,12 @@ struct ib_mr *f(struct ib_pd *, u64, u64, u64, int, struct ib_dmah *, struct ib_
 const struct ib_device_ops ops = { .reg_user_mr = f };
 C
 
+probe ODP_MAP '6.16: on-demand memory has a map with the list of pages' <<'C'
+#include <rdma/ib_umem_odp.h>
+unsigned long *f(struct ib_umem_odp *);
+unsigned long *f(struct ib_umem_odp *umem) { return umem->map.pfn_list; }
+C
+
 probe CORE_PORT_EVENTS '6.14: the core watches netdevs and raises port events' <<'C'
 #include <rdma/ib_verbs.h>
 void f(struct ib_device *, struct net_device *, unsigned long);

@@ -52,6 +52,15 @@ in_rows() {
 	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
 }
 
+# The same for what ends early.
+in_short_rows() {
+	local rc=0
+	ip link set lo mtu 1500
+	with_knobs "$1" crc=0 zerocopy=0 || rc=$?
+	ip link set lo mtu 65536
+	return "$rc"
+}
+
 # TCP counts anew in each life, and what is added to the counters is what it counts.
 lives_that_lose_packets() {
 	local before retransmitted rc=0
@@ -239,6 +248,19 @@ for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fail
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
 	t "in rows: $name" in_rows "$name"
+done
+for name in odp_capabilities odp_registration odp_every_operation odp_whole_address_space \
+	odp_in_a_list odp_send_of_nothing odp_long_send_into_nothing odp_receive_into_nothing \
+	odp_write_to_nothing odp_read_of_nothing odp_atomic_on_nothing \
+	odp_no_address_of_a_process odp_write_to_what_is_read_only odp_secret_memory \
+	odp_follows_the_address odp_written_memory_is_kept odp_rereg odp_prefetch \
+	odp_prefetch_of_nothing odp_remapped_amid_traffic odp_copied_on_write_amid_traffic \
+	odp_collapsed_amid_traffic odp_unmapped_amid_traffic odp_destroyed_amid_faults; do
+	t "on demand: ${name#odp_}" case_ "$name"
+done
+for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
+	odp_remapped_amid_traffic; do
+	t "on demand, in rows: ${name#odp_}" in_short_rows "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls

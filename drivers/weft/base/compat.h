@@ -69,6 +69,17 @@ static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)
 #define ib_umem_get_va(dev, addr, size, access) ib_umem_get(dev, addr, size, access)
 #endif
 
+/* The core's list of the pages of on-demand memory, and how it is asked for some. */
+#ifdef HAVE_ODP_MAP
+#define compat_odp_pfns(umem) ((umem)->map.pfn_list)
+#define COMPAT_ODP_READ 0
+#define COMPAT_ODP_WRITE HMM_PFN_WRITE
+#else
+#define compat_odp_pfns(umem) ((umem)->pfn_list)
+#define COMPAT_ODP_READ ODP_READ_ALLOWED_BIT
+#define COMPAT_ODP_WRITE ODP_WRITE_ALLOWED_BIT
+#endif
+
 /* Does ib_core watch this network device's link for us? Not that of a bond. */
 static inline bool compat_core_raises_port_events(const struct net_device *netdev)
 {

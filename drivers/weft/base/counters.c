@@ -58,6 +58,7 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_RX_RETRIES] = "rx_retries",
 	[WEFT_CTR_RNR_WAITS] = "rnr_waits",
 	[WEFT_CTR_RNR_TIMEOUTS] = "rnr_timeouts",
+	[WEFT_CTR_PAGE_WAITS] = "page_waits",
 	[WEFT_CTR_CQ_EVENTS] = "cq_events",
 	[WEFT_CTR_CQ_OVERFLOWS] = "cq_overflows",
 	[WEFT_CTR_WR_ERRORS] = "wr_errors",

@@ -68,6 +68,7 @@ enum weft_counter {
 	WEFT_CTR_RX_RETRIES, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_RNR_WAITS, /* messages that waited for a receive */
 	WEFT_CTR_RNR_TIMEOUTS, /* of these, in vain */
+	WEFT_CTR_PAGE_WAITS, /* accesses that waited for memory paged on demand */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
 	WEFT_CTR_WR_ERRORS, /* work requests that failed, flushed ones apart */

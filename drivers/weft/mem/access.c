@@ -62,6 +62,18 @@ static bool is_kernel_range(u64 addr, u32 len)
 	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
 }
 
+/* The STag says that there is memory, but there is none: for a peer it ends before. */
+static enum weft_fault no_memory(enum weft_mem_right right)
+{
+	static const enum weft_fault wording[WEFT_STAG_CONTEXTS] = {
+		[WEFT_STAG_TAGGED] = WEFT_FAULT_TAGGED_BOUNDS,
+		[WEFT_STAG_READ] = WEFT_FAULT_RDMAP_BOUNDS,
+		[WEFT_STAG_LOCAL] = WEFT_FAULT_LOCAL_PROTECTION,
+	};
+
+	return wording[rights[right].context];
+}
+
 static __always_inline struct weft_stag_req request_of(const struct weft_mem_user *user, u64 to,
 						       u32 len, enum weft_mem_right right)
 {
@@ -87,10 +99,9 @@ static noinline enum weft_fault check(const struct weft_mem_user *user,
 		return fault;
 	if (is_local(right))
 		return is_local_key(mr) ? WEFT_FAULT_NONE : WEFT_FAULT_LOCAL_PROTECTION;
-	if (mr->grant.backing->vec || is_kernel_range(to, len))
+	if (mr->grant.backing->vec || mr->grant.backing->odp || is_kernel_range(to, len))
 		return WEFT_FAULT_NONE;
-	return rights[right].context == WEFT_STAG_TAGGED ? WEFT_FAULT_TAGGED_BOUNDS :
-							   WEFT_FAULT_RDMAP_BOUNDS;
+	return no_memory(right);
 }
 
 /* What passes here passes check(), too; nothing goes through memory for it. */
@@ -114,6 +125,29 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
 	ref->flat = (void *)(uintptr_t)addr;
 }
 
+static bool is_write(enum weft_mem_right right)
+{
+	return right == WEFT_MEM_LOCAL_WRITE || right == WEFT_MEM_REMOTE_WRITE ||
+	       right == WEFT_MEM_REMOTE_ATOMIC;
+}
+
+/* The pages are there, or will be asked for by whoever runs the direction. */
+static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct weft_odp *odp,
+					    enum weft_mem_right right, struct weft_mem_ref *ref)
+{
+	ref->flat = NULL;
+	if (user->rights_only)
+		return WEFT_FAULT_NONE;
+	if (weft_odp_enter(odp, ref->offset, ref->len, is_write(right))) {
+		user->entered = odp;
+		weft_odp_satisfied(user->want);
+		return WEFT_FAULT_NONE;
+	}
+	if (weft_odp_must_wait(user->want, odp, ref->offset, ref->len, is_write(right)))
+		return WEFT_FAULT_NOT_READY;
+	return no_memory(right);
+}
+
 /**
  * weft_mem_get - access memory
  * @user: on whose behalf
@@ -123,7 +157,8 @@ static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
  * @right: what is to be done
  * @ref: filled in if access is granted
  *
- * Context: any. Return: a fault in the words of the message @right stands for.
+ * Ends with weft_mem_done(). Context: any. Return: a fault in the words of the message @right
+ * stands for; WEFT_FAULT_NOT_READY if pages are missing, @user->want says which.
  */
 enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 				      enum weft_mem_right right, struct weft_mem_ref *ref)
@@ -154,16 +189,40 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 	}
-	if (!mr->grant.backing->vec) {
+	if (unlikely(!mr->grant.backing->vec && !mr->grant.backing->odp)) {
 		grant_address(ref, to, len);
 		return WEFT_FAULT_NONE;
 	}
 	ref->offset = mr->grant.offset + (to - mr->grant.iova);
 	ref->len = len;
+	if (unlikely(!mr->grant.backing->vec))
+		return grant_paged(user, mr->grant.backing->odp, right, ref);
 	ref->flat = weft_backing_row(mr->grant.backing, ref->offset, &row);
 	if (unlikely(len > row))
 		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_mem_check - would access be granted?
+ * @user: on whose behalf
+ * @stag: as for weft_mem_get()
+ * @to: as for weft_mem_get()
+ * @len: as for weft_mem_get()
+ * @right: as for weft_mem_get()
+ * @ref: filled in, to be looked at only
+ *
+ * Context: any. Return: a fault as weft_mem_get(); pages that are missing are none.
+ */
+enum weft_fault weft_mem_check(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+			       enum weft_mem_right right, struct weft_mem_ref *ref)
+{
+	enum weft_fault fault;
+
+	user->rights_only = true;
+	fault = weft_mem_get(user, stag, to, len, right, ref);
+	user->rights_only = false;
+	return fault;
 }
 
 /* weft_mem_walk() for more than one element, or a list that is too short. */
@@ -183,12 +242,40 @@ enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft
 		}
 		piece = min(sge->length - offset, len - done);
 		fault = weft_mem_get(user, sge->lkey, sge->addr + offset, piece, right, &ref);
-		if (fault == WEFT_FAULT_NONE)
+		if (fault == WEFT_FAULT_NONE) {
 			fault = fn(arg, done, &ref);
+			weft_mem_done(user);
+		}
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 		done += piece;
 		offset = 0;
 	}
 	return done == len ? WEFT_FAULT_NONE : WEFT_FAULT_LOCAL_LENGTH;
+}
+
+static enum weft_fault touch_nothing(void *arg, u32 done, const struct weft_mem_ref *ref)
+{
+	return WEFT_FAULT_NONE;
+}
+
+/**
+ * weft_mem_check_list - would access to a list of local buffers be granted?
+ * @user: on whose behalf
+ * @sge: the list
+ * @num_sge: its elements
+ * @len: octets of it
+ * @right: as for weft_mem_walk()
+ *
+ * Context: any. Return: a fault as weft_mem_walk(); pages that are missing are none.
+ */
+enum weft_fault weft_mem_check_list(struct weft_mem_user *user, const struct weft_sge *sge,
+				    u32 num_sge, u32 len, enum weft_mem_right right)
+{
+	enum weft_fault fault;
+
+	user->rights_only = true;
+	fault = weft_mem_walk(user, sge, num_sge, 0, len, right, touch_nothing, NULL);
+	user->rights_only = false;
+	return fault;
 }

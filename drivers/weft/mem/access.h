@@ -19,10 +19,13 @@
  * struct weft_mem_user - on whose behalf memory is touched
  * @table: STags of the device
  * @held: region touched last, pinned until weft_mem_release(), or NULL
+ * @entered: memory paged on demand that is being accessed, until weft_mem_done(), or NULL
+ * @want: the pages that it lacked, or NULL where nothing waits for pages
  * @pd: protection domain of the QP, or of the queue whose buffers are touched
  * @qpn: number of the QP
  * @kernel: a kernel consumer: lkey 0 names kernel memory by address
  * @has_windows: type 2 windows may be bound to the QP
+ * @rights_only: memory is asked for, but not touched: no page need be there
  * @withheld: enum weft_access: rights that no STag has for the QP's peer; may be changed at
  *	any time, by READ_ONCE() and WRITE_ONCE()
  *
@@ -34,10 +37,13 @@
 struct weft_mem_user {
 	struct weft_stag_table *table;
 	struct weft_mem_region *held;
+	struct weft_odp *entered;
+	struct weft_odp_want *want;
 	u32 pd;
 	u32 qpn;
 	bool kernel;
 	bool has_windows;
+	bool rights_only;
 	u8 withheld;
 };
 
@@ -56,7 +62,8 @@ enum weft_mem_right {
  * @len: octets granted
  * @flat: where they are if they lie in a row, else NULL: see weft_mem_row()
  *
- * Good until its user touches other memory or releases, never over a wait or a send.
+ * Good until weft_mem_done(), never over a wait or a send. Memory that is paged on demand is
+ * never @flat; until weft_mem_done() nothing may sleep there, nor reclaim memory.
  */
 struct weft_mem_ref {
 	struct weft_mem_region *mr;
@@ -67,6 +74,10 @@ struct weft_mem_ref {
 
 enum weft_fault weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 			     enum weft_mem_right right, struct weft_mem_ref *ref);
+enum weft_fault weft_mem_check(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
+			       enum weft_mem_right right, struct weft_mem_ref *ref);
+enum weft_fault weft_mem_check_list(struct weft_mem_user *user, const struct weft_sge *sge,
+				    u32 num_sge, u32 len, enum weft_mem_right right);
 
 /**
  * weft_mem_row - the next octets that lie in a row
@@ -87,6 +98,26 @@ static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *ro
 	at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
 	*row = min(*row, ref->len - done);
 	return at;
+}
+
+/* Memory that the kernel may want to take back meanwhile. Context: any. */
+static inline bool weft_mem_is_paged(const struct weft_mem_ref *ref)
+{
+	return ref->mr && ref->mr->grant.backing->odp;
+}
+
+/**
+ * weft_mem_done - an access that was granted is over
+ * @user: on whose behalf it was
+ *
+ * Context: any.
+ */
+static inline void weft_mem_done(struct weft_mem_user *user)
+{
+	if (unlikely(user->entered)) {
+		weft_odp_leave(user->entered);
+		user->entered = NULL;
+	}
 }
 
 /**
@@ -130,7 +161,8 @@ enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft
  * Elements without octets are not looked at.
  *
  * Context: as @fn. Return: a fault of the access or of @fn, or
- * WEFT_FAULT_LOCAL_LENGTH when the list ends too early.
+ * WEFT_FAULT_LOCAL_LENGTH when the list ends too early; WEFT_FAULT_NOT_READY as
+ * weft_mem_get().
  */
 static __always_inline enum weft_fault weft_mem_walk(struct weft_mem_user *user,
 						     const struct weft_sge *sge, u32 num_sge,
@@ -143,7 +175,11 @@ static __always_inline enum weft_fault weft_mem_walk(struct weft_mem_user *user,
 	if (num_sge != 1 || !len || offset > sge->length || len > sge->length - offset)
 		return weft_mem_walk_list(user, sge, num_sge, offset, len, right, fn, arg);
 	fault = weft_mem_get(user, sge->lkey, sge->addr + offset, len, right, &ref);
-	return fault == WEFT_FAULT_NONE ? fn(arg, 0, &ref) : fault;
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	fault = fn(arg, 0, &ref);
+	weft_mem_done(user);
+	return fault;
 }
 
 #endif

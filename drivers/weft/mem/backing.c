@@ -79,6 +79,23 @@ struct weft_backing *weft_backing_from_umem(struct ib_umem *umem)
 }
 
 /**
+ * weft_backing_from_odp - memory that is paged on demand
+ * @odp: owned by the backing if this succeeds
+ *
+ * Context: may sleep. Return: the backing or an ERR_PTR.
+ */
+struct weft_backing *weft_backing_from_odp(struct weft_odp *odp)
+{
+	struct weft_backing *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	b->first = offset_in_page(weft_odp_start(odp));
+	b->odp = odp;
+	return b;
+}
+
+/**
  * weft_backing_kernel - all of kernel memory, offsets are addresses
  *
  * Context: may sleep. Return: the backing or an ERR_PTR.
@@ -102,6 +119,8 @@ void weft_backing_free(struct weft_backing *b)
 		return;
 	if (b->umem)
 		ib_umem_release(b->umem);
+	if (b->odp)
+		weft_odp_destroy(b->odp);
 	if (b->release)
 		b->release(b->owner);
 	kvfree(b);
@@ -179,6 +198,7 @@ u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct w
 {
 	u32 row;
 
-	return apply(b->vec ? (u64 *)weft_backing_row(b, offset, &row) : (u64 *)(uintptr_t)offset,
-		     op);
+	if (b->vec || b->odp)
+		return apply((u64 *)weft_backing_row(b, offset, &row), op);
+	return apply((u64 *)(uintptr_t)offset, op);
 }

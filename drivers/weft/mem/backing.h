@@ -11,15 +11,19 @@
 #include <linux/mm.h>
 #include <linux/types.h>
 
+#include "mem/odp.h"
+
 struct ib_umem;
 struct weft_atomic_op;
 
 /**
  * struct weft_backing - pages of a region, or all of kernel memory
  * @umem: pinned user memory, owned, NULL for other kinds
+ * @odp: memory that is paged on demand, owned, NULL for other kinds
  * @release: gives other memory back when the backing goes, or NULL
  * @owner: handed to it
- * @vec: one element per page of the region: @pages; NULL: offsets are kernel addresses
+ * @vec: one element per page of the region: @pages; NULL: there is @odp, or offsets are kernel
+ *	addresses
  * @count: elements in use
  * @capacity: elements allocated (fast-register)
  * @first: offset of the region's first octet in its first page
@@ -31,6 +35,7 @@ struct weft_atomic_op;
  */
 struct weft_backing {
 	struct ib_umem *umem;
+	struct weft_odp *odp;
 	void (*release)(void *owner);
 	void *owner;
 	struct bio_vec *vec;
@@ -42,6 +47,7 @@ struct weft_backing {
 };
 
 struct weft_backing *weft_backing_from_umem(struct ib_umem *umem);
+struct weft_backing *weft_backing_from_odp(struct weft_odp *odp);
 struct weft_backing *weft_backing_kernel(void);
 struct weft_backing *weft_backing_pages(u32 capacity);
 void weft_backing_free(struct weft_backing *b);
@@ -57,7 +63,7 @@ static_assert(!IS_ENABLED(CONFIG_HIGHMEM));
 
 /**
  * weft_backing_row - the address of part of a region
- * @b: pages, not all of kernel memory
+ * @b: pages, not all of kernel memory; on demand: entered for them
  * @offset: first octet
  * @row: set to the octets that lie in a row from there on
  *
@@ -66,9 +72,13 @@ static_assert(!IS_ENABLED(CONFIG_HIGHMEM));
 static inline u8 *weft_backing_row(const struct weft_backing *b, u64 offset, u32 *row)
 {
 	u64 at = offset + b->first;
-	const struct bio_vec *bv = &b->vec[at >> b->page_shift];
-	u32 skip = at & ((1UL << b->page_shift) - 1);
+	const struct bio_vec *bv;
+	u32 skip;
 
+	if (unlikely(!b->vec))
+		return weft_odp_row(b->odp, offset, row);
+	bv = &b->vec[at >> b->page_shift];
+	skip = at & ((1UL << b->page_shift) - 1);
 	*row = bv->bv_len - skip;
 	return (u8 *)page_address(bv->bv_page) + bv->bv_offset + skip;
 }

@@ -203,6 +203,8 @@ static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
 
 	if (tx->atomic)
 		gfp = GFP_ATOMIC | (gfp & __GFP_MEMALLOC);
+	if (tx->no_wait)
+		gfp &= ~__GFP_DIRECT_RECLAIM;
 	return gfp | __GFP_NOWARN;
 }
 

@@ -77,6 +77,21 @@ static void fill_abilities(const struct weft_device *dev, struct ib_device_attr 
 	attr->hca_core_clock = 1000 * 1000;
 }
 
+/* By ib_core's helpers, which a kernel may be built without. */
+static void fill_paging(struct ib_device_attr *attr)
+{
+	u32 *rc = &attr->odp_caps.per_transport_caps.rc_odp_caps;
+
+	if (!IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING))
+		return;
+	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+	attr->odp_caps.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
+	*rc = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_SRQ_RECV |
+	      IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ;
+	if (attr->atomic_cap != IB_ATOMIC_NONE)
+		*rc |= IB_ODP_SUPPORT_ATOMIC;
+}
+
 static void fill_queue_limits(struct ib_device_attr *attr)
 {
 	attr->max_qp = WEFT_MAX_QP;
@@ -114,6 +129,7 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 	memset(attr, 0, sizeof(*attr));
 	fill_identity(ib, attr);
 	fill_abilities(to_weft_dev(ib), attr);
+	fill_paging(attr);
 	fill_queue_limits(attr);
 	fill_memory_limits(attr);
 	return 0;

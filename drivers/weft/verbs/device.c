@@ -120,6 +120,7 @@ static const struct ib_device_ops device_ops = {
 	.fill_res_qp_entry = weft_fill_res_qp,
 	.fill_res_cq_entry = weft_fill_res_cq,
 	.fill_res_mr_entry = weft_fill_res_mr,
+	.fill_stat_mr_entry = weft_fill_stat_mr,
 	.fill_res_cm_id_entry = weft_fill_res_cm_id,
 	COMPAT_FILL_RES_SRQ(weft_fill_res_srq)
 	.dealloc_driver = unmake_device,

@@ -8,6 +8,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "engine/life/stream.h"
+#include "mem/odp.h"
 #include "uapi/weft-abi.h"
 #include "verbs/gid.h"
 #include "verbs/link.h"
@@ -21,9 +22,12 @@ int weft_verbs_init(void)
 
 	weft_stats_init();
 	weft_policy_init();
-	ret = weft_stream_module_init();
+	ret = weft_odp_module_init();
 	if (ret)
 		return ret;
+	ret = weft_stream_module_init();
+	if (ret)
+		goto odp_exit;
 	ret = weft_netdev_watch();
 	if (ret)
 		goto stream_exit;
@@ -37,6 +41,8 @@ unwatch:
 	weft_netdev_unwatch();
 stream_exit:
 	weft_stream_module_exit();
+odp_exit:
+	weft_odp_module_exit();
 	return ret;
 }
 
@@ -48,5 +54,6 @@ void weft_verbs_exit(void)
 	/* This tells us that all netdevs go, which would cut living connections. */
 	weft_gids_unwatch();
 	weft_netdev_unwatch();
+	weft_odp_module_exit(); /* streams that are gone are kept by faults */
 	weft_stream_module_exit();
 }

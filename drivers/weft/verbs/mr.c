@@ -5,7 +5,9 @@
  */
 #include "verbs/mr.h"
 
+#include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem.h>
 
@@ -27,6 +29,12 @@
 static int check_access(int access)
 {
 	return access & ~(RIGHTS | HARMLESS) ? -EOPNOTSUPP : 0;
+}
+
+/* Memory of a process may be paged on demand. */
+static int check_user_access(int access)
+{
+	return check_access(access & ~IB_ACCESS_ON_DEMAND);
 }
 
 static struct weft_mr *make_mr(struct ib_pd *ibpd, enum weft_stag_kind kind)
@@ -127,11 +135,48 @@ static int check_range(u64 length, u64 iova)
 	return 0;
 }
 
+static struct weft_backing *page_user(struct ib_device *ib, u64 start, u64 length, int access)
+{
+	struct weft_backing *backing;
+	struct weft_odp *odp;
+
+	odp = weft_odp_create(ib, start, length, access);
+	if (IS_ERR(odp))
+		return ERR_CAST(odp);
+	backing = weft_backing_from_odp(odp);
+	if (IS_ERR(backing))
+		weft_odp_destroy(odp);
+	return backing;
+}
+
+static struct weft_backing *back_user(struct ib_device *ib, u64 start, u64 length, int access)
+{
+	if (access & IB_ACCESS_ON_DEMAND)
+		return page_user(ib, start, length, access);
+	return pin_user(ib, start, length, access);
+}
+
+/* All of the process' memory, wherever and whenever it is. */
+static bool is_implicit(u64 start, u64 length, int access)
+{
+	return access & IB_ACCESS_ON_DEMAND && !start && length == U64_MAX;
+}
+
+/* What is where is not asked before it is accessed, but addresses have an end. */
+static int check_user_range(u64 start, u64 length, u64 iova, int access)
+{
+	if (is_implicit(start, length, access))
+		return iova ? -EINVAL : 0;
+	if (access & IB_ACCESS_ON_DEMAND && start + length < start)
+		return -EINVAL;
+	return check_range(length, iova);
+}
+
 /**
  * weft_reg_user_mr - register memory of the calling process
  * @ibpd: domain
  * @start: address
- * @length: octets, not 0
+ * @length: octets, not 0; 0 and U64_MAX, on demand: all of its memory
  * @iova: tagged offset that stands for @start
  * @access: enum ib_access_flags
  * @udata: of the call, nothing of ours in it
@@ -146,10 +191,10 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 io
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
-	ret = check_access(access) ?: check_range(length, iova);
+	ret = check_user_access(access) ?: check_user_range(start, length, iova, access);
 	if (ret)
 		return ERR_PTR(ret);
-	backing = pin_user(ibpd->device, start, length, access);
+	backing = back_user(ibpd->device, start, length, access);
 	if (IS_ERR(backing))
 		return ERR_CAST(backing);
 	return make_valid_mr(ibpd, backing, iova, length, access);
@@ -195,47 +240,116 @@ static int check_advice(const struct weft_mem_region *region, u32 pd, bool write
 	return write && !(g->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
 }
 
+/* Pinned memory is ready. Else @odp is set to what is to be paged, referred to, at @offset. */
+static int look_up_advised(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
+			   struct weft_odp **odp, u64 *offset)
+{
+	struct weft_mem_region *region;
+	int ret;
+
+	*odp = NULL;
+	region = weft_stag_pin(&to_weft_dev(ibpd->device)->stags, sge->lkey);
+	if (!region)
+		return -ENOENT;
+	ret = check_advice(region, to_weft_pd(ibpd)->number, write, sge);
+	if (!ret && region->grant.backing->odp) {
+		*odp = region->grant.backing->odp;
+		*offset = sge->addr - region->grant.iova;
+		weft_odp_get(*odp);
+	}
+	weft_stag_unpin(region);
+	return ret;
+}
+
+/**
+ * weft_mr_query_odp - count the pages of a region that is paged on demand
+ * @ib: the region
+ * @stats: filled in
+ *
+ * Context: any. Return: false for a region of another kind, or one that is just being changed.
+ */
+bool weft_mr_query_odp(struct ib_mr *ib, struct weft_odp_stats *stats)
+{
+	struct weft_mem_region *region;
+	struct weft_odp *odp;
+
+	region = weft_stag_pin(&to_weft_dev(ib->device)->stags, ib->lkey);
+	if (!region)
+		return false;
+	odp = region->grant.backing->odp;
+	if (odp)
+		weft_odp_query(odp, stats);
+	weft_stag_unpin(region);
+	return odp;
+}
+
+static int advise(struct ib_pd *ibpd, const struct ib_sge *sge, enum weft_odp_how how, bool wait)
+{
+	struct weft_odp *odp;
+	u64 offset;
+	int ret;
+
+	ret = look_up_advised(ibpd, sge, how == WEFT_ODP_WRITE, &odp, &offset);
+	if (ret || !odp)
+		return ret;
+	ret = weft_odp_prefetch(odp, offset, sge->length, how, wait);
+	weft_odp_destroy(odp);
+	return ret;
+}
+
 /**
  * weft_advise_mr - have memory ready for use
  * @ibpd: domain
  * @advice: enum ib_uverbs_advise_mr_advice
- * @flags: whether to wait; there is nothing to wait for
+ * @flags: IB_UVERBS_ADVISE_MR_FLAG_FLUSH: wait until it is
  * @sg_list: what will be used
  * @num_sge: its elements
  * @attrs: of the call, nothing of ours in it
  *
- * Registered memory is pinned here, hence ready: an advice that makes sense has
- * been followed already.
+ * Memory that is pinned is ready, so such an advice has been followed already.
  *
  * Context: may sleep. Return: 0; -ENOENT for a key that is not one of the domain,
- * -EFAULT outside of its region, -EPERM for writing where that is not allowed.
+ * -EFAULT outside of its region, -EPERM for writing where that is not allowed; with FLUSH
+ * also -errno where there is no memory.
  */
 int weft_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice, u32 flags,
 		   struct ib_sge *sg_list, u32 num_sge, struct uverbs_attr_bundle *attrs)
 {
-	struct weft_stag_table *table = &to_weft_dev(ibpd->device)->stags;
-	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	static const enum weft_odp_how how[] = {
+		[IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH] = WEFT_ODP_READ,
+		[IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE] = WEFT_ODP_WRITE,
+		[IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT] = WEFT_ODP_PRESENT,
+	};
+	bool wait = flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH;
 	int ret = 0;
 	u32 i;
 
-	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+	if (advice >= ARRAY_SIZE(how))
 		return -EOPNOTSUPP;
-	for (i = 0; i < num_sge && !ret; i++) {
-		struct weft_mem_region *region = weft_stag_pin(table, sg_list[i].lkey);
-
-		if (!region)
-			return -ENOENT;
-		ret = check_advice(region, to_weft_pd(ibpd)->number, write, &sg_list[i]);
-		weft_stag_unpin(region);
-	}
+	for (i = 0; i < num_sge && !ret; i++)
+		ret = advise(ibpd, &sg_list[i], how[array_index_nospec(advice, ARRAY_SIZE(how))],
+			     wait);
 	return ret;
 }
 
+static bool is_writable(const struct weft_backing *b)
+{
+	return b->odp ? weft_odp_is_writable(b->odp) : !b->umem || b->umem->writable;
+}
+
 /* Writing to pages that were pinned for reading only would miss a copy on write. */
-static bool must_pin_again(const struct weft_stag_grant *old, int flags, int access)
+static bool must_back_again(const struct weft_stag_grant *old, int flags, int access)
 {
 	return (flags & IB_MR_REREG_TRANS) ||
-	       (ib_access_writable(access) && old->backing->umem && !old->backing->umem->writable);
+	       !(access & IB_ACCESS_ON_DEMAND) != !old->backing->odp ||
+	       (ib_access_writable(access) && !is_writable(old->backing));
+}
+
+/* Is it memory of the caller, and where? That of another process may share the context. */
+static bool find_own(const struct weft_backing *b, u64 *start)
+{
+	*start = b->odp ? weft_odp_start(b->odp) : b->umem->address;
+	return b->odp ? weft_odp_is_own(b->odp) : b->umem->owning_mm == current->mm;
 }
 
 /* Fills @grant with what the region is to be. */
@@ -247,26 +361,30 @@ static int plan_rereg(struct weft_mr *mr, int flags, u64 start, u64 length, u64 
 
 	*grant = *old;
 	grant->access = access & RIGHTS;
-	if (!must_pin_again(old, flags, access))
+	if (!must_back_again(old, flags, access))
 		return 0;
 
 	/* A dma-buf cannot turn into memory of the process. */
-	if (!old->backing->umem)
+	if (!old->backing->umem && !old->backing->odp)
 		return -EOPNOTSUPP;
 	if (flags & IB_MR_REREG_TRANS) {
 		grant->iova = access & IB_ZERO_BASED ? 0 : iova;
 		grant->length = length;
-	} else if (old->backing->umem->owning_mm == current->mm) {
-		start = old->backing->umem->address;
-	} else {
-		/* That of another process, which shares the context with this one. */
+	} else if (!find_own(old->backing, &start)) {
 		return -EOPNOTSUPP;
 	}
-	ret = check_range(grant->length, grant->iova);
+	ret = check_user_range(start, grant->length, grant->iova, access);
 	if (ret)
 		return ret;
-	grant->backing = pin_user(mr->ib.device, start, grant->length, access);
+	grant->backing = back_user(mr->ib.device, start, grant->length, access);
 	return PTR_ERR_OR_ZERO(grant->backing);
+}
+
+/* As it was registered. */
+static int access_of(const struct weft_mr *mr)
+{
+	return mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0) |
+	       (mr->region->grant.backing->odp ? IB_ACCESS_ON_DEMAND : 0);
 }
 
 /**
@@ -293,8 +411,10 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	int ret;
 
 	if (!(flags & IB_MR_REREG_ACCESS))
-		access = mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0);
-	ret = check_access(access) ?: plan_rereg(mr, flags, start, length, iova, access, &grant);
+		access = access_of(mr);
+	ret = check_user_access(access);
+	if (!ret)
+		ret = plan_rereg(mr, flags, start, length, iova, access, &grant);
 	if (ret)
 		return ERR_PTR(ret);
 

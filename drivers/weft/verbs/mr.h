@@ -8,6 +8,8 @@
 
 #include <rdma/ib_verbs.h>
 
+#include "mem/odp.h"
+
 struct weft_mem_region;
 
 /**
@@ -39,6 +41,9 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 struct ib_mr *weft_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int weft_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
 int weft_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+
+/* For restrack.c. */
+bool weft_mr_query_odp(struct ib_mr *ib, struct weft_odp_stats *stats);
 
 /* For post.c. */
 struct weft_mem_region *weft_mr_prepare(struct ib_mr *ib);

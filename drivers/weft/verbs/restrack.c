@@ -328,6 +328,34 @@ int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 	return end(&t);
 }
 
+/**
+ * weft_fill_stat_mr - pages of a region that is paged on demand
+ * @msg: netlink message
+ * @ib: kept alive by the core
+ *
+ * A region that is being changed, or is pinned, has none to tell of. Context: process. Return: 0
+ * or -EMSGSIZE.
+ */
+int weft_fill_stat_mr(struct sk_buff *msg, struct ib_mr *ib)
+{
+	struct weft_odp_stats stats;
+	struct nlattr *nest;
+
+	if (!weft_mr_query_odp(ib, &stats))
+		return 0;
+	nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+	if (!nest)
+		return -EMSGSIZE;
+	if (rdma_nl_stat_hwcounter_entry(msg, "page_faults", stats.faulted) ||
+	    rdma_nl_stat_hwcounter_entry(msg, "page_invalidations", stats.invalidated) ||
+	    rdma_nl_stat_hwcounter_entry(msg, "page_prefetch", stats.prefetched)) {
+		nla_nest_cancel(msg, nest);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, nest);
+	return 0;
+}
+
 /* --- connection identifiers --------------------------------------------------- */
 
 static void put_conn(struct table *t, const struct weft_conn_details *d)

@@ -14,6 +14,7 @@ int weft_query_tracked_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib);
 int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib);
 int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib);
+int weft_fill_stat_mr(struct sk_buff *msg, struct ib_mr *ib);
 int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib);
 int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id);
 

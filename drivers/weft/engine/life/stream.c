@@ -11,10 +11,10 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 
-#include "base/counters.h"
 #include "base/limits.h"
 #include "base/trace.h"
 #include "engine/life/teardown.h"
+#include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
 #include "engine/path/rx.h"
 #include "engine/path/tx.h"
@@ -186,6 +186,7 @@ struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 	st->rx.mem = st->tx.mem;
 	st->rx.rq_mem = st->tx.mem;
 	st->rx.rq_mem.pd = cfg->rq_pd;
+	weft_paging_init(st);
 	xa_store_irq(&index->xa, st->qpn, st, GFP_KERNEL);
 	return st;
 free:
@@ -352,6 +353,7 @@ static void init_directions(struct weft_stream *st, struct weft_sock *sock,
 	/* What the host itself writes to; a server's peers shall not live on its reserves. */
 	if (weft_stream_serves_kernel(st) && initiator)
 		weft_sock_set_memalloc(sock);
+	weft_paging_renew(st);
 	st->sock = sock;
 	st->mpa = *mpa;
 	st->initiator = initiator;

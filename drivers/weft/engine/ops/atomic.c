@@ -51,14 +51,19 @@ enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
 	return WEFT_FAULT_NONE;
 }
 
-/* Its operand. */
-static enum weft_fault get_target(struct weft_mem_user *user, const struct weft_atomic_req *req,
-				  struct weft_mem_ref *ref)
+static bool is_aligned(const struct weft_mem_ref *ref)
 {
+	return weft_backing_aligned8(ref->mr->grant.backing, ref->offset);
+}
+
+/* May its operand be worked on? */
+static enum weft_fault check_target(struct weft_mem_user *user, const struct weft_atomic_req *req)
+{
+	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
-	fault = weft_mem_get(user, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, ref);
-	if (fault != WEFT_FAULT_NONE || weft_backing_aligned8(ref->mr->grant.backing, ref->offset))
+	fault = weft_mem_check(user, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, &ref);
+	if (fault != WEFT_FAULT_NONE || is_aligned(&ref))
 		return fault;
 	return WEFT_FAULT_RDMAP_CATASTROPHIC;
 }
@@ -67,7 +72,6 @@ static enum weft_fault get_target(struct weft_mem_user *user, const struct weft_
 enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
-	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
 	if (!st->rx.atomics)
@@ -79,7 +83,7 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	owed->atomic = true;
-	owed->fault = get_target(&st->rx.mem, &owed->op, &ref);
+	owed->fault = check_target(&st->rx.mem, &owed->op);
 	owed->segment_len = seg->u->len;
 	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
 	memcpy(owed->headers, seg->u->head, owed->head_len);
@@ -102,11 +106,16 @@ static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_
 	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
-	fault = get_target(&st->tx.mem, req, &ref);
+	fault = weft_mem_get(&st->tx.mem, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC,
+			     &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
-	return WEFT_FAULT_NONE;
+	if (is_aligned(&ref))
+		*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
+	else
+		fault = WEFT_FAULT_RDMAP_CATASTROPHIC;
+	weft_mem_done(&st->tx.mem);
+	return fault;
 }
 
 enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
@@ -136,7 +145,8 @@ static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *r
 	return WEFT_FAULT_NONE;
 }
 
-enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+/* The value is delivered before the message counts as received: its memory may not be there yet. */
+enum weft_fault weft_atomic_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_read_awaited(st, true);
 	struct weft_atomic_resp resp;
@@ -149,14 +159,22 @@ enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
 			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
-	/*
-	 * Once popped it is over for tx on another CPU, which sends what a fence has kept
-	 * back: perhaps the very memory that is written here. If that failed, nothing follows.
-	 */
-	if (fault == WEFT_FAULT_NONE)
-		weft_readq_sent_pop(&st->readq);
-	weft_retire_done(st, swr, fault, seg->batch);
-	if (fault == WEFT_FAULT_NONE)
-		weft_tx_response_in(st);
+	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
+		weft_retire_done(st, swr, fault, seg->batch);
 	return fault;
+}
+
+/*
+ * Once popped it is over for tx on another CPU, which sends what a fence has kept
+ * back: perhaps the very memory that was written.
+ */
+enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
+{
+	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
+	struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+
+	weft_readq_sent_pop(&st->readq);
+	weft_retire_done(st, swr, WEFT_FAULT_NONE, seg->batch);
+	weft_tx_response_in(st);
+	return WEFT_FAULT_NONE;
 }

@@ -12,16 +12,11 @@
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
-static enum weft_fault touch_nothing(void *arg, u32 done, const struct weft_mem_ref *ref)
-{
-	return WEFT_FAULT_NONE;
-}
-
 /* May the response be placed where the request wants it? */
 enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr)
 {
-	return weft_mem_walk(&st->tx.mem, swr->sge, swr->wqe.num_sge, 0, swr->length,
-			     WEFT_MEM_LOCAL_WRITE, touch_nothing, NULL);
+	return weft_mem_check_list(&st->tx.mem, swr->sge, swr->wqe.num_sge, swr->length,
+				   WEFT_MEM_LOCAL_WRITE);
 }
 
 /* Credits and fences: true while the request must wait for a response. */

@@ -174,6 +174,7 @@ enum weft_fault weft_read_answer(struct weft_stream *st, const struct weft_readq
 enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
 				 struct weft_msg *msgs);
 enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_atomic_response_place(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
 
 enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
@@ -185,6 +186,14 @@ enum weft_fault weft_local_bind(struct weft_stream *st, struct weft_swr *swr,
 				struct weft_msg *msgs);
 enum weft_fault weft_local_register(struct weft_stream *st, struct weft_swr *swr,
 				    struct weft_msg *msgs);
+
+/* paging.c */
+struct weft_paging;
+
+void weft_paging_init(struct weft_stream *st);
+bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging);
+void weft_paging_end(struct weft_stream *st);
+void weft_paging_renew(struct weft_stream *st);
 
 /* terminate.c */
 void weft_term_message(struct weft_stream *st, struct weft_msg *msg);

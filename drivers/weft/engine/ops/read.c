@@ -57,8 +57,8 @@ static enum weft_fault check_source(struct weft_mem_user *user, const struct wef
 
 	if (!req->length)
 		return WEFT_FAULT_NONE;
-	return weft_mem_get(user, req->src_stag, req->src_to, req->length, WEFT_MEM_REMOTE_READ,
-			    &ref);
+	return weft_mem_check(user, req->src_stag, req->src_to, req->length, WEFT_MEM_REMOTE_READ,
+			      &ref);
 }
 
 /*
@@ -194,7 +194,7 @@ enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
 	fault = place(st, sent, seg);
-	if (fault != WEFT_FAULT_NONE)
+	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
 		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
 	return fault;
 }

@@ -73,13 +73,16 @@ static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, en
 	return fault;
 }
 
-/* Takes the next receive; the RTR Send is the connection's, it takes none. */
+/*
+ * Takes the next receive; the RTR Send is the connection's, it takes none. A segment whose memory
+ * was not there has taken its receive already, and is handed over again.
+ */
 enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rx *rx = &st->rx;
 	int err;
 
-	if (rx->rtr_send)
+	if (rx->rtr_send || unlikely(rx->rwr_held))
 		return WEFT_FAULT_NONE;
 	err = unlikely(st->rnr_waits) ? weft_rnr_fetch(st) : weft_recvq_fetch(st->cfg.rq, &rx->rwr);
 	if (err == -ENOENT)
@@ -114,7 +117,9 @@ enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_
 	if (st->rx.rtr_send)
 		return WEFT_FAULT_NONE;
 	fault = place(st, seg);
-	return fault == WEFT_FAULT_NONE ? fault : spoil(st, seg, fault);
+	if (fault == WEFT_FAULT_NONE || fault == WEFT_FAULT_NOT_READY)
+		return fault;
+	return spoil(st, seg, fault);
 }
 
 /* The RTR Send has one segment, so there is a receive. */

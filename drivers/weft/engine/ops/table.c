@@ -51,7 +51,7 @@ const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 				 weft_atomic_request_end },
 	[WEFT_OP_SEND_IMM] = SEND_IMMEDIATE,
 	[WEFT_OP_SEND_SE_IMM] = SEND_IMMEDIATE,
-	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_atomic_response_place, weft_rx_singly,
 				  weft_atomic_response_end },
 };
 

@@ -64,7 +64,9 @@ enum weft_fault weft_hot weft_write_place(struct weft_stream *st, struct weft_rx
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	st->rx.written += seg->payload;
-	return weft_rx_copy(seg, 0, &ref);
+	fault = weft_rx_copy(seg, 0, &ref);
+	weft_mem_done(&st->rx.mem);
+	return fault;
 }
 
 /*

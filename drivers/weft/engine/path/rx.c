@@ -281,7 +281,8 @@ struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_ba
  * @batch: completion queues to notify afterwards
  *
  * Context: any up to softirq. Return: -EAGAIN if reading was paused, for memory or a completion
- * that is held back, and a worker has to go on; else 0, also while a message waits for a receive.
+ * that is held back, and a worker has to go on; else 0, also while a message waits for a receive,
+ * or for pages.
  * @st->rx.kick tells whether tx has something to do.
  */
 int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
@@ -296,6 +297,8 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 		return 0;
 	rx->batch = batch;
 	err = weft_mpa_rx_run_locked(&rx->sock, st->sock);
+	if (unlikely(err == -EAGAIN) && weft_paging_start(st, &rx->paging))
+		err = 0;
 	weft_mem_release(&rx->mem);
 	weft_mem_release(&rx->rq_mem);
 	rx->batch = NULL;
@@ -306,13 +309,15 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
  * weft_rx_discard - take no more segments
  * @st: stream, socket lock held
  *
- * What waited for a receive is read and dropped: the peer's FIN stands behind it.
+ * What waited for a receive or for pages is read and dropped: the peer's FIN stands behind it.
  * Context: any up to softirq.
  */
 void weft_rx_discard(struct weft_stream *st)
 {
+	bool waited = weft_mpa_rx_is_paused(&st->rx.sock);
+
 	weft_mpa_rx_stop(&st->rx.sock);
-	if (weft_rnr_cancel(st))
+	if (weft_rnr_cancel(st) || waited)
 		weft_mpa_rx_run_locked(&st->rx.sock, st->sock);
 }
 

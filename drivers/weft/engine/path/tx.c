@@ -34,6 +34,7 @@
 enum staged {
 	STAGED_ALL,	/* nothing more to stage, not even at a second look */
 	STAGED_FULL,	/* there may be more */
+	STAGED_WAITS,	/* the next segment waits for an event */
 	STAGED_LATER,	/* the next segment takes another context, or memory */
 };
 
@@ -86,8 +87,8 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 		  weft_readq_owes(&st->readq)));
 	weft_mem_release(&tx->mem);
 	run->bytes -= tx->sock.pos - before;
-	if (got == WEFT_SEGMENT_LATER)
-		return STAGED_LATER;
+	if (unlikely(got == WEFT_SEGMENT_LATER || got == WEFT_SEGMENT_WAITS))
+		return got == WEFT_SEGMENT_LATER ? STAGED_LATER : STAGED_WAITS;
 	if (full || (got == WEFT_SEGMENT_NONE && !weft_mpa_tx_empty(&tx->sock)))
 		return STAGED_FULL;
 	return STAGED_ALL;
@@ -168,7 +169,7 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
 		/* What is done is told before more is sent, unless the socket is locked. */
 		if (!run->atomic)
 			weft_cq_batch_fire(batch);
-		if (err && err != -ENOBUFS)
+		if ((err && err != -ENOBUFS) || (!err && staged == STAGED_WAITS))
 			return WEFT_TX_DONE;
 		if (err || staged == STAGED_LATER)
 			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;

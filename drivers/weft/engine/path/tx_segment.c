@@ -62,7 +62,11 @@ static __always_inline enum weft_fault walk_payload(struct weft_stream *st,
 				     WEFT_MEM_LOCAL_READ, fn, arg);
 	fault = weft_mem_get(&st->tx.mem, msg->src_stag, msg->src_to + msg->done, len,
 			     WEFT_MEM_REMOTE_READ, &ref);
-	return fault == WEFT_FAULT_NONE ? fn(arg, 0, &ref) : fault;
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	fault = fn(arg, 0, &ref);
+	weft_mem_done(&st->tx.mem);
+	return fault;
 }
 
 /* --- spans: segments that fill a TCP segment each, and differ in one field of the header --- */
@@ -160,19 +164,20 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 
 /* --- one segment --- */
 
-/* Memory that is not contiguous. */
+/* Memory that is not contiguous, or that is paged on demand. */
 static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
 {
+	int err = 0;
 	u32 done, row;
 
-	for (done = 0; done < ref->len; done += row) {
+	sock->no_wait = weft_mem_is_paged(ref);
+	for (done = 0; done < ref->len && !err; done += row) {
 		const u8 *from = weft_mem_row(ref, done, &row);
-		int err = weft_mpa_tx_copy_linear(sock, from, row);
 
-		if (err)
-			return err;
+		err = weft_mpa_tx_copy_linear(sock, from, row);
 	}
-	return 0;
+	sock->no_wait = false;
+	return err;
 }
 
 static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
@@ -389,7 +394,10 @@ static bool weft_hot pick_answer(struct weft_stream *st)
 	if (fault == WEFT_FAULT_NONE)
 		return true;
 	weft_segment_drop(&st->tx);
-	weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
+	if (fault == WEFT_FAULT_NOT_READY)
+		weft_paging_start(st, &st->tx.paging);
+	else
+		weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
 	return false;
 }
 
@@ -528,6 +536,10 @@ enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 	fault = stage_segment(st, msg, &last);
 	if (fault != WEFT_FAULT_NONE) {
 		if (st->tx.sock.no_memory)
+			return WEFT_SEGMENT_LATER;
+		if (fault == WEFT_FAULT_NOT_READY && weft_paging_start(st, &st->tx.paging))
+			return WEFT_SEGMENT_WAITS;
+		if (fault == WEFT_FAULT_NOT_READY) /* they have come meanwhile */
 			return WEFT_SEGMENT_LATER;
 		stage_failed(st, msg, fault);
 		return WEFT_SEGMENT_NONE;

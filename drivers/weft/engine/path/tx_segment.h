@@ -13,6 +13,7 @@ struct weft_tx;
 enum weft_segment_result {
 	WEFT_SEGMENT_NONE,	/* nothing may be sent now */
 	WEFT_SEGMENT_STAGED,
+	WEFT_SEGMENT_WAITS,	/* for pages, on which a worker calls */
 	WEFT_SEGMENT_LATER,	/* it takes process context, or memory that is not to be had */
 };
 

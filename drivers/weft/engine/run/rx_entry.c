@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "base/counters.h"
+#include "engine/ops/op.h"
 #include "engine/path/rx.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/stream.h"
@@ -118,9 +118,13 @@ void weft_rx_entry_init(struct weft_stream *st)
 	INIT_WORK(&st->rx_work, rx_work);
 }
 
-/* The worker reads no more. Context: may sleep; no callback is attached. */
+/*
+ * The worker reads no more, and nothing is left that would have it, or tx, go on. Context: may
+ * sleep; no callback is attached, and tx stands still.
+ */
 void weft_rx_entry_end(struct weft_stream *st)
 {
+	weft_paging_end(st);
 	cancel_work_sync(&st->rx_work);
 }
 

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+#include "engine/state/paging.h"
 #include "mem/access.h"
 #include "net/mpa_rx.h"
 #include "proto/ddp.h"
@@ -48,6 +49,7 @@ struct weft_rx_held {
  * @kick: tx has something to do once the loop is done
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
+ * @paging: or when these pages are there
  */
 struct weft_rx {
 	struct weft_mpa_rx sock;
@@ -67,6 +69,7 @@ struct weft_rx {
 	u32 placed;
 	struct weft_cq_batch *batch;
 	struct weft_rx_held held;
+	struct weft_paging paging;
 };
 
 #endif

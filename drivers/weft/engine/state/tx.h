@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 #include "engine/state/msg.h"
+#include "engine/state/paging.h"
 #include "mem/access.h"
 #include "net/mpa_tx.h"
 #include "proto/ddp.h"
@@ -27,6 +28,7 @@
  * @burst: answers sent since the send queue had its turn
  * @term_staged: the Terminate is out; nothing may follow
  * @drained: the send queue was found empty while closing
+ * @paging: the message in hand, or an atomic that is owed, waits for these pages
  */
 struct weft_tx {
 	unsigned long claim;
@@ -43,6 +45,7 @@ struct weft_tx {
 	u8 burst;
 	bool term_staged;
 	bool drained;
+	struct weft_paging paging;
 };
 
 #endif
