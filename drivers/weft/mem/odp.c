@@ -191,6 +191,7 @@ static void forbid_entries(struct odp_chunk *chunk, u32 first, u32 count)
 
 /* Addresses from @from up to @last are not accessed any more. */
 static void forget(struct odp_chunk *chunk, u64 from, u64 last)
+	__must_hold(&chunk->umem->umem_mutex)
 {
 	u32 first = slot_of(from), count = slot_of(last) - first + 1;
 	u32 dropped;
@@ -268,6 +269,7 @@ static struct ib_umem_odp *make_child(struct weft_odp *odp, struct odp_chunk *ch
 }
 
 static struct odp_chunk *make_chunk(struct weft_odp *odp, unsigned long index)
+	__must_hold(&odp->grow)
 {
 	struct odp_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
 	struct ib_umem_odp *umem;
@@ -308,19 +310,20 @@ static struct odp_chunk *use_chunk(struct weft_odp *odp, unsigned long index)
 }
 
 /* Whoever looks for it finds it before, or does not find it: the readers' lock says so. */
-static void take_away(struct odp_chunk *chunk)
+static void take_away(struct odp_chunk *chunk) __must_hold(&chunk->odp->grow)
 {
 	struct weft_odp *odp = chunk->odp;
 
-	lockdep_assert_held(&odp->grow);
+	lockdep_assert_held(&chunk->odp->grow);
 	write_lock_bh(&odp->lock);
 	xa_erase_bh(&odp->chunks, chunk->index);
 	write_unlock_bh(&odp->lock);
 	free_chunk(chunk);
 }
 
-static void take_away_if_idle(struct odp_chunk *chunk)
+static void take_away_if_idle(struct odp_chunk *chunk) __must_hold(&chunk->odp->grow)
 {
+	lockdep_assert_held(&chunk->odp->grow);
 	if (!chunk->users && !READ_ONCE(chunk->present))
 		take_away(chunk);
 }
