@@ -149,8 +149,7 @@ static struct net_device *find_netdev6(struct net *net, const struct in6_addr *a
 {
 	struct net_device *netdev;
 
-	for_each_netdev_rcu(net, netdev)
-	{
+	for_each_netdev_rcu(net, netdev) {
 		if (ipv6_chk_addr(net, addr, netdev, 1))
 			return netdev;
 	}

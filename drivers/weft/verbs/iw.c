@@ -86,8 +86,7 @@ static enum weft_wildcard_scope wildcard_scope(struct weft_device *dev, struct n
 	if (has_siw(dev->netdev))
 		return WEFT_WILDCARD_NONE;
 	rcu_read_lock();
-	for_each_netdev_rcu(net, netdev)
-	{
+	for_each_netdev_rcu(net, netdev) {
 		if (has_siw(netdev))
 			scope = WEFT_WILDCARD_DEVICE;
 	}
