@@ -52,7 +52,8 @@ enum direct_state {
  * @local: own address; with the port at the end that accepts
  * @peer: address of the peer; with the port if that accepts
  * @tos: of the socket, or WEFT_TOS_NONE
- * @ird, @min_rnr_timer: as in struct weft_direct_config
+ * @ird: as in struct weft_direct_config
+ * @min_rnr_timer: as there
  * @port: where the peer comes to
  * @state: enum direct_state
  * @own: what the peer is told

@@ -58,15 +58,18 @@
  * @ref: the region, faults under way, what waits for its turn
  * @root: of the core; has the process, but no pages
  * @mm: address space, referred to; the core's children need it after the process has gone
- * @start, @last: addresses of the first and the last byte
+ * @start: address of the first byte
+ * @last: address of the last byte
  * @writable: pages may be written
  * @lock: the tables: shared by accesses, exclusive to change them
  * @chunks: by address; changed under @grow, and taken away under @lock as well
  * @grow: chunks come and go, and their @users
  * @reap: takes empty chunks away
  * @release: the end, where the last reference went in a context that may not sleep
- * @prefetches: how many nobody waits for
- * @faulted, @invalidated, @prefetched: pages
+ * @prefetches: how many are under way without a call that waits for them
+ * @faulted: pages
+ * @invalidated: pages
+ * @prefetched: pages
  *
  * Locks, outermost first: @grow; @fault_lock of a chunk; mmap_lock; umem_mutex of a chunk, which
  * the notifier takes; @lock.
@@ -515,11 +518,13 @@ bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write)
 		if (write && !(READ_ONCE(*entry) & WRITTEN))
 			set_bit(WRITTEN_BIT, entry);
 	}
+	__release(&odp->lock); /* for sparse, which knows no lock that only some returns hold */
 	return true;
 }
 
 void weft_odp_leave(struct weft_odp *odp)
 {
+	__acquire(&odp->lock); /* see above */
 	read_unlock(&odp->lock);
 }
 
