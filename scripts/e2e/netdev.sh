@@ -169,15 +169,15 @@ gids_name_the_netdev() {
 	ip link add nd0 type dummy
 	ip link set nd0 up
 	ip addr add 10.79.0.1/24 dev nd0
-	rdma link add "${driver}nd" type "$driver" netdev nd0
-	names_its_netdev "${driver}nd" nd0 2
+	rdma link add "${driver}shown" type "$driver" netdev nd0
+	names_its_netdev "${driver}shown" nd0 2
 	ip link set nd0 down
 	ip link set nd0 name nd1
 	ip link set nd1 address 02:00:00:00:79:01
 	ip link set nd1 up
 	ip addr add 10.79.0.2/24 dev nd1
 	sleep 1
-	names_its_netdev "${driver}nd" nd1 3
+	names_its_netdev "${driver}shown" nd1 3
 	ip link delete nd1
 }
 
