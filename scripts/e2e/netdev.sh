@@ -150,7 +150,18 @@ bond_fails_over() {
 
 # names_its_netdev DEVICE NETDEV GIDS: by every GID that it has. Scripts (ibdev2netdev, Valkey's
 # test runner) find the address of a device by that.
+# A table is updated by a worker of ib_core.
 names_its_netdev() {
+	local try
+	for ((try = 0; try < 50; try++)); do
+		! (gids_name "$@") >"$tmp/gids" || return 0
+		sleep 0.2
+	done
+	cat "$tmp/gids"
+	return 1
+}
+
+gids_name() {
 	local port=/sys/class/infiniband/$1/ports/1 file gid netdev gids=0
 	for file in "$port"/gids/*; do
 		gid=$(<"$file")
@@ -176,7 +187,6 @@ gids_name_the_netdev() {
 	ip link set nd1 address 02:00:00:00:79:01
 	ip link set nd1 up
 	ip addr add 10.79.0.2/24 dev nd1
-	sleep 1
 	names_its_netdev "${driver}shown" nd1 3
 	ip link delete nd1
 }

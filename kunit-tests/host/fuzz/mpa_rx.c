@@ -30,11 +30,17 @@ struct fpdu {
 
 /**
  * struct reading - one input, read both ways
+ * @choices: first byte of the input
+ * @shape: says how the stream is cut into socket buffers
+ * @wire: the stream
+ * @wire_len: its bytes
  * @plain: content of all FPDUs without markers, length fields and CRCs included
- * @fpdus: in it; @count of them, up to a first fault
+ * @fpdus: in it, up to a first fault
+ * @count: of @fpdus
  * @next: to be handed over by the reader under test
  * @refused: the next one was, once
  * @fault: that it told
+ * @rx: the reader under test
  */
 struct reading {
 	u8 choices;
