@@ -129,7 +129,6 @@ def a_peer_that_takes_a_byte_now_and_then(f):
     something, yet not for ever."""
     f.policy("goodbye_ms", 500)
     f.policy("sndbuf", 16 << 20)
-    f.policy("zerocopy", 0)
     link = f.running(rev=1, wire=f.connect(rcvbuf=1 << 16))
     data = f.mr(1 << 19)
     sent = [link.post("send", sge=data.sge()) for _ in range(16)]
