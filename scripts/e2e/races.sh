@@ -4,7 +4,7 @@
 # destroyed; queues used by several threads; connections that begin and end; devices,
 # netdevs, names and CPUs that come and go. Data of a good neighbour are compared meanwhile.
 #
-# RACES_SECONDS is how long each test lasts (default 1). By default all of a row's
+# RACES_SECONDS is how long each test lasts (default 1, times E2E_SLOW). By default all of a row's
 # activities go on at once; with RACES_EACH=1 each of its left side beside each of its
 # right side, and with RACES_SECONDS=60 for a minute: hours.
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ suite races <<'TOPOLOGY'
   another            --- wd1 (dummy, 10.78.0.1) --- lo: comes and goes
 TOPOLOGY
 
-seconds=${RACES_SECONDS:-1}
+seconds=${RACES_SECONDS:-${E2E_SLOW:-1}}
 other=${driver}1 other_addr=10.78.0.1
 
 # NAME|what goes on in the shell|activities of progs/races|more of them
