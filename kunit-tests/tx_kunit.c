@@ -223,6 +223,20 @@ static void weft_tx_tells_of_a_send(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 8U);
 }
 
+/* The end of a stream takes its claim for good, which nothing may wait for. */
+static void weft_tx_limit_ord_of_an_ended_stream(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
+	w->st.readq.ord = 8;
+	weft_tx_limit_ord(&w->st, 5);
+	KUNIT_EXPECT_EQ(test, w->st.readq.ord, 5U);
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&w->st.tx.claim));
+	w->st.state = WEFT_QP_ERROR;
+	weft_tx_limit_ord(&w->st, 2);
+	KUNIT_EXPECT_EQ(test, w->st.readq.ord, 5U);
+}
+
 static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),
 					KUNIT_CASE(weft_tx_callback_stops),
 					KUNIT_CASE(weft_tx_process_sends_all),
@@ -231,6 +245,7 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 					KUNIT_CASE(weft_tx_turn_flushes),
 					KUNIT_CASE(weft_tx_turn_defers),
 					KUNIT_CASE(weft_tx_tells_of_a_send),
+					KUNIT_CASE(weft_tx_limit_ord_of_an_ended_stream),
 					{} };
 
 static struct kunit_suite tx_suite = {

@@ -73,25 +73,32 @@ static bool has_siw(struct net_device *netdev)
 	return siw;
 }
 
+static bool any_has_siw(void)
+{
+	struct net_device *netdev;
+	bool found = false;
+	struct net *net;
+
+	rcu_read_lock();
+	for_each_net_rcu(net) {
+		for_each_netdev_rcu(net, netdev)
+			found |= has_siw(netdev);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /*
  * siw has a socket for each of its devices, which cannot be opened if another one has the port
  * on all of them, or on the same network device; and rdma_cm gives up if one device cannot
- * listen.
+ * listen. rdma_cm has all devices listen in the namespace of the consumer, wherever their
+ * network devices are.
  */
-static enum weft_wildcard_scope wildcard_scope(struct weft_device *dev, struct net *net)
+static enum weft_wildcard_scope wildcard_scope(struct weft_device *dev)
 {
-	enum weft_wildcard_scope scope = WEFT_WILDCARD_SHARED;
-	struct net_device *netdev;
-
 	if (has_siw(dev->netdev))
 		return WEFT_WILDCARD_NONE;
-	rcu_read_lock();
-	for_each_netdev_rcu(net, netdev) {
-		if (has_siw(netdev))
-			scope = WEFT_WILDCARD_DEVICE;
-	}
-	rcu_read_unlock();
-	return scope;
+	return any_has_siw() ? WEFT_WILDCARD_DEVICE : WEFT_WILDCARD_SHARED;
 }
 
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
@@ -99,8 +106,7 @@ int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 	const struct rdma_cm_id *consumer = id->context;
 	struct net *net = consumer->route.addr.dev_addr.net;
 
-	return weft_cm_listen(cm_of(id), id, backlog, net,
-			      wildcard_scope(to_weft_dev(id->device), net));
+	return weft_cm_listen(cm_of(id), id, backlog, net, wildcard_scope(to_weft_dev(id->device)));
 }
 
 int weft_iw_destroy_listen(struct iw_cm_id *id)

@@ -188,6 +188,17 @@ static const struct weft_mpa_rx_events events = {
 	.fault = lose_framing,
 };
 
+void weft_sock_lock(struct weft_sock *s)
+{
+	PROMISE(!s->sk->owned);
+	s->sk->owned = true;
+}
+
+void weft_sock_unlock(struct weft_sock *s)
+{
+	s->sk->owned = false;
+}
+
 static void read_there(struct reading *r, struct weft_sock *s)
 {
 	struct weft_mpa_rx_pages *stock = NULL;
@@ -226,7 +237,9 @@ static void read_shaped(struct reading *r)
 	}
 	PROMISE(r->next + (r->fault ? 1 : 0) == r->count);
 	PROMISE(weft_mpa_rx_is_stopped(&r->rx) == !!r->fault);
-	weft_mpa_rx_free(&r->rx);
+	sk.owned = false;
+	weft_mpa_rx_free(&r->rx, &s);
+	PROMISE(!sk.charged);
 }
 
 static void say_reading(const struct reading *r)

@@ -98,6 +98,7 @@ struct socket;
  * @tail: the buffer that is appended to, for its length
  * @queue: received and not read
  * @read: bytes of the first of these
+ * @charged: bytes that are counted as if they were in @queue
  */
 struct sock {
 	bool owned;
@@ -110,6 +111,7 @@ struct sock {
 	struct sk_buff tail;
 	struct sk_buff *queue;
 	u32 read;
+	u32 charged;
 };
 
 typedef struct {

@@ -253,12 +253,16 @@ void weft_tx_claim_wait(struct weft_stream *st)
  * @st: stream with a connection
  * @ord: at most
  *
- * Under the claim: tx takes a place after it has seen that there is one. Context: process, may
- * sleep.
+ * Under the claim: tx takes a place after it has seen that there is one. A stream that is over
+ * sends none, and in the end its claim is taken for good. Context: process, may sleep.
  */
 void weft_tx_limit_ord(struct weft_stream *st, u32 ord)
 {
-	weft_tx_claim_wait(st);
+	while (!weft_tx_try_claim(&st->tx.claim)) {
+		if (READ_ONCE(st->state) == WEFT_QP_ERROR)
+			return;
+		usleep_range(20, 100);
+	}
 	WRITE_ONCE(st->readq.ord, min(st->readq.ord, ord));
 	if (weft_tx_unclaim(&st->tx.claim))
 		st->hooks->want_tx(st);
