@@ -20,8 +20,8 @@ flushed() {
 	serve "$port" 60 "$program" server "$2" "$port" "$1"
 	client 50 "$program" client "$2" "$port" "$1"
 	served
-	expect '^on-demand paging: 0$' "$tmp/client.log" 1
-	expect '^on-demand paging: 0$' "$tmp/server.log" 1
+	expect '^on-demand paging: 1$' "$tmp/client.log" 1
+	expect '^on-demand paging: 1$' "$tmp/server.log" 1
 	expect '^done$' "$tmp/client.log" 1
 	expect '^done$' "$tmp/server.log" 1
 	[ $(($(counted tx_writes) - writes)) -ge 1603 ]
