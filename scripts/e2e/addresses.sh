@@ -86,16 +86,21 @@ reach() {
 	[ "$3" = any ] || served_by "$3"
 }
 
-# refused BIND TARGET: the client hears no at once, which is long before TCP gives up.
-refused() {
+# turned_away TARGET PATTERN: the client of a server that was started ends at once, and says why.
+turned_away() {
 	local rc=0 began=$SECONDS
-	serve "$port" 60 rping -s -a "$1" -V -C 2
-	limit 60 "${cli[@]}" rping -c -a "$2" -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
+	limit 60 "${cli[@]}" rping -c -a "$1" -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
 	cat "$tmp/client.log"
 	[ "$rc" -ne 0 ] || fail "it is accepted"
-	expect 'REJECTED|error -?111|refused' "$tmp/client.log"
+	expect "$2" "$tmp/client.log"
 	[ $((SECONDS - began)) -lt $((10 * slow)) ] || fail "it takes $((SECONDS - began)) s"
 	stop_server
+}
+
+# refused BIND TARGET: the client is refused at once, which is long before TCP gives up.
+refused() {
+	serve "$port" 60 rping -s -a "$1" -V -C 2
+	turned_away "$2" 'REJECTED|error -?111|refused'
 }
 
 # --- addresses of several network devices -----------------------------------------
@@ -142,19 +147,12 @@ floats() {
 
 # rdma_cm has given the listener to one device, and gives the connection to the other.
 floats_under_a_listener() {
-	local rc=0 began
 	wa addr add 10.77.0.9/24 dev va
 	serve "$port" 60 rping -s -a 10.77.0.9 -V -C 2
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
 	through 10.77.0.9 "$mac_c"
-	began=$SECONDS
-	limit 60 "${cli[@]}" rping -c -a 10.77.0.9 -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
-	cat "$tmp/client.log"
-	[ "$rc" -ne 0 ] || fail "it is accepted"
-	expect 'REJECTED|refused' "$tmp/client.log"
-	[ $((SECONDS - began)) -lt $((10 * slow)) ] || fail "it takes $((SECONDS - began)) s"
-	stop_server
+	turned_away 10.77.0.9 'REJECTED|refused'
 }
 
 # --- routes that differ there and back ----------------------------------------------

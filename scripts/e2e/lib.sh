@@ -255,6 +255,25 @@ addr6=fd77::1
 peer4=10.77.0.2
 peer6=fd77::2
 
+# Scripts that look for processes by ps: it ends with "Unable to get system boot time" in
+# User-Mode Linux.
+plain_ps() {
+	mkdir -p "$tmp/path"
+	cat >"$tmp/path/ps" <<-'EOF'
+		#!/bin/bash
+		[ "$1" != -p ] || { kill -0 "$2"; exit; }
+		for dir in /proc/[0-9]*; do
+			mapfile -d '' -t words <"$dir/cmdline"
+			case $1 in
+			-eo) echo "${words[0]##*/} ${dir#/proc/}" ;;
+			*) echo "root ${dir#/proc/} ${words[*]}" ;;
+			esac
+		done 2>/dev/null
+	EOF
+	chmod +x "$tmp/path/ps"
+	PATH=$tmp/path:$PATH
+}
+
 # topology_dummy: one device; client and server in one namespace, their bytes
 # travel through TCP over lo.
 topology_dummy() {

@@ -37,25 +37,6 @@ refused() {
 	stop_server
 }
 
-# Their script looks for processes by ps, which ends with "Unable to get system boot time" in
-# User-Mode Linux.
-plain_ps() {
-	mkdir -p "$tmp/path"
-	cat >"$tmp/path/ps" <<-'EOF'
-		#!/bin/bash
-		[ "$1" != -p ] || { kill -0 "$2"; exit; }
-		for dir in /proc/[0-9]*; do
-			mapfile -d '' -t words <"$dir/cmdline"
-			case $1 in
-			-eo) echo "${words[0]##*/} ${dir#/proc/}" ;;
-			*) echo "root ${dir#/proc/} ${words[*]}" ;;
-			esac
-		done 2>/dev/null
-	EOF
-	chmod +x "$tmp/path/ps"
-	PATH=$tmp/path:$PATH
-}
-
 plain_ps
 topology_dummy
 t "all but Send with immediate data" succeed 10-send-with-imm
