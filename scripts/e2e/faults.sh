@@ -63,7 +63,7 @@ turn_mtus() {
 	done
 }
 
-# Behind TCP's checksum, which is computed for nobody on lo: only the CRC is left.
+# Behind TCP's checksum, which is not computed on lo: only the CRC is left.
 can_pedit() {
 	if ! modprobe -q act_pedit || ! modprobe -q cls_u32; then
 		skip "this kernel has no act_pedit"
@@ -284,7 +284,7 @@ progresses() {
 	done
 }
 
-# A process that does not run holds up its peer, and nobody else.
+# A process that does not run holds up its peer, and no other process.
 stopped_process() {
 	local program pinging
 	serve 7174 100 rping -s -a "$addr4" -V -C 100000000

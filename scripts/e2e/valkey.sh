@@ -46,7 +46,7 @@ serve_valkey() {
 
 rdma_test() { limit 60 "$root/tests/rdma/rdma-test" --thread "$1" -h "$addr4"; }
 
-# Clients hear of a dead server, and the next one serves.
+# Clients are told of a dead server, and the next one serves.
 server_is_killed() {
 	serve_valkey
 	start 60 "$tmp/client.log" "$root/tests/rdma/rdma-test" --thread 4 -h "$addr4"

@@ -41,7 +41,7 @@
 #define CHUNK_PAGES	(PAGE_SIZE / sizeof(unsigned long))
 #define CHUNK_BYTES	(CHUNK_PAGES * PAGE_SIZE)
 #define WINDOW_BYTES	(64 * PAGE_SIZE) /* looked through beside a fault */
-#define PREFETCHES_MOST 16 /* of a region, that nobody waits for */
+#define PREFETCHES_MOST 16 /* of a region, that no call waits for */
 #define EMPTY		XA_MARK_0
 
 /* An entry of a table is the address of a page with these, or 0. */
@@ -667,7 +667,7 @@ int weft_odp_fault(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how 
 
 /* --- advice ------------------------------------------------------------------- */
 
-/* struct prefetch - pages to be made present, while nobody waits for them */
+/* struct prefetch - pages to be made present; no call waits for them */
 struct prefetch {
 	struct work_struct work;
 	struct weft_odp *odp;

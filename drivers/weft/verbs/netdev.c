@@ -7,7 +7,7 @@
  * one asks for the interface number as well.) That leaves out the loopback device and
  * confuses network devices that share a MAC: a VLAN or a bridge with the device
  * whose MAC it borrows, a bond with its members. On those we write random bytes behind
- * the MAC, into the part of the buffer that nobody else looks at.
+ * the MAC, into the part of the buffer that is not used otherwise.
  */
 #include "verbs/netdev.h"
 

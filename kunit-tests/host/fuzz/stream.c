@@ -498,7 +498,7 @@ static void happen(struct world *w)
 	events[which].run(w);
 }
 
-/* What was posted completes, each request once. Who destroys the QP at once does without. */
+/* What was posted completes, each request once, unless the QP is destroyed first. */
 static void fail(struct world *w)
 {
 	u32 turns = 0;

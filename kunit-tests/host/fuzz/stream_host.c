@@ -502,7 +502,7 @@ static bool is_filled(const struct weft_backing *b, u32 from, u32 to)
 	return true;
 }
 
-/* Nobody has written in front of a region or behind it, nor to another's. */
+/* Nothing was written in front of a region or behind it, nor to another's. */
 static void check_backing(const struct weft_backing *b, bool untouched)
 {
 	u32 end = REGION_PAGES * PAGE_SIZE, i;

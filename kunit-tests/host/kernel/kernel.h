@@ -2,7 +2,7 @@
 /*
  * As much of the kernel as the engine, its queues, its memory and the framing use, for a
  * program. One thread plays all contexts, one after the other, so a lock that is taken twice,
- * a wait in atomic context, and a wait for what nobody will do end the program.
+ * a wait in atomic context, and a wait that nothing can end, end the program.
  *
  * Included in front of each file; the kernel's own headers are empty then (host/Makefile).
  */
@@ -505,7 +505,7 @@ struct kmem_cache;
 #define raw_cpu_add(v, n)	((v) += (n))
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (cpu) < 1; (cpu)++)
 
-/* A page, or some in a row: the address of the first, and who holds them. */
+/* A page, or some in a row: the address of the first, and the references to them. */
 struct page {
 	u8 *address;
 	u32 count;

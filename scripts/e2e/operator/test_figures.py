@@ -21,7 +21,7 @@ def shown(row, want):
 
 
 def queue(w, depth, name="own"):
-    """A CQ that nobody polls but the test."""
+    """A CQ that only the test polls."""
     cqe = w.agent.cmd("cq", name=name, depth=depth, manual=1)["cqe"]
     w.undo.append(lambda: w.agent.cmd("dropcq", name=name))
     return [lambda: [r for r in w.resources("cq") if r["drv_entries"] == cqe][0], cqe]
@@ -272,7 +272,7 @@ def a_full_socket_is_counted_and_so_is_its_room(w):
     at_least(moved.get("tx_wakeups", 0), 1, "tx_wakeups")
     at_least(moved["tx_wakeups"] + moved["kicks_inline"] + moved.get("kicks_queued", 0),
              moved["tx_socket_full"], "runs, each of which may find it full")
-    # Who has asked for room is told once.
+    # A request for room is answered once.
     before = w.counters()
     for wr in range(3, 8):
         w.agent.cmd("post", k=k, op="write", wr=wr, sge="large:0:100", raddr=0, rkey=1)

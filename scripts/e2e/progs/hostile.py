@@ -92,7 +92,7 @@ def silent_crowd(host, port, seconds):
 
 def stays(host, port, seconds, count):
     """As many as TCP takes are connected, the rest goes on trying. From an address of
-    their own, so that nobody else lacks the ports."""
+    their own, so that other programs do not lack the ports."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (count + 64, count + 64))
     crowd = [socket.socket() for _ in range(count)]
     for sock in crowd:

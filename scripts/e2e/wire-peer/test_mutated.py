@@ -295,7 +295,7 @@ class Neighbour:
 
 
 class Pruned:
-    """The agent, which forgets what happened but for connections that nobody has asked for."""
+    """The agent, which forgets what happened but for connection requests not yet asked for."""
 
     def __init__(self, agent):
         self.agent = agent

@@ -16,7 +16,7 @@
 #include "net/tcp_socket.h"
 #include "ring/sendq.h"
 
-/* What its owner writes as if nobody else looked; a value of some moment will do. */
+/* The owner writes these without a lock; any value that was true at some moment will do. */
 #define GLANCE(_value) data_race(_value)
 
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
