@@ -144,9 +144,9 @@ static void weft_doorbell_without_memory(struct kunit *test)
 	w->net.no_context = row->no_memory;
 	w->net.push_error = row->push_error;
 	weft_sendq_set_busy(&w->sq);
-	before = weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED);
+	before = weft_counters_read(&w->counters, WEFT_CTR_TX_WORK_QUEUED);
 	weft_doorbell(&w->st);
-	KUNIT_EXPECT_GE(test, weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED) - before,
+	KUNIT_EXPECT_GE(test, weft_counters_read(&w->counters, WEFT_CTR_TX_WORK_QUEUED) - before,
 			row->workers);
 	if (!row->workers)
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&w->st.tx_work));

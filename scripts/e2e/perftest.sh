@@ -95,10 +95,10 @@ buffers() {
 	local mtu=$1 most=$2 size=$4 count=$5 before calls
 	shift 2
 	ip link set lo mtu "$mtu"
-	before=$(counted tx_pushes)
+	before=$(counted tx_socket_sends)
 	bw "$@"
 	sleep 0.1	# the core reads its counters afresh by and by
-	calls=$(($(counted tx_pushes) - before))
+	calls=$(($(counted tx_socket_sends) - before))
 	echo "# MTU $mtu: $calls calls for $count messages of $size octets"
 	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"
 }

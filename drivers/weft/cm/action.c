@@ -120,7 +120,7 @@ void weft_action_offer_request(struct weft_conn *conn)
 {
 	int ret;
 
-	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP || !conn->listener)
+	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ACCEPT || !conn->listener)
 		return;
 	ret = weft_iwcm_tell_request(conn);
 	if (ret == -ENOMEM && weft_backlog_take_back(&conn->listener->backlog, conn))

@@ -89,12 +89,12 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __mu
 	struct weft_conn_step step;
 
 	lockdep_assert_held(&conn->lock);
-	if (event == WEFT_CONN_TIMED_OUT && conn->state == WEFT_CONN_AWAIT_ULP)
+	if (event == WEFT_CONN_TIMED_OUT && conn->state == WEFT_CONN_AWAIT_ACCEPT)
 		event = WEFT_CONN_ABANDONED;
 	step = weft_conn_fsm(conn->state, event);
-	trace_weft_conn_step(conn->cm->netdev->ifindex, conn->handle,
-			     conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
-			     step.next, conn->status);
+	trace_weft_cm_state(conn->cm->netdev->ifindex, conn->handle,
+			    conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
+			    step.next, conn->status);
 	WARN_ONCE(step.actions & WEFT_CONNA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_conn_event_name(event), weft_conn_state_name(conn->state));
 	WRITE_ONCE(conn->state, step.next);
@@ -103,7 +103,7 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __mu
 
 /**
  * weft_conn_decide - the consumer has decided
- * @conn: locked, in state await-ulp
+ * @conn: locked, in state await-accept
  * @event: what about; what follows from it is left to the worker
  *
  * Context: process.
@@ -154,7 +154,7 @@ static unsigned long allowance(const struct weft_conn *conn)
 		return msecs_to_jiffies(READ_ONCE(d->connect));
 	case WEFT_CONN_AWAIT_REQUEST:
 		return msecs_to_jiffies(READ_ONCE(d->request));
-	case WEFT_CONN_AWAIT_ULP:
+	case WEFT_CONN_AWAIT_ACCEPT:
 		return msecs_to_jiffies(READ_ONCE(d->decision));
 	case WEFT_CONN_AWAIT_REPLY:
 		return msecs_to_jiffies(READ_ONCE(d->reply));

@@ -186,7 +186,7 @@ static int attempt(struct weft_direct *d)
 	bind_conn(d, conn, stream);
 	ret = weft_handshake_connect(conn);
 	if (!ret)
-		weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED);
+		weft_conn_begin(conn, WEFT_CONN_CONNECT);
 	else
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
@@ -224,7 +224,7 @@ static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
 	u8 pd[WEFT_DIRECT_REJECT_LEN];
 
 	mutex_lock(&conn->lock);
-	if (conn->state == WEFT_CONN_AWAIT_ULP) {
+	if (conn->state == WEFT_CONN_AWAIT_ACCEPT) {
 		weft_direct_build_reject(reason, pd);
 		weft_handshake_prepare_reject(conn, pd, sizeof(pd));
 		weft_conn_decide(conn, WEFT_CONN_ULP_REJECTED);
@@ -252,7 +252,7 @@ static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
 	u8 pd[WEFT_DIRECT_LEN];
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT)
 		return true;	/* it has gone */
 	fill_policy(d, &conn->hs->policy);
 	weft_direct_build(&d->own, pd);

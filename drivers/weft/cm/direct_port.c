@@ -147,7 +147,7 @@ static void adopt(struct weft_direct_port *port, struct weft_sock *s)
 	conn->hs->policy.revision = 2;
 	weft_handshake_serve(conn, s);
 	if (join(port, conn))
-		weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP);
+		weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED);
 	else
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);

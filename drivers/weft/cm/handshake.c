@@ -249,7 +249,7 @@ static bool look_connecting(struct weft_conn *conn, enum weft_conn_event *event)
 	default:
 		weft_sock_local(conn->sock, &hs->local);
 		weft_sock_peer(conn->sock, &hs->remote);
-		*event = WEFT_CONN_TCP_UP;
+		*event = WEFT_CONN_TCP_CONNECTED;
 		return true;
 	}
 }
@@ -286,11 +286,11 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 	if (!ret)
 		ret = judge_request(conn);
 	if (!ret)
-		*event = WEFT_CONN_REQUEST_IN;
+		*event = WEFT_CONN_REQUEST_RECEIVED;
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
+		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -315,17 +315,17 @@ static enum weft_conn_event judge_reply(struct weft_conn *conn)
 	enum weft_fault fault;
 
 	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, false, &hs->peer))
-		return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+		return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 	if (hs->peer.reject)
-		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
+		return fail(conn, WEFT_CONN_REJECT_RECEIVED, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
 	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
 		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
-		return WEFT_CONN_REPLY_IN;
+		return WEFT_CONN_REPLY_RECEIVED;
 	if (fault != WEFT_FAULT_MPA_START)
 		accuse(conn, fault);
-	return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+	return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 }
 
 /* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
@@ -377,7 +377,7 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 		return false;	/* the second attempt */
 	if (hs->itself) {
 		conclude_itself(conn);
-		*event = WEFT_CONN_REPLY_IN;
+		*event = WEFT_CONN_REPLY_RECEIVED;
 		return true;
 	}
 	ret = weft_handshake_send(conn);
@@ -395,9 +395,9 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 	if (!ret)
 		*event = judge_reply(conn);
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
+		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -427,7 +427,7 @@ static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 		weft_sock_half_close(conn->sock);	/* TCP need not wait for the consumer */
 		return false;
 	}
-	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+	*event = fail(conn, WEFT_CONN_PEER_CLOSED, -ECONNRESET);
 	return true;
 }
 
@@ -447,7 +447,7 @@ bool weft_handshake_look(struct weft_conn *conn, enum weft_conn_event *event)
 		return look_request(conn, event);
 	case WEFT_CONN_AWAIT_REPLY:
 		return look_reply(conn, event);
-	case WEFT_CONN_AWAIT_ULP:
+	case WEFT_CONN_AWAIT_ACCEPT:
 		return look_undecided(conn, event);
 	default:
 		return false;

@@ -139,7 +139,7 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
 	if (!ret)
 		ret = weft_handshake_connect(conn);
 	if (!ret)
-		return weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED);
+		return weft_conn_begin(conn, WEFT_CONN_CONNECT);
 	weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	return ret;
 }
@@ -189,7 +189,7 @@ static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct wef
 	int ret;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
 	ret = weft_stream_reserve(stream);
 	if (ret)
@@ -228,11 +228,11 @@ static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
 	bool left;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT)
 		return -ECONNRESET;
 	left = weft_handshake_peer_left(conn);
 	weft_handshake_prepare_reject(conn, pd, pd_len);
-	weft_conn_decide(conn, left ? WEFT_CONN_PEER_GONE : WEFT_CONN_ULP_REJECTED);
+	weft_conn_decide(conn, left ? WEFT_CONN_PEER_CLOSED : WEFT_CONN_ULP_REJECTED);
 	return left ? -ECONNRESET : 0;
 }
 
@@ -242,7 +242,7 @@ static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
  */
 static bool was_refused(struct weft_conn *conn, u32 pd_len)
 {
-	return conn->state == WEFT_CONN_AWAIT_ULP && READ_ONCE(conn->probe) && !pd_len &&
+	return conn->state == WEFT_CONN_AWAIT_ACCEPT && READ_ONCE(conn->probe) && !pd_len &&
 	       current->flags & PF_WQ_WORKER &&
 	       weft_backlog_take_back(&conn->listener->backlog, conn);
 }

@@ -409,7 +409,7 @@ static void finish_gather(struct weft_mpa_rx *rx)
 	g->open = false;
 	rx->pos = g->cursor.pos;
 	if (!g->whole)
-		weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+		weft_count(rx->counters, WEFT_CTR_RX_REASSEMBLED);
 	g->whole = false;
 	if (rx->crc && !weft_crc_matches(g->crc, g->word))
 		return lose_framing(rx, WEFT_FAULT_MPA_CRC);

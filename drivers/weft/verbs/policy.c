@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * What an operator may choose per device while it runs, as files under
- * /sys/class/infiniband/NAME/weft/. A choice counts for connections made later.
+ * /sys/class/infiniband/NAME/params/. A choice counts for connections made later.
  * A number is a row of one table; Documentation/operating.md says what each does.
  */
 #include "verbs/policy.h"
@@ -87,12 +87,12 @@ static ssize_t store(struct device *d, struct device_attribute *attr, const char
 /* clang-format off */
 static struct knob knobs[] = {
 	/* start-up frames; RFC 5044 wants CRC on by default */
-	KNOB(crc, cm.policy.crc, WEFT_MPA_CRC_OFF, WEFT_MPA_CRC_REQUIRE),
-	KNOB(markers, cm.policy.markers, 0, 1),
-	KNOB(p2p, cm.policy.p2p, 0, 1),
-	KNOB(rtr, cm.policy.rtr, 1, 7),
-	KNOB(revision, cm.policy.revision, 1, 2),
-	KNOB(eager, cm.policy.eager, 0, 1),
+	KNOB(mpa_crc, cm.policy.crc, WEFT_MPA_CRC_OFF, WEFT_MPA_CRC_REQUIRE),
+	KNOB(mpa_rx_markers, cm.policy.markers, 0, 1),
+	KNOB(mpa_p2p, cm.policy.p2p, 0, 1),
+	KNOB(mpa_rtr_types, cm.policy.rtr, 1, 7),
+	KNOB(mpa_revision, cm.policy.revision, 1, 2),
+	KNOB(responder_early_send, cm.policy.eager, 0, 1),
 	KNOB(ird_max, cm.policy.ird_max, 0, WEFT_MAX_IRD),
 	KNOB(ord_max, cm.ord_max, 0, WEFT_MAX_ORD),
 	KNOB(atomics, streams.atomics, 0, 1),
@@ -102,25 +102,25 @@ static struct knob knobs[] = {
 	KNOB_OR_0(direct_port, cm.directs.port, 1, U16_MAX),
 
 	/* deadlines */
-	KNOB(connect_ms, cm.deadlines.connect, 10, TEN_MINUTES),
-	KNOB(request_ms, cm.deadlines.request, 10, TEN_MINUTES),
-	KNOB(decision_ms, cm.deadlines.decision, 10, TEN_MINUTES),
-	KNOB(reply_ms, cm.deadlines.reply, 10, TEN_MINUTES),
-	KNOB(rtr_ms, cm.deadlines.rtr, 10, TEN_MINUTES),
-	KNOB(goodbye_ms, streams.goodbye, 10, TEN_MINUTES),
+	KNOB(tcp_connect_timeout_ms, cm.deadlines.connect, 10, TEN_MINUTES),
+	KNOB(mpa_request_timeout_ms, cm.deadlines.request, 10, TEN_MINUTES),
+	KNOB(accept_timeout_ms, cm.deadlines.decision, 10, TEN_MINUTES),
+	KNOB(mpa_reply_timeout_ms, cm.deadlines.reply, 10, TEN_MINUTES),
+	KNOB(mpa_rtr_timeout_ms, cm.deadlines.rtr, 10, TEN_MINUTES),
+	KNOB(close_timeout_ms, streams.goodbye, 10, TEN_MINUTES),
 	KNOB(rnr_timeout_ms, streams.rnr_timeout, 0, TEN_MINUTES),
 
 	/* work */
-	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
+	KNOB_OR_0(sq_poll_interval_us, streams.watch, 10, 10000),
 
 	/* TCP */
-	KNOB_OR_0(keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),
-	KNOB_OR_0(keepalive_interval_s, cm.opts.keepalive_interval, 1, 32767),
-	KNOB_OR_0(keepalive_probes, cm.opts.keepalive_probes, 1, 127),
-	KNOB_OR_0(user_timeout_ms, cm.opts.user_timeout, 10, 6 * TEN_MINUTES),
-	KNOB_OR_0(sndbuf, cm.opts.sndbuf, 8192, 1U << 28),
-	KNOB_OR_0(rcvbuf, cm.opts.rcvbuf, 8192, 1U << 28),
-	KNOB(tos, cm.opts.tos, 0, 255),
+	KNOB_OR_0(tcp_keepalive_idle_s, cm.opts.keepalive_idle, 1, 32767),
+	KNOB_OR_0(tcp_keepalive_interval_s, cm.opts.keepalive_interval, 1, 32767),
+	KNOB_OR_0(tcp_keepalive_probes, cm.opts.keepalive_probes, 1, 127),
+	KNOB_OR_0(tcp_user_timeout_ms, cm.opts.user_timeout, 10, 6 * TEN_MINUTES),
+	KNOB_OR_0(tcp_sndbuf, cm.opts.sndbuf, 8192, 1U << 28),
+	KNOB_OR_0(tcp_rcvbuf, cm.opts.rcvbuf, 8192, 1U << 28),
+	KNOB(ip_tos, cm.opts.tos, 0, 255),
 };
 
 /* clang-format on */

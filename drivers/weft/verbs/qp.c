@@ -46,10 +46,10 @@ static void log_end(const struct weft_qp *qp)
 
 	weft_stream_why(qp->stream, &why);
 	if (why.fault != WEFT_FAULT_NONE)
-		ibdev_notice_ratelimited(ib, "qp %u ends: %s\n", qpn,
+		ibdev_notice_ratelimited(ib, "QP %u: error detected: %s\n", qpn,
 					 weft_fault_info(why.fault)->name);
 	else if (why.peer_terminated)
-		ibdev_notice_ratelimited(ib, "qp %u: the peer ends it: %s\n", qpn,
+		ibdev_notice_ratelimited(ib, "QP %u: Terminate received: %s\n", qpn,
 					 weft_fault_info(why.peer_fault)->name);
 }
 

@@ -5,7 +5,7 @@ import errno
 import os
 import time
 
-from world import FLUSH, at_least, manual_table, same, test
+from world import FLUSH, TX_RUNS, at_least, manual_table, same, test
 from wirepeer import mpa, peer
 
 NONSENSE = ("", "\n", "x", "1x", "-1", "0x", "1 2", "4294967296", "18446744073709551616", "1.5")
@@ -14,7 +14,7 @@ NONSENSE = ("", "\n", "x", "1x", "-1", "0x", "1 2", "4294967296", "1844674407370
 def documented():
     """name: (default, least, most, zero too)"""
     found = {}
-    for name, default, values, *_ in manual_table("Knobs"):
+    for name, default, values, *_ in manual_table("Attributes"):
         least, _, most = values.replace("0 or ", "").partition(" to ")
         found[name.strip("`")] = (default, least, most, values.startswith("0 or "))
     return found
@@ -57,13 +57,13 @@ def knobs_take_their_range_and_nothing_else(w):
 
 @test
 def congestion_takes_what_tcp_knows(w):
-    w.undo.append(lambda: w.write_knob("congestion", "default"))
-    w.write_knob("congestion", "reno\n")
-    same(w.knob("congestion"), "reno", "congestion")
+    w.undo.append(lambda: w.write_knob("tcp_congestion_control", "default"))
+    w.write_knob("tcp_congestion_control", "reno\n")
+    same(w.knob("tcp_congestion_control"), "reno", "tcp_congestion_control")
     for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic"):
-        refused(w, "congestion", text)
-    w.write_knob("congestion", "default")
-    same(w.knob("congestion"), "default", "congestion")
+        refused(w, "tcp_congestion_control", text)
+    w.write_knob("tcp_congestion_control", "default")
+    same(w.knob("tcp_congestion_control"), "default", "tcp_congestion_control")
 
 
 # --- start-up --------------------------------------------------------------------
@@ -79,27 +79,27 @@ def terms(w, **want):
 
 @test
 def crc_off_markers_and_revision_reach_the_connection(w):
-    w.turn("crc", 0)
-    terms(w, crc=0, markers_tx=0)
-    w.turn("markers", 1)
-    terms(w, crc=0, markers_tx=1, markers_rx=1)
-    w.turn("revision", 1)
-    terms(w, mpa_revision=1, mpa_enhanced=0, rtr="none")
+    w.turn("mpa_crc", 0)
+    terms(w, mpa_crc=0, mpa_tx_markers=0)
+    w.turn("mpa_rx_markers", 1)
+    terms(w, mpa_crc=0, mpa_tx_markers=1, mpa_rx_markers=1)
+    w.turn("mpa_revision", 1)
+    terms(w, mpa_revision=1, mpa_enhanced=0, mpa_rtr_types="none")
 
 
 @test
 def kind_of_rtr_and_peer_to_peer_reach_the_connection(w):
     for bits, name in ((1, "send"), (2, "write"), (4, "read")):
-        w.turn("rtr", bits)
-        terms(w, rtr=name)
-    w.turn("p2p", 0)
-    terms(w, rtr="none", mpa_revision=2)
+        w.turn("mpa_rtr_types", bits)
+        terms(w, mpa_rtr_types=name)
+    w.turn("mpa_p2p", 0)
+    terms(w, mpa_rtr_types="none", mpa_revision=2)
 
 
 @test
 def crc_require_refuses_a_peer_without(w):
-    w.turn("crc", 2)
-    terms(w, crc=1)
+    w.turn("mpa_crc", 2)
+    terms(w, mpa_crc=1)
     before = w.counters()
     wire = w.wire()
     wire.send_request(c=0)
@@ -113,7 +113,7 @@ def crc_require_refuses_a_peer_without(w):
 
 @test
 def crc_require_refuses_a_responder_without(w):
-    w.turn("crc", 2)
+    w.turn("mpa_crc", 2)
     for c, event in ((0, False), (1, True)):
         k, wire = connecting(w)
         request = wire.read_request()
@@ -193,7 +193,7 @@ class Clock:
 def connect_ms_ends_what_nobody_answers(w):
     nobody = w.addr.rsplit(".", 1)[0] + ".99"
     k, _ = w.active(addr=nobody, port=1)
-    with Clock(w, "connect_ms"):
+    with Clock(w, "tcp_connect_timeout_ms"):
         w.agent.cmd("connect", k=k)
         failed(w, k)
 
@@ -201,14 +201,14 @@ def connect_ms_ends_what_nobody_answers(w):
 @test
 def request_ms_ends_a_silent_initiator(w):
     before = w.counters()
-    with Clock(w, "request_ms"):
+    with Clock(w, "mpa_request_timeout_ms"):
         w.wire().expect_end()
     same(w.since(before).get("connections_refused"), None, "a silent one is not refused")
 
 
 @test
 def decision_ms_ends_what_the_consumer_leaves_undecided(w):
-    with Clock(w, "decision_ms"):
+    with Clock(w, "accept_timeout_ms"):
         wire = w.wire()
         wire.send_request()
         w.asked()
@@ -217,7 +217,7 @@ def decision_ms_ends_what_the_consumer_leaves_undecided(w):
 
 @test
 def reply_ms_ends_a_silent_responder(w):
-    with Clock(w, "reply_ms"):
+    with Clock(w, "mpa_reply_timeout_ms"):
         k, wire = connecting(w)
         wire.read_request()
         same(failed(w, k)["status"] != 0, True, "status")
@@ -225,7 +225,7 @@ def reply_ms_ends_a_silent_responder(w):
 
 @test
 def rtr_ms_ends_an_initiator_that_never_gets_ready(w):
-    with Clock(w, "rtr_ms"):
+    with Clock(w, "mpa_rtr_timeout_ms"):
         wire = w.wire()
         wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
         w.taken()
@@ -240,7 +240,7 @@ def goodbye_ms_ends_a_peer_that_does_not_close(w):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
     wire.send(b"x")
     w.agent.wait("wc", 10, k=k, wr=1, status=0)
-    with Clock(w, "goodbye_ms"):
+    with Clock(w, "close_timeout_ms"):
         w.agent.cmd("disconnect", k=k)
         w.agent.wait("wc", 10, k=k, wr=2, status=FLUSH)
 
@@ -263,11 +263,11 @@ def watch_us_spares_kicks_and_0_spares_none(w):
     w.undo.append(lambda: w.agent.cmd("dropcq", name="quiet"))
     moved = {}
     for period in (10000, 0):
-        w.turn("watch_us", period)
+        w.turn("sq_poll_interval_us", period)
         moved[period] = stream(w)
-    kicks = {period: sum(m.get("kicks_" + kind, 0) for kind in ("inline", "queued", "merged"))
-             for period, m in moved.items()}
-    at_least(moved[10000].get("kicks_watch", 0), 1, "kicks_watch")
-    same(moved[0].get("kicks_watch"), None, "kicks_watch at 0")
-    at_least(kicks[0], 40, "a kick for each post")
-    at_least(kicks[0] - 8, kicks[10000], "kicks spared")
+    runs = {period: sum(m.get(name, 0) for name in TX_RUNS.values() if name != "tx_softirq_runs")
+            for period, m in moved.items()}
+    at_least(moved[10000].get("sq_poll_hits", 0), 1, "sq_poll_hits")
+    same(moved[0].get("sq_poll_hits"), None, "sq_poll_hits at 0")
+    at_least(runs[0], 40, "a doorbell for each post")
+    at_least(runs[0] - 8, runs[10000], "doorbells spared")

@@ -13,7 +13,7 @@ SECONDS = 3
 def small_segments_overrun_the_receive_buffer(f):
     """Each costs TCP many times its bytes, so that it runs out of memory and collapses
     its queue, from which the reader has taken the first buffers."""
-    f.policy("rcvbuf", 32768)
+    f.policy("tcp_rcvbuf", 32768)
     link = f.running(rev=1)
     target = f.mr(65536)
     small = [link.peer.write(target.rkey, target.iova + 4 * n, pattern(4), hold=True)

@@ -15,14 +15,14 @@ class Row:
     """A message to weft, the memory it is for, and its segments before they are sent."""
 
     def __init__(self, f, kind, room=COUNT * EACH, shift=0):
-        f.policy("crc", 0)
+        f.policy("mpa_crc", 0)
         self.f, self.kind = f, kind
         self.link = f.running(rev=1, c=0, recv=0)
         assert not self.link.peer.tx.crc
         self.target = f.mr(room, access="lwr" if kind == "write" else "l", shift=shift)
         self.target.fill(UNTOUCHED)
         self.fields = getattr(self, "_" + kind.replace(" ", "_"))(room)
-        self.before = f.counted("rx_in_rows")
+        self.before = f.counted("rx_batched_segments")
 
     def _write(self, _):
         return dict(opcode=rdmap.WRITE, stag=self.target.rkey, to=self.target.iova)
@@ -72,7 +72,7 @@ class Row:
 
     def in_rows(self, least):
         """So many of them were placed together, or one or two less where pages met."""
-        now = self.f.counted("rx_in_rows")
+        now = self.f.counted("rx_batched_segments")
         if now is not None:
             assert now - self.before >= least, "%d in rows, due %d" % (now - self.before, least)
 

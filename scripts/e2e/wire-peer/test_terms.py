@@ -30,7 +30,7 @@ MATRIX = tuple((ours, theirs) for ours in (0, 1) for theirs in (0, 1))
 def markers_per_direction(f, case):
     ours, theirs = case
     if theirs:
-        f.policy("markers", 1)
+        f.policy("mpa_rx_markers", 1)
     link = f.passive(rev=1, m=ours, recv=8, size=4096)
     assert link.reply.m == theirs, link.reply
     both_ways(f, link)
@@ -41,7 +41,7 @@ def markers_per_direction(f, case):
 def markers_per_direction_as_initiator(f, case):
     ours, theirs = case
     if theirs:
-        f.policy("markers", 1)
+        f.policy("mpa_rx_markers", 1)
     link = f.active(reply=dict(m=ours), recv=8, size=4096)
     assert link.request.m == theirs, link.request
     both_ways(f, link)
@@ -51,7 +51,7 @@ def markers_per_direction_as_initiator(f, case):
 def crc_matrix(f, case):
     ours, theirs = case
     if not theirs:
-        f.policy("crc", 0)
+        f.policy("mpa_crc", 0)
     link = f.passive(rev=1, c=ours, recv=8, size=4096)
     assert link.reply.c == theirs, link.reply
     both_ways(f, link)
@@ -68,7 +68,7 @@ def crc_matrix(f, case):
 def crc_matrix_as_initiator(f, case):
     ours, theirs = case
     if not theirs:
-        f.policy("crc", 0)
+        f.policy("mpa_crc", 0)
     link = f.active(reply=dict(c=ours), recv=8, size=4096)
     assert link.request.c == theirs, link.request
     both_ways(f, link)
@@ -80,8 +80,8 @@ def crc_matrix_as_initiator(f, case):
 @test("CM-009", "CM-010", "CM-011", "MPA-034", "MPA-015", each=MATRIX)
 def markers_without_crc(f, case):
     ours, theirs = case
-    f.policy("crc", 0)
-    f.policy("markers", theirs)
+    f.policy("mpa_crc", 0)
+    f.policy("mpa_rx_markers", theirs)
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4), m=ours, c=0, recv=8, size=4096)
     assert (link.reply.m, link.reply.c) == (theirs, 0), link.reply
     both_ways(f, link)

@@ -87,8 +87,8 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 		out->tx_msn[i] = GLANCE(st->tx.ddp.msn[i]);
 		out->rx_msn[i] = GLANCE(st->rx.ddp.msn[i]);
 	}
-	out->reads_out = GLANCE(q->sent_tail - q->sent_head);
-	out->reads_in = GLANCE(q->owed_tail - q->owed_head);
+	out->ord_used = GLANCE(q->sent_tail - q->sent_head);
+	out->ird_used = GLANCE(q->owed_tail - q->owed_head);
 	out->staged = GLANCE(st->tx.sock.pos);
 	out->pushed = GLANCE(st->tx.sock.pushed);
 	if (mutex_trylock(&st->lifecycle)) {

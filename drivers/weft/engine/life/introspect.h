@@ -56,8 +56,8 @@ struct weft_stream_end {
  * @end: why it failed, if it did
  * @tx_msn: next to use, per untagged queue
  * @rx_msn: next expected
- * @reads_out: requests that wait for their response, at most ORD
- * @reads_in: requests of the peer we owe a response, at most IRD
+ * @ord_used: requests that wait for their response, at most ORD
+ * @ird_used: requests of the peer we owe a response, at most IRD
  * @staged: octets of the outgoing stream that were built
  * @pushed: octets of it that TCP has taken
  * @connected: the socket is there, and so are the fields below
@@ -73,8 +73,8 @@ struct weft_stream_details {
 	struct weft_stream_end end;
 	u32 tx_msn[WEFT_STREAM_QUEUES];
 	u32 rx_msn[WEFT_STREAM_QUEUES];
-	u32 reads_out;
-	u32 reads_in;
+	u32 ord_used;
+	u32 ird_used;
 	u64 staged;
 	u64 pushed;
 	bool connected;

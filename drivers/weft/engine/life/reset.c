@@ -46,7 +46,7 @@ static int discard_posted(struct weft_stream *st)
  */
 void weft_stream_abort_wait(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_stream_step(st, WEFT_QP_ABORT);
 	weft_down_wait(st);
 }
 

@@ -206,7 +206,7 @@ free:
 void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_stream_step(st, WEFT_QP_ABORT);
 	weft_down_wait(st);
 	xa_erase_irq(&st->index->xa, st->qpn);
 	weft_down_end(st);
@@ -462,13 +462,13 @@ void weft_stream_speak(struct weft_stream *st)
 /* Orderly: what is posted goes out, then FIN. Any context. */
 void weft_stream_close(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
+	weft_stream_step(st, WEFT_QP_CLOSE);
 }
 
 /* At once: everything is flushed. Any context. */
 void weft_stream_abort(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_stream_step(st, WEFT_QP_ABORT);
 }
 
 /* Are there requests in the send queue without an outcome? Any context; a hint. */

@@ -73,7 +73,7 @@ bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging)
 {
 	if (paging->want.state != WEFT_ODP_ASKED)
 		return READ_ONCE(paging->want.state) == WEFT_ODP_STARTED;
-	weft_count(st->cfg.counters, WEFT_CTR_PAGE_WAITS);
+	weft_count(st->cfg.counters, WEFT_CTR_ODP_PAGE_WAITS);
 	paging->want.state = WEFT_ODP_STARTED;
 	kref_get(&st->ref);
 	weft_odp_queue(&paging->work);

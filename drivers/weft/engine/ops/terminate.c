@@ -41,7 +41,7 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 		blame(st, &term, seg);
 	st->peer_term = term;
 	weft_msg_stats_term_received(st, &term);
-	trace_weft_peer_terminated(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
+	trace_weft_rx_terminate(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
 	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
 	/* pairs with weft_retire_named() */
 	smp_store_release(&st->peer_terminated, true);

@@ -139,7 +139,7 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 
 	if (fault == WEFT_FAULT_STOPPED || fault == WEFT_FAULT_NOT_READY)
 		return fault;
-	weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
+	weft_count(st->cfg.counters, WEFT_CTR_RX_PROTOCOL_ERRORS);
 	if (is_terminate(&seg->ddp))
 		weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	else
@@ -234,7 +234,7 @@ static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 		weft_ddp_rx_advance(&st->rx.ddp, &seg.ddp);
 	next_header(like, seg.payload);
 	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
-	weft_count_add(st->cfg.counters, WEFT_CTR_RX_IN_ROWS, n);
+	weft_count_add(st->cfg.counters, WEFT_CTR_RX_BATCHED, n);
 	return n;
 }
 

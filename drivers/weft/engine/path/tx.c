@@ -106,7 +106,7 @@ static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 	int err = weft_mpa_tx_push(sock, !last && weft_mpa_tx_full(sock));
 
 	if (sock->pushed != before || err)
-		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
+		trace_weft_tx_batch(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
 	weft_retire_pushed(st, sock->pushed, batch);
 	if (err && err != -EAGAIN && err != -ENOBUFS)
 		weft_stream_lose(st, WEFT_QP_CONN_LOST);

@@ -153,7 +153,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	ktime_t at;
 
 	if (late)
-		weft_count(st->cfg.counters, WEFT_CTR_KICKS_WATCH);
+		weft_count(st->cfg.counters, WEFT_CTR_SQ_POLL_HITS);
 	if (w->late < LATE_MAX && w->idle < IDLE_LOOKS) {
 		if (late)
 			weft_tx_schedule(st);

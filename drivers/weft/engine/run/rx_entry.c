@@ -34,7 +34,7 @@ void weft_rx_schedule(struct weft_stream *st)
 static __always_inline bool read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	if (weft_rx_read(st, batch) == -EAGAIN) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
+		weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
 		weft_rx_schedule(st);
 	}
 	return st->rx.kick;
@@ -47,7 +47,7 @@ static void weft_hot readable(void *owner)
 	bool wants_tx;
 
 	batch.count = 0;
-	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
+	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
 	wants_tx = read_locked(st, &batch);
 	weft_cq_batch_fire(&batch);
 	if (wants_tx)
@@ -58,7 +58,7 @@ static void weft_hot writable(void *owner)
 {
 	struct weft_stream *st = owner;
 
-	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
+	weft_count(st->cfg.counters, WEFT_CTR_SK_WRITE_SPACE);
 	weft_tx_softirq(st);
 }
 

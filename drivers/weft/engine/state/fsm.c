@@ -51,7 +51,7 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 
 	spin_lock_bh(&st->lock);
 	step = weft_qp_fsm(st->state, event);
-	trace_weft_qp_step(st->cfg.ifindex, st->qpn, event, st->state, step.next);
+	trace_weft_qp_state(st->cfg.ifindex, st->qpn, event, st->state, step.next);
 	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
@@ -109,7 +109,8 @@ void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *
 {
 	const struct weft_fault_info *info = weft_fault_info(fault);
 
-	trace_weft_fault(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype, info->ecode);
+	trace_weft_protocol_error(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype,
+				  info->ecode);
 	spin_lock_bh(&st->lock);
 	if (st->fault.fault == WEFT_FAULT_NONE)
 		weft_fault_rec_fill(&st->fault, fault, head, head_len, ulpdu_len);

@@ -48,10 +48,10 @@ static void stream(int rounds)
 
 static void a_stream_of_posts_makes_few_calls(void)
 {
-	unsigned long before = counted("kicks_inline"), calls;
+	unsigned long before = counted("tx_doorbells"), calls;
 
 	stream(ROUNDS);
-	calls = counted("kicks_inline") - before;
+	calls = counted("tx_doorbells") - before;
 	printf("%d posts, %lu calls\n", POSTS, calls);
 	CHECK(calls > 0 && calls < POSTS / 8);
 }
@@ -59,10 +59,10 @@ static void a_stream_of_posts_makes_few_calls(void)
 /* Were its posts left to a thread of the kernel, that one might not get a CPU from a poller. */
 static void a_polling_process_needs_no_worker(void)
 {
-	unsigned long before = counted("kicks_queued"), queued;
+	unsigned long before = counted("tx_work_queued"), queued;
 
 	stream(ROUNDS);
-	queued = counted("kicks_queued") - before;
+	queued = counted("tx_work_queued") - before;
 	printf("%d rounds, %lu workers\n", ROUNDS, queued);
 	CHECK(queued < ROUNDS / 8);
 }

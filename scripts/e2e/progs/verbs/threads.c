@@ -341,7 +341,7 @@ static void arming_again_before_the_event(void)
 	good(c.id->send_cq, 1);
 	CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
 	CHECK(event_within(c.id->send_cq_channel, 5000));
-	kicks = counted("kicks_inline");
+	kicks = counted("tx_doorbells");
 	for (int i = 1; i < WRS; i++) {
 		c.buf[BYTES] = i;
 		CHECK(!post(&c, i, IBV_WR_RDMA_WRITE, sge(c.own, 0, 1), (uintptr_t)s.buf,
@@ -349,7 +349,7 @@ static void arming_again_before_the_event(void)
 		while (*(volatile unsigned char *)s.buf != i)
 			;
 	}
-	kicks = counted("kicks_inline") - kicks;
+	kicks = counted("tx_doorbells") - kicks;
 	printf("%lu kicks for %d posts\n", kicks, WRS - 1);
 	CHECK(kicks > WRS / 2);
 	CHECK(event_within(c.id->send_cq_channel, 5000));
