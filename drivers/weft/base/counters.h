@@ -23,7 +23,7 @@ enum weft_msg_kind {
 
 /* Why a Terminate is sent: what an operator would do something about. */
 enum weft_term_reason {
-	WEFT_TERM_CRC,		/* octets damaged on their way */
+	WEFT_TERM_CRC,		/* bytes damaged on their way */
 	WEFT_TERM_MPA,	/* markers, terms of the connection */
 	WEFT_TERM_ACCESS,	/* key, bounds, rights */
 	WEFT_TERM_RQ_EMPTY,	/* a message came, and nothing was posted for it */
@@ -37,12 +37,12 @@ enum weft_term_reason {
 enum weft_counter {
 	WEFT_CTR_TX_MSGS, /* RDMAP messages completely handed to TCP */
 	WEFT_CTR_TX_SEGS, /* DDP segments staged */
-	WEFT_CTR_TX_BYTES, /* payload octets staged */
+	WEFT_CTR_TX_BYTES, /* payload bytes staged */
 	WEFT_CTR_TX_SOCKET_SENDS, /* calls into TCP */
 	WEFT_CTR_TX_FULL, /* pushes that met a full socket */
 	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
 	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
-	WEFT_CTR_RX_BYTES, /* payload octets placed */
+	WEFT_CTR_RX_BYTES, /* payload bytes placed */
 	WEFT_CTR_RX_BATCHED, /* FPDUs placed in one go with others like them */
 	WEFT_CTR_RX_REASSEMBLED, /* FPDUs that spanned socket buffers */
 	WEFT_CTR_RX_CRC_ERRORS,
@@ -58,13 +58,13 @@ enum weft_counter {
 	WEFT_CTR_RX_TERM,
 	WEFT_CTR_RX_TERM_FOR, /* enum weft_term_reason */
 	WEFT_CTR_RX_TERM_FOR_LAST = WEFT_CTR_RX_TERM_FOR + WEFT_TERM_REASONS - 1,
-	WEFT_CTR_TX_DOORBELLS, /* doorbell calls that ran tx themselves */
-	WEFT_CTR_TX_WORK_QUEUED, /* kicks handed to a worker */
+	WEFT_CTR_TX_DOORBELLS, /* doorbell calls */
+	WEFT_CTR_TX_WORK_QUEUED, /* runs of tx handed to a worker */
 	WEFT_CTR_TX_SOFTIRQ, /* runs of tx in a callback of the socket */
-	WEFT_CTR_TX_WORK_MERGED, /* kicks that found tx at work */
-	WEFT_CTR_SQ_POLL_HITS, /* posts nobody announced, found by the watch */
+	WEFT_CTR_TX_WORK_MERGED, /* the same, but tx was running */
+	WEFT_CTR_SQ_POLL_HITS, /* posts without a doorbell, found by the timer */
 	WEFT_CTR_SK_WRITE_SPACE, /* a full socket has room again */
-	WEFT_CTR_SK_DATA_READY, /* TCP says that octets have come */
+	WEFT_CTR_SK_DATA_READY, /* TCP says that bytes have come */
 	WEFT_CTR_RX_WORK_QUEUED, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_RNR_WAITS, /* messages that waited for a receive */
 	WEFT_CTR_RNR_TIMEOUTS, /* of these, in vain */
@@ -127,8 +127,8 @@ static inline void weft_count(struct weft_counters *c, enum weft_counter which)
 }
 
 /* One event that two counters are about. */
-static inline void weft_count_two(struct weft_counters *c, enum weft_counter one, u64 n,
-				  enum weft_counter other, u64 m)
+static inline void weft_count_add2(struct weft_counters *c, enum weft_counter one, u64 n,
+				   enum weft_counter other, u64 m)
 {
 	u64 *v;
 

@@ -90,7 +90,7 @@ struct weft_cm {
 int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct net_device *netdev,
 		 struct weft_counters *counters);
 void weft_cm_abort(struct weft_cm *cm);
-void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream);
+void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream);
 void weft_cm_exit(struct weft_cm *cm);
 
 int weft_cm_set_congestion(struct weft_cm *cm, const char *name);

@@ -26,7 +26,7 @@ struct weft_sock;
 struct weft_stream;
 
 /* Bits of @events behind those of enum weft_conn_event. */
-#define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
+#define WEFT_CONN_POLL	WEFT_CONN_EVENTS	/* something happened to the socket */
 #define WEFT_CONN_TURN	(WEFT_CONN_EVENTS + 1)	/* the consumer is to be told of the request */
 
 /**

@@ -94,7 +94,7 @@ static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_str
 
 	weft_iwcm_get_id(id);
 	conn->id = id;
-	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
 	conn->reserved = true;
 	conn->context = id->context;
 	spin_lock(&cm->by_context_lock);
@@ -113,8 +113,8 @@ static void unbind_id(struct weft_conn *conn)
 	conn->id = NULL;
 }
 
-static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
-		   const struct iw_cm_conn_param *param)
+static int fill_iwcm_handshake(struct weft_conn *conn, const struct iw_cm_id *id,
+			       const struct iw_cm_conn_param *param)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -135,7 +135,7 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
 {
 	int ret;
 
-	ret = fill_in(conn, id, param);
+	ret = fill_iwcm_handshake(conn, id, param);
 	if (!ret)
 		ret = weft_handshake_connect(conn);
 	if (!ret)
@@ -183,8 +183,9 @@ put_stream:
 	return ret;
 }
 
-static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
-			 const struct iw_cm_conn_param *param) __must_hold(&conn->lock)
+static int accept_iwcm_locked(struct weft_conn *conn, struct iw_cm_id *id,
+			      struct weft_stream *stream, const struct iw_cm_conn_param *param)
+	__must_hold(&conn->lock)
 {
 	int ret;
 
@@ -280,7 +281,7 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
 		return ret;
 	}
 	if (*stream)
-		ret = accept_locked(conn, id, *stream, param);
+		ret = accept_iwcm_locked(conn, id, *stream, param);
 	if (ret)
 		reject_locked(conn, NULL, 0);
 	else

@@ -87,9 +87,9 @@ static __always_inline struct weft_stag_req request_of(const struct weft_mem_use
 	};
 }
 
-static noinline enum weft_fault check(const struct weft_mem_user *user,
-				      const struct weft_mem_region *mr, u64 to, u32 len,
-				      enum weft_mem_right right)
+static noinline enum weft_fault check_access_rules(const struct weft_mem_user *user,
+						   const struct weft_mem_region *mr, u64 to,
+						   u32 len, enum weft_mem_right right)
 {
 	const struct weft_stag_view view = view_of(user, mr);
 	const struct weft_stag_req req = request_of(user, to, len, right);
@@ -104,10 +104,10 @@ static noinline enum weft_fault check(const struct weft_mem_user *user,
 	return no_memory(right);
 }
 
-/* What passes here passes check(), too; nothing goes through memory for it. */
-static __always_inline bool allows(const struct weft_mem_user *user,
-				   const struct weft_mem_region *mr, u64 to, u32 len,
-				   enum weft_mem_right right)
+/* What passes here passes check_access_rules(), too; nothing goes through memory for it. */
+static __always_inline bool access_allows(const struct weft_mem_user *user,
+					  const struct weft_mem_region *mr, u64 to, u32 len,
+					  enum weft_mem_right right)
 {
 	const struct weft_stag_req req = request_of(user, to, len, right);
 	struct weft_stag_view view;
@@ -165,7 +165,7 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 {
 	struct weft_mem_region *mr;
 	enum weft_fault fault;
-	u32 row;
+	u32 span;
 
 	ref->mr = NULL;
 	if (!len || (!stag && user->kernel && is_local(right))) {
@@ -184,8 +184,8 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		user->held = mr;
 	}
 	ref->mr = mr;
-	if (unlikely(!allows(user, mr, to, len, right))) {
-		fault = check(user, mr, to, len, right);
+	if (unlikely(!access_allows(user, mr, to, len, right))) {
+		fault = check_access_rules(user, mr, to, len, right);
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 	}
@@ -197,8 +197,8 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 	ref->len = len;
 	if (unlikely(!mr->grant.backing->vec))
 		return grant_paged(user, mr->grant.backing->odp, right, ref);
-	ref->flat = weft_backing_row(mr->grant.backing, ref->offset, &row);
-	if (unlikely(len > row))
+	ref->flat = weft_backing_span(mr->grant.backing, ref->offset, &span);
+	if (unlikely(len > span))
 		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
 }

@@ -60,7 +60,7 @@ enum weft_mem_right {
  * @mr: region, pinned by its user; NULL for kernel memory by address
  * @offset: of the first octet within the region's backing, or the kernel address
  * @len: octets granted
- * @flat: where they are if they lie in a row, else NULL: see weft_mem_row()
+ * @flat: where they are if they lie in a span, else NULL: see weft_mem_span()
  *
  * Good until weft_mem_done(), never over a wait or a send. Memory that is paged on demand is
  * never @flat; until weft_mem_done() nothing may sleep there, nor reclaim memory.
@@ -80,23 +80,23 @@ enum weft_fault weft_mem_check_list(struct weft_mem_user *user, const struct wef
 				    u32 num_sge, u32 len, enum weft_mem_right right);
 
 /**
- * weft_mem_row - the next octets that lie in a row
+ * weft_mem_span - the next octets that lie in a span
  * @ref: granted
  * @done: octets of it to skip, less than all
- * @row: set to how many lie in a row behind them
+ * @span: set to how many lie in a span behind them
  *
  * Context: any. Return: where.
  */
-static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *row)
+static inline u8 *weft_mem_span(const struct weft_mem_ref *ref, u32 done, u32 *span)
 {
 	u8 *at;
 
 	if (ref->flat) {
-		*row = ref->len - done;
+		*span = ref->len - done;
 		return ref->flat + done;
 	}
-	at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
-	*row = min(*row, ref->len - done);
+	at = weft_backing_span(ref->mr->grant.backing, ref->offset + done, span);
+	*span = min(*span, ref->len - done);
 	return at;
 }
 

@@ -16,7 +16,7 @@
 /* The same, and this is the moment it turns out. */
 #define DOWN	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | FLUSH)
 /* The peer has to be told first. */
-#define ACCUSE \
+#define SEND_TERMINATE \
 	(WEFT_QPA_STOP_RX | WEFT_QPA_TX | WEFT_QPA_TELL_CM | WEFT_QPA_DEADLINE | WEFT_QPA_REPORT)
 
 static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
@@ -41,7 +41,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_STARTED]		= NEVER(RTS),
 		[WEFT_QP_CLOSE]			= GO(CLOSING, WEFT_QPA_TX | WEFT_QPA_DEADLINE),
 		[WEFT_QP_ABORT]			= GO(ERROR, DOWN),
-		[WEFT_QP_FAULTED]		= GO(TERMINATE, ACCUSE),
+		[WEFT_QP_FAULTED]		= GO(TERMINATE, SEND_TERMINATE),
 		[WEFT_QP_PEER_TERMINATED]	= GO(ERROR, DOWN | WEFT_QPA_REPORT),
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(RTS),
 		[WEFT_QP_SQ_DRAINED]		= NEVER(RTS),
@@ -54,7 +54,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_STARTED]		= NEVER(CLOSING),
 		[WEFT_QP_CLOSE]			= STAY(CLOSING),
 		[WEFT_QP_ABORT]			= GO(ERROR, DOWN),
-		[WEFT_QP_FAULTED]		= GO(TERMINATE, ACCUSE),
+		[WEFT_QP_FAULTED]		= GO(TERMINATE, SEND_TERMINATE),
 		[WEFT_QP_PEER_TERMINATED]	= GO(ERROR, DOWN | WEFT_QPA_REPORT),
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(CLOSING),
 		[WEFT_QP_SQ_DRAINED]		= GO(CLOSING, WEFT_QPA_HALF_CLOSE |
@@ -66,7 +66,7 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_RESET]			= NEVER(CLOSING),
 	},
 	/*
-	 * Entered once, with ACCUSE, so rx is stopped and cm knows. A FIN of the
+	 * Entered once, with SEND_TERMINATE, so rx is stopped and cm knows. A FIN of the
 	 * peer leaves our direction open: the Terminate still goes, and both
 	 * FINs together come as CONN_LOST. Only the first fault is reported.
 	 */

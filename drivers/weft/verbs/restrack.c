@@ -152,7 +152,7 @@ static void put_queues(struct table *t, const struct weft_qp *qp)
 
 	put(t, "sq_entries", sq->ring.entries);
 	put(t, "sq_pending", weft_sendq_waiting(sq));
-	put(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->retired));
+	put(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
 	if (qp->ib.srq)
 		return;
 	put(t, "rq_entries", qp->rq.ring.entries);
@@ -370,7 +370,7 @@ static void put_conn(struct table *t, const struct weft_conn_details *d)
 		put_terms(t, &d->mpa);
 }
 
-static void put_listener(struct table *t, const struct weft_listener_details *d)
+static void put_listener_details(struct table *t, const struct weft_listener_details *d)
 {
 	put_str(t, "kind", "listener");
 	put(t, "backlog", d->backlog);
@@ -401,7 +401,7 @@ int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 	}
 	if (weft_cm_inspect_listener(cm, id, &listener)) {
 		t = begin(msg);
-		put_listener(&t, &listener);
+		put_listener_details(&t, &listener);
 		return end(&t);
 	}
 	return 0;

@@ -5,7 +5,7 @@ import re
 import time
 
 from test_counters import REASONS, subset
-from test_knobs import connecting, failed
+from test_attributes import connecting, failed
 from test_resource import ids
 from world import at_least, run, same, test
 from wirepeer import mpa, rdmap

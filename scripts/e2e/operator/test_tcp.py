@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Knobs of TCP, seen by ss and on the wire; type of service; retransmissions."""
+"""Attributes of TCP, seen by ss and on the wire; type of service; retransmissions."""
 
 import os
 import re

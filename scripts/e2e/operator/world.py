@@ -241,22 +241,22 @@ class World:
     def qp(self, qpn):
         return [row for row in self.qps() if row["lqpn"] == qpn][0]
 
-    def knob_file(self, name):
+    def attr_file(self, name):
         return "/sys/class/infiniband/%s/params/%s" % (self.dev, name)
 
-    def knob(self, name):
-        with open(self.knob_file(name), encoding="ascii") as file:
+    def attr(self, name):
+        with open(self.attr_file(name), encoding="ascii") as file:
             return file.read().strip()
 
-    def write_knob(self, name, text):
-        with open(self.knob_file(name), "w", encoding="ascii") as file:
+    def write_attr(self, name, text):
+        with open(self.attr_file(name), "w", encoding="ascii") as file:
             file.write(text)
 
     def turn(self, name, value):
-        """Set a knob for the rest of a test."""
-        was = self.knob(name)
-        self.write_knob(name, str(value))
-        self.undo.append(lambda: self.write_knob(name, was))
+        """Set an attribute for the rest of a test."""
+        was = self.attr(name)
+        self.write_attr(name, str(value))
+        self.undo.append(lambda: self.write_attr(name, was))
 
     def ss(self, row):
         """What ss shows of the connection of a QP (a row of qps())."""

@@ -84,11 +84,11 @@ struct weft_stream_details {
 };
 
 void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);
-void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out);
+void weft_stream_get_error(struct weft_stream *st, struct weft_stream_end *out);
 void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out);
 
-void weft_stream_harvest(struct weft_stream *st);
-void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age);
+void weft_stream_count_tcp(struct weft_stream *st);
+void weft_stream_count_tcp_all(struct weft_stream_index *index, unsigned long max_age);
 void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to);
 
 #endif

@@ -23,7 +23,7 @@
 #include "engine/run/rx_entry.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_mem_reserve.h"
 #include "net/tcp_socket.h"
@@ -79,17 +79,17 @@ void weft_stream_index_init(struct weft_stream_index *index)
 {
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	index->next = 0;
-	index->goodbye = 5 * MSEC_PER_SEC;
+	index->close_timeout = 5 * MSEC_PER_SEC;
 	index->rnr_timeout = MSEC_PER_SEC;
-	index->watch = 250;
-	atomic_set(&index->watched, 0);
+	index->sq_poll_interval = 250;
+	atomic_set(&index->polled, 0);
 	index->atomics = true;
-	index->harvested = jiffies;
+	index->tcp_counted = jiffies;
 }
 
 void weft_stream_index_destroy(struct weft_stream_index *index)
 {
-	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->watched));
+	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->polled));
 	xa_destroy(&index->xa);
 }
 
@@ -143,7 +143,7 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 {
 	kref_init(&st->ref);
 	spin_lock_init(&st->lock);
-	spin_lock_init(&st->retire_lock);
+	spin_lock_init(&st->complete_lock);
 	mutex_init(&st->lifecycle);
 	st->index = index;
 	st->hooks = &hooks;
@@ -214,7 +214,7 @@ void weft_stream_end(struct weft_stream *st)
 	weft_rnr_end(st);
 	weft_doorbell_end(st);
 	weft_defer_cancel(st); /* tx begins none any more */
-	weft_mem_close_windows(&st->tx.mem);
+	weft_mem_invalidate_windows(&st->tx.mem);
 }
 
 /**
@@ -453,7 +453,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 }
 
 /* A responder waits no longer for the initiator's first FPDU. Any context. */
-void weft_stream_speak(struct weft_stream *st)
+void weft_stream_enable_tx(struct weft_stream *st)
 {
 	WRITE_ONCE(st->gate_open, true);
 	weft_tx_schedule(st);
@@ -476,7 +476,7 @@ bool weft_stream_waits(const struct weft_stream *st)
 {
 	const struct weft_sendq *sq = st->cfg.sq;
 
-	return READ_ONCE(weft_sendq_ctl(sq)->prod) != READ_ONCE(sq->retired);
+	return READ_ONCE(weft_sendq_ctl(sq)->prod) != READ_ONCE(sq->cons);
 }
 
 /**
@@ -499,17 +499,17 @@ void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
 }
 
 /**
- * weft_stream_set_patience - how long the peer may leave bytes unacknowledged
+ * weft_stream_set_user_timeout - how long the peer may leave bytes unacknowledged
  * @st: stream; without a connection nothing happens
  * @ms: milliseconds
  *
  * Context: process.
  */
-void weft_stream_set_patience(struct weft_stream *st, unsigned int ms)
+void weft_stream_set_user_timeout(struct weft_stream *st, unsigned int ms)
 {
 	mutex_lock(&st->lifecycle);
 	if (st->sock)
-		weft_sock_set_patience(st->sock, ms);
+		weft_sock_set_user_timeout(st->sock, ms);
 	mutex_unlock(&st->lifecycle);
 }
 

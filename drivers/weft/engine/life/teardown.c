@@ -57,7 +57,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 		return;
 	weft_sock_detach(sock);
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
-	weft_stream_harvest(st);
+	weft_stream_count_tcp(st);
 	weft_mpa_rx_free(&st->rx.sock, sock);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
@@ -68,7 +68,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 }
 
 /* The one way down: callbacks, tx, flush, socket, cm, in this order. */
-static void release(struct weft_stream *st)
+static void release_stream(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
 	weft_rx_stop(st);
@@ -89,7 +89,7 @@ static void release(struct weft_stream *st)
 	wake_up_var(&weft_stream_down(st)->over);
 }
 
-static u32 take_todo(struct weft_stream *st)
+static u32 take_stream_todo(struct weft_stream *st)
 {
 	u32 todo;
 
@@ -100,9 +100,9 @@ static u32 take_todo(struct weft_stream *st)
 	return todo;
 }
 
-static unsigned long goodbye(const struct weft_stream *st)
+static unsigned long close_timeout(const struct weft_stream *st)
 {
-	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
+	return msecs_to_jiffies(READ_ONCE(st->index->close_timeout));
 }
 
 /*
@@ -141,11 +141,11 @@ static bool may_renew(struct weft_stream *st)
 static void set_deadline(struct weft_stream *st)
 {
 	progresses(st);	/* from now on */
-	mod_timer(&weft_stream_down(st)->deadline, jiffies + goodbye(st));
+	mod_timer(&weft_stream_down(st)->deadline, jiffies + close_timeout(st));
 }
 
 /* Whether the peer makes progress is for the worker to see: that takes a mutex. */
-static void time_up(struct timer_list *timer)
+static void down_timer_fn(struct timer_list *timer)
 {
 	struct weft_stream_life *life = timer_container_of(life, timer, down.deadline);
 
@@ -161,7 +161,7 @@ static void check_deadline(struct weft_stream *st)
 		return;
 	WRITE_ONCE(down->late, false);
 	if (progresses(st) && may_renew(st))
-		mod_timer(&down->deadline, jiffies + goodbye(st));
+		mod_timer(&down->deadline, jiffies + close_timeout(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
@@ -172,7 +172,7 @@ static void down_work(struct work_struct *work)
 	u32 todo;
 
 	check_deadline(st);
-	todo = take_todo(st);
+	todo = take_stream_todo(st);
 	if (todo & WEFT_QPA_STOP_RX)
 		weft_rx_stop(st);
 	if (todo & WEFT_QPA_TELL_CM)
@@ -186,14 +186,14 @@ static void down_work(struct work_struct *work)
 		weft_rx_schedule(st); /* a message that waits for a receive waits no longer */
 	}
 	if (todo & WEFT_QPA_RELEASE)
-		release(st);
+		release_stream(st);
 }
 
 /* For a stream that is being made. */
 void weft_down_init(struct weft_stream *st)
 {
 	INIT_WORK(&weft_stream_down(st)->work, down_work);
-	timer_setup(&weft_stream_down(st)->deadline, time_up, 0);
+	timer_setup(&weft_stream_down(st)->deadline, down_timer_fn, 0);
 }
 
 /**
@@ -217,7 +217,7 @@ void weft_down_wait(struct weft_stream *st)
 {
 	struct weft_down *down = weft_stream_down(st);
 
-	/* Pairs with release(). */
+	/* Pairs with release_stream(). */
 	wait_var_event(&down->over, smp_load_acquire(&down->over));
 }
 
@@ -251,5 +251,5 @@ void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 	down->told_closing = false;
 	WRITE_ONCE(down->over, false);
 	/* TCP counts anew with each connection. */
-	memset(&weft_stream_life(st)->harvested, 0, sizeof(struct weft_tcp_stats));
+	memset(&weft_stream_life(st)->tcp_counted, 0, sizeof(struct weft_tcp_stats));
 }

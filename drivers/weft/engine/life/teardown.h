@@ -38,12 +38,12 @@ struct weft_down {
  * struct weft_stream_life - a stream, and what only its birth and its end are about
  * @st: the stream
  * @down: the way down
- * @harvested: what of TCP's counts is in the stream's; under its @lifecycle
+ * @tcp_counted: what of TCP's counts is in the stream's; under its @lifecycle
  */
 struct weft_stream_life {
 	struct weft_stream st;
 	struct weft_down down;
-	struct weft_tcp_stats harvested;
+	struct weft_tcp_stats tcp_counted;
 };
 
 static inline struct weft_stream_life *weft_stream_life(struct weft_stream *st)

@@ -17,7 +17,7 @@
 #include "mem/odp.h"
 
 /* Goes on also if there are no pages: the access finds out. */
-static void fault_in(struct weft_stream *st, struct weft_paging *paging)
+static void fault_in_accesses(struct weft_stream *st, struct weft_paging *paging)
 {
 	struct weft_odp_want *want = &paging->want;
 	int err;
@@ -43,7 +43,7 @@ static void paging_work(struct work_struct *work)
 {
 	struct weft_paging *paging = container_of(work, struct weft_paging, work);
 
-	fault_in(paging->st, paging);
+	fault_in_accesses(paging->st, paging);
 }
 
 static void init(struct weft_stream *st, struct weft_paging *paging)

@@ -23,11 +23,11 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 
 #define SEND                                                    \
 	{                                                       \
-		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
+		weft_send_begin, weft_send_place, weft_send_place_batch, weft_send_end \
 	}
 #define SEND_IMMEDIATE                                              \
 	{                                                           \
-		weft_send_imm_begin, weft_send_place, weft_send_place_row, weft_send_end \
+		weft_send_imm_begin, weft_send_place, weft_send_place_batch, weft_send_end \
 	}
 #define IMMEDIATE                                              \
 	{                                                      \
@@ -39,7 +39,7 @@ const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
 			       weft_read_request_end },
 	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,
-				weft_read_response_place_row, weft_read_response_end },
+				weft_read_response_place_batch, weft_read_response_end },
 	[WEFT_OP_SEND] = SEND,
 	[WEFT_OP_SEND_INV] = SEND,
 	[WEFT_OP_SEND_SE] = SEND,

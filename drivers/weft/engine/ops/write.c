@@ -88,6 +88,6 @@ enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	memcpy(&cqe.imm_or_inv, seg->head, sizeof(cqe.imm_or_inv));
 	st->rx.written = 0;
 	st->rx.rwr_held = false;
-	weft_retire_receive(st, &cqe, seg->batch);
+	weft_complete_receive(st, &cqe, seg->batch);
 	return WEFT_FAULT_NONE;
 }

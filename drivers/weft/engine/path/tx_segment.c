@@ -117,7 +117,7 @@ static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref 
 	u32 at, len;
 
 	for (at = 0; at < ref->len; at += len) {
-		const u8 *from = weft_mem_row(ref, at, &len);
+		const u8 *from = weft_mem_span(ref, at, &len);
 
 		put_bytes(arg, from, len);
 	}
@@ -158,21 +158,21 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 		return false;
 	}
 	msg->done += bytes;
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, segs, WEFT_CTR_TX_BYTES, bytes);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, segs, WEFT_CTR_TX_BYTES, bytes);
 	return true;
 }
 
 /* --- one segment --- */
 
 /* Memory that is not contiguous, or that is paged on demand. */
-static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
+static int stage_spans(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
 {
 	int err = 0;
 	u32 done, row;
 
 	sock->no_wait = weft_mem_is_paged(ref);
 	for (done = 0; done < ref->len && !err; done += row) {
-		const u8 *from = weft_mem_row(ref, done, &row);
+		const u8 *from = weft_mem_span(ref, done, &row);
 
 		err = weft_mpa_tx_copy_linear(sock, from, row);
 	}
@@ -187,7 +187,7 @@ static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 	int err;
 
 	err = ref->flat ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
-			  stage_rows(sock, ref);
+			  stage_spans(sock, ref);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -230,7 +230,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 		return fault;
 	}
 	msg->done += payload;
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, payload);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, payload);
 	return WEFT_FAULT_NONE;
 }
 
@@ -253,7 +253,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	struct weft_tx *tx = &st->tx;
 
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
 	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
 		weft_readq_owed_pop(&st->readq);
@@ -278,7 +278,7 @@ static void fail_request(struct weft_stream *st, struct weft_swr *swr, enum weft
 	weft_segment_drop(&st->tx);
 	st->tx.swr = NULL;
 	swr->tx_end = st->tx.sock.pos;
-	weft_retire_done(st, swr, fault, NULL);
+	weft_complete_done(st, swr, fault, NULL);
 	weft_stream_fault(st, fault, NULL, 0, 0);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Receives that are posted after the message has come: it waits for them, with all that stands
  * behind it; other connections, and the other direction, do not. Where nothing else is said, the
- * attribute rnr_timeout_ms is ten minutes: a kick that is lost ends the test.
+ * attribute rnr_timeout_ms is ten minutes: a doorbell that is lost ends the test.
  */
 #define _GNU_SOURCE
 #include "verbs.h"

@@ -212,9 +212,9 @@ static void *defer_without_end(void *arg)
 	volatile struct weft_sq_ctl *sq = arg;
 
 	for (unsigned int i = 0; !stop; i++) {
-		sq->lazy = 1;
-		sq->state = WEFT_SQ_WATCHED;
-		sq->prod = sq->retired + i % 2;
+		sq->defer_doorbell = 1;
+		sq->state = WEFT_SQ_POLLED;
+		sq->prod = sq->cons + i % 2;
 	}
 	return arg;
 }

@@ -85,7 +85,7 @@ static void a_post_that_nobody_polls_for_goes_out(void)
 static struct end s2, c2;
 static atomic_bool stop;
 
-static void *keep_kicking(void *unused)
+static void *keep_ringing(void *unused)
 {
 	stay_on(1);
 	while (!stop) {
@@ -95,8 +95,8 @@ static void *keep_kicking(void *unused)
 	return unused;
 }
 
-/* Another thread's kicks of its own queue pair say nothing about this one. */
-static void a_post_beside_a_thread_that_kicks_goes_out(void)
+/* Another thread's doorbells of its own queue pair say nothing about this one. */
+static void a_post_beside_a_ringing_thread_goes_out(void)
 {
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	pthread_t thread;
@@ -107,7 +107,7 @@ static void a_post_beside_a_thread_that_kicks_goes_out(void)
 	connect_pair(&c2, &s2, NULL);
 	CHECK(!ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
 	stream(20);
-	CHECK(!pthread_create(&thread, NULL, keep_kicking, NULL));
+	CHECK(!pthread_create(&thread, NULL, keep_ringing, NULL));
 	for (int i = 0; i < 10; i++) {
 		began = now();
 		write_octet(100 + i, 0);
@@ -160,12 +160,8 @@ static void a_post_before_destroying_goes_out(void)
 }
 
 const struct test_case stream_cases[] = {
-	CASE(a_stream_of_posts_makes_few_calls),
-	CASE(a_polling_process_needs_no_worker),
-	CASE(a_post_that_nobody_polls_for_goes_out),
-	CASE(a_post_beside_a_thread_that_kicks_goes_out),
-	CASE(a_post_before_sleeping_goes_out),
-	CASE(arming_announces_what_was_posted),
-	CASE(a_post_before_destroying_goes_out),
-	{},
+	CASE(a_stream_of_posts_makes_few_calls),     CASE(a_polling_process_needs_no_worker),
+	CASE(a_post_that_nobody_polls_for_goes_out), CASE(a_post_beside_a_ringing_thread_goes_out),
+	CASE(a_post_before_sleeping_goes_out),	     CASE(arming_announces_what_was_posted),
+	CASE(a_post_before_destroying_goes_out),     {},
 };

@@ -4,7 +4,7 @@
  * not get its stream going: one FPDU, built without allocating anything, since a
  * shortage of memory is the likely reason (RFC 6581, 9.3).
  */
-#include "cm/farewell.h"
+#include "cm/mpa_terminate.h"
 
 #include "net/tcp_socket.h"
 #include "proto/crc.h"
@@ -34,15 +34,15 @@ static u32 build_ulpdu(enum weft_fault fault, u8 *out)
 }
 
 /**
- * weft_farewell_send - say why, as the first and only FPDU of the direction
+ * weft_mpa_terminate_send - say why, as the first and only FPDU of the direction
  * @s: start frames exchanged, no FPDU sent
  * @mpa: framing the peer expects
  * @fault: what to say
  *
  * Context: process; does not wait. The caller closes the socket.
  */
-void weft_farewell_send(struct weft_sock *s, const struct weft_mpa_result *mpa,
-			enum weft_fault fault)
+void weft_mpa_terminate_send(struct weft_sock *s, const struct weft_mpa_result *mpa,
+			     enum weft_fault fault)
 {
 	/* A marker at stream position 0 points at what follows it: all zero. */
 	u8 fpdu[FPDU_MAX] = {};

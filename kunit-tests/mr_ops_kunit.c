@@ -6,7 +6,7 @@
 
 #include "mem/access.h"
 #include "mem/backing.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "suite.h"
 
@@ -282,10 +282,10 @@ static void weft_mem_close_windows_of_one_qp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, region->windows, 3U);
 
 	w->user.qpn = QPN;
-	weft_mem_close_windows(&w->user);
+	weft_mem_invalidate_windows(&w->user);
 	KUNIT_EXPECT_EQ(test, region->windows, 3U);
 	w->user.has_windows = true;
-	weft_mem_close_windows(&w->user);
+	weft_mem_invalidate_windows(&w->user);
 	KUNIT_EXPECT_EQ(test, region->windows, 2U);
 	KUNIT_EXPECT_EQ(test, touch(w, stag[0], IOVA, 1, WEFT_MEM_REMOTE_WRITE, NULL),
 			WEFT_FAULT_TAGGED_STAG);

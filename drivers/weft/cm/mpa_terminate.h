@@ -2,15 +2,15 @@
 /*
  * A Terminate from an initiator whose stream could not be started.
  */
-#ifndef WEFT_CM_FAREWELL_H
-#define WEFT_CM_FAREWELL_H
+#ifndef WEFT_CM_MPA_TERMINATE_H
+#define WEFT_CM_MPA_TERMINATE_H
 
 #include "proto/fault.h"
 
 struct weft_mpa_result;
 struct weft_sock;
 
-void weft_farewell_send(struct weft_sock *s, const struct weft_mpa_result *mpa,
-			enum weft_fault fault);
+void weft_mpa_terminate_send(struct weft_sock *s, const struct weft_mpa_result *mpa,
+			     enum weft_fault fault);
 
 #endif

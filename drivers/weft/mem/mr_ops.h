@@ -3,8 +3,8 @@
  * What work requests and Send with Invalidate do to STags: register, bind,
  * invalidate. RFC 5040, 5.3 and 7; RFC 5041, 7.
  */
-#ifndef WEFT_MEM_RIGHTS_H
-#define WEFT_MEM_RIGHTS_H
+#ifndef WEFT_MEM_MR_OPS_H
+#define WEFT_MEM_MR_OPS_H
 
 #include <linux/types.h>
 
@@ -35,7 +35,7 @@ enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_re
 				  u32 access);
 enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_binding *req);
 void weft_mem_set_access(struct weft_mem_user *user, u32 access);
-void weft_mem_close_windows(const struct weft_mem_user *user);
+void weft_mem_invalidate_windows(const struct weft_mem_user *user);
 enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool remote,
 				    struct weft_mem_region **busy);
 struct weft_mem_region *weft_mem_busy_get(struct weft_mem_region *busy);

@@ -21,49 +21,49 @@ def documented():
 
 
 def refused(w, name, text):
-    was = w.knob(name)
+    was = w.attr(name)
     try:
-        w.write_knob(name, text)
+        w.write_attr(name, text)
     except OSError as error:
         same(error.errno, errno.EINVAL, "%s=%r" % (name, text))
     else:
         # an empty write does not reach the file at all
         if text:
             raise AssertionError("%s takes %r" % (name, text))
-    same(w.knob(name), was, "%s after %r" % (name, text))
+    same(w.attr(name), was, "%s after %r" % (name, text))
 
 
 @test
-def every_knob_is_in_the_manual_with_its_default(w):
-    same(sorted(os.listdir(w.knob_file(""))), sorted(documented()), "knobs")
+def every_attribute_is_in_the_manual_with_its_default(w):
+    same(sorted(os.listdir(w.attr_file(""))), sorted(documented()), "attributes")
     for name, (default, *_) in documented().items():
-        same(w.knob(name), default, name)
+        same(w.attr(name), default, name)
 
 
 @test
-def knobs_take_their_range_and_nothing_else(w):
+def attributes_take_their_range_and_nothing_else(w):
     for name, (default, least, most, zero) in documented().items():
         if not least.isdigit():
             continue
         for value in [int(least), int(most)] + [0] * zero:
-            w.write_knob(name, "%d\n" % value)
-            same(w.knob(name), str(value), name)
+            w.write_attr(name, "%d\n" % value)
+            same(w.attr(name), str(value), name)
         for value in [int(least) - 1] * (not zero or int(least) > 1) + [int(most) + 1]:
             refused(w, name, str(value))
         for text in NONSENSE:
             refused(w, name, text)
-        w.write_knob(name, default)
+        w.write_attr(name, default)
 
 
 @test
 def congestion_takes_what_tcp_knows(w):
-    w.undo.append(lambda: w.write_knob("tcp_congestion_control", "default"))
-    w.write_knob("tcp_congestion_control", "reno\n")
-    same(w.knob("tcp_congestion_control"), "reno", "tcp_congestion_control")
+    w.undo.append(lambda: w.write_attr("tcp_congestion_control", "default"))
+    w.write_attr("tcp_congestion_control", "reno\n")
+    same(w.attr("tcp_congestion_control"), "reno", "tcp_congestion_control")
     for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic"):
         refused(w, "tcp_congestion_control", text)
-    w.write_knob("tcp_congestion_control", "default")
-    same(w.knob("tcp_congestion_control"), "default", "tcp_congestion_control")
+    w.write_attr("tcp_congestion_control", "default")
+    same(w.attr("tcp_congestion_control"), "default", "tcp_congestion_control")
 
 
 # --- start-up --------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Clock:
 
 
 @test
-def connect_ms_ends_what_nobody_answers(w):
+def tcp_connect_timeout_ends_a_connect_without_answer(w):
     nobody = w.addr.rsplit(".", 1)[0] + ".99"
     k, _ = w.active(addr=nobody, port=1)
     with Clock(w, "tcp_connect_timeout_ms"):
@@ -199,7 +199,7 @@ def connect_ms_ends_what_nobody_answers(w):
 
 
 @test
-def request_ms_ends_a_silent_initiator(w):
+def mpa_request_timeout_ends_a_silent_initiator(w):
     before = w.counters()
     with Clock(w, "mpa_request_timeout_ms"):
         w.wire().expect_end()
@@ -207,7 +207,7 @@ def request_ms_ends_a_silent_initiator(w):
 
 
 @test
-def decision_ms_ends_what_the_consumer_leaves_undecided(w):
+def accept_timeout_ends_a_request_without_answer(w):
     with Clock(w, "accept_timeout_ms"):
         wire = w.wire()
         wire.send_request()
@@ -216,7 +216,7 @@ def decision_ms_ends_what_the_consumer_leaves_undecided(w):
 
 
 @test
-def reply_ms_ends_a_silent_responder(w):
+def mpa_reply_timeout_ends_a_silent_responder(w):
     with Clock(w, "mpa_reply_timeout_ms"):
         k, wire = connecting(w)
         wire.read_request()
@@ -224,7 +224,7 @@ def reply_ms_ends_a_silent_responder(w):
 
 
 @test
-def rtr_ms_ends_an_initiator_that_never_gets_ready(w):
+def mpa_rtr_timeout_ends_an_initiator_that_never_gets_ready(w):
     with Clock(w, "mpa_rtr_timeout_ms"):
         wire = w.wire()
         wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
@@ -234,7 +234,7 @@ def rtr_ms_ends_an_initiator_that_never_gets_ready(w):
 
 
 @test
-def goodbye_ms_ends_a_peer_that_does_not_close(w):
+def close_timeout_ends_a_peer_that_does_not_close(w):
     wire, k, _ = w.running()
     for wr in (1, 2):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
@@ -258,7 +258,7 @@ def stream(w, posts=40):
 
 
 @test
-def watch_us_spares_kicks_and_0_spares_none(w):
+def sq_poll_interval_spares_doorbells_and_0_spares_none(w):
     w.agent.cmd("cq", name="quiet", depth=256, manual=1)
     w.undo.append(lambda: w.agent.cmd("dropcq", name="quiet"))
     moved = {}

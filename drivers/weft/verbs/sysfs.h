@@ -2,13 +2,13 @@
 /*
  * What an operator may choose per device while it runs.
  */
-#ifndef WEFT_VERBS_POLICY_H
-#define WEFT_VERBS_POLICY_H
+#ifndef WEFT_VERBS_SYSFS_H
+#define WEFT_VERBS_SYSFS_H
 
 struct attribute_group;
 
-extern const struct attribute_group weft_policy_group;
+extern const struct attribute_group weft_sysfs_group;
 
-void weft_policy_init(void);
+void weft_sysfs_init(void);
 
 #endif

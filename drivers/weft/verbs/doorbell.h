@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The kick: the one system call of the data path, a driver method of the QP
+ * The doorbell: the one system call of the data path, a driver method of the QP
  * object (uapi/weft-abi.h).
  */
-#ifndef WEFT_VERBS_KICK_H
-#define WEFT_VERBS_KICK_H
+#ifndef WEFT_VERBS_DOORBELL_H
+#define WEFT_VERBS_DOORBELL_H
 
 #include <rdma/uverbs_ioctl.h>
 

@@ -3,7 +3,7 @@
  * What work requests and Send with Invalidate do to STags. RFC 5040, 5.3 and 7;
  * the rules for windows are those of the RDMA verbs.
  */
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 
 #include <linux/bits.h>
 #include <linux/rcupdate.h>
@@ -207,14 +207,14 @@ static void close_bound(struct weft_mem_region *mr, u32 qpn)
 }
 
 /**
- * weft_mem_close_windows - take back what a QP has bound
+ * weft_mem_invalidate_windows - take back what a QP has bound
  * @user: the QP, on its way out: nothing is bound on its behalf any more
  *
  * A type 2 window belongs to one QP and opens its region to nobody once that is
  * gone. The walk is long on a device with many STags, and is only taken by a QP
  * that has ever bound one. Context: process, may sleep.
  */
-void weft_mem_close_windows(const struct weft_mem_user *user)
+void weft_mem_invalidate_windows(const struct weft_mem_user *user)
 {
 	struct weft_mem_region *mr;
 	unsigned long index;
