@@ -300,7 +300,7 @@ static void weft_mem_close_windows_of_one_qp(struct kunit *test)
 	leave(test, w);
 }
 
-static struct kunit_case rights_cases[] = {
+static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_register_swaps_pages),
 	KUNIT_CASE(weft_mem_invalidate_refuses),
 	KUNIT_CASE(weft_mem_bind_type1),
@@ -310,9 +310,9 @@ static struct kunit_case rights_cases[] = {
 	{},
 };
 
-static struct kunit_suite rights_suite = {
-	.name = "weft_rights",
-	.test_cases = rights_cases,
+static struct kunit_suite mr_ops_suite = {
+	.name = "weft_mr_ops",
+	.test_cases = mr_ops_cases,
 };
 
-kunit_test_suite(rights_suite);
+kunit_test_suite(mr_ops_suite);
