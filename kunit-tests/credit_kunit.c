@@ -89,7 +89,7 @@ static void weft_credit_response_goes_on(struct kunit *test)
 }
 
 /* Nobody waits: rx leaves tx alone, and the claim as it is. */
-static void weft_credit_response_nobody_waits_for(struct kunit *test)
+static void weft_credit_unexpected_response(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 
@@ -166,7 +166,7 @@ out:
 static struct kunit_case credit_cases[] = { KUNIT_CASE_PARAM(weft_credit_waits,
 							     wait_rows_gen_params),
 					    KUNIT_CASE(weft_credit_response_goes_on),
-					    KUNIT_CASE(weft_credit_response_nobody_waits_for),
+					    KUNIT_CASE(weft_credit_unexpected_response),
 					    KUNIT_CASE(weft_credit_response_while_closing),
 					    KUNIT_CASE(weft_credit_no_response_is_missed),
 					    {} };

@@ -241,7 +241,7 @@ static const struct told_row told_rows[] = {
 
 WEFT_ROWS(told_rows)
 
-static void weft_rnr_is_told(struct kunit *test)
+static void weft_rnr_is_reported(struct kunit *test)
 {
 	const struct told_row *row = test->param_value;
 	struct stream_world *w = test->priv;
@@ -338,7 +338,8 @@ static struct kunit_case rnr_cases[] = { KUNIT_CASE(weft_rnr_asks_for_doorbells)
 					 KUNIT_CASE(weft_rnr_wakes_a_few_at_once),
 					 KUNIT_CASE(weft_rnr_hostile_index),
 					 KUNIT_CASE_PARAM(weft_rnr_begins, begin_rows_gen_params),
-					 KUNIT_CASE_PARAM(weft_rnr_is_told, told_rows_gen_params),
+					 KUNIT_CASE_PARAM(weft_rnr_is_reported,
+							  told_rows_gen_params),
 					 KUNIT_CASE(weft_rnr_goes_on),
 					 KUNIT_CASE(weft_rnr_time_is_up),
 					 KUNIT_CASE(weft_rnr_closing_ends_it),

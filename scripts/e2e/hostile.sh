@@ -170,7 +170,7 @@ t "a good request, then an FPDU with a bad CRC" bad_initiator bad-crc "$prompt"
 t "connections closed at once, by the dozen" many_connect connect-and-close
 t "connections reset at once, by the dozen" many_connect connect-and-reset
 # They must not use up the listener.
-t "twenty silent peers at once" bad_initiator silent-crowd "$sooner"
+t "twenty silent peers at once" bad_initiator silent-conns "$sooner"
 patience "${driver}a" mpa_request_timeout_ms 10000
 patience "${driver}b" mpa_reply_timeout_ms 5000
 for case in garbage wrong-key unknown-revision oversized-private-data half-a-reply \

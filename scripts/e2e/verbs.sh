@@ -87,8 +87,8 @@ kernel_consumer() {
 }
 
 # It scribbles over its queues all the time, and then has no device any more.
-device_goes_from_a_scribbler() {
-	start 60 "$tmp/scribbler" "$verbs" "$saddr4" scribbles_until_its_device_goes
+device_goes_from_a_corrupt_ring() {
+	start 60 "$tmp/scribbler" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
 	for _ in $(seq 100); do
 		! grep -q '^ready' "$tmp/scribbler" || break
 		sleep 0.1
@@ -135,7 +135,7 @@ done
 for name in qp_types too_large query_qp rereg_translation rereg_access rereg_zero_based \
 	rereg_domain rereg_in_another_process rereg_refused advise parent_domain \
 	parent_of_a_parent_domain parent_domain_refused import_objects \
-	device_memory_refused unknown_requests_are_refused strangers_connect_no_qp_of_mine; do
+	device_memory_refused unknown_requests_are_refused other_users_cannot_connect_my_qp; do
 	t "objects: $name" case_ "$name"
 done
 modprobe -q udmabuf || modprobe -q vgem
@@ -197,9 +197,9 @@ for name in no_mapping_is_left_behind queue_memory_is_in_no_core_dump \
 	a_region_that_wraps_is_refused pds_are_counted_down; do
 	t "resources: $name" case_ "$name"
 done
-for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker a_post_that_nobody_polls_for_goes_out \
+for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker unpolled_post_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
-	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
+	a_post_before_destroying_goes_out corrupt_rings_are_isolated \
 	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
 	t "streams: $name" case_ "$name"
 done
@@ -221,8 +221,8 @@ done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
 done
-for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
-	a_killed_process_hurts_nobody_else queue_pairs_end_amid_writes \
+for name in long_messages_arrive_whole stopped_process_delays_no_other \
+	kill_isolated queue_pairs_end_amid_writes \
 	queue_pairs_end_amid_reads; do
 	t "long messages: $name" case_ "$name"
 done
@@ -264,5 +264,5 @@ for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing 
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
-t "streams: the device goes from a process that scribbles" device_goes_from_a_scribbler
+t "streams: the device goes from a process that scribbles" device_goes_from_a_corrupt_ring
 finish

@@ -7,7 +7,8 @@ import time
 from world import (FLUSH, MIX_BYTES, MIX_KINDS, MIX_MESSAGES, TX_RUNS, at_least, manual_table, run,
                    same, test)
 
-REASONS = ("crc", "mpa", "access", "rq_empty", "rq_too_small", "sequence", "protocol", "local_error")
+REASONS = ("crc", "mpa", "access", "rq_empty", "rq_too_small", "sequence", "protocol",
+           "local_error")
 
 
 def subset(moved, want):

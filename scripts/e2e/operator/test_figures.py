@@ -53,7 +53,7 @@ def a_cq_tells_what_is_produced_and_waits(w):
 
 
 @test
-def a_full_cq_is_told_once_and_counted_each_time(w):
+def full_cq_is_reported_once_and_counted_each_time(w):
     row, cqe = queue(w, 4)
     pair = w.pair(cq="own")
     before = w.counters()
@@ -212,7 +212,7 @@ def work_for_a_worker_is_counted(w):
 
 
 @test
-def long_messages_without_crc_are_counted_in_rows(w):
+def long_messages_without_crc_are_counted_in_batches(w):
     w.turn("mpa_crc", 0)
     run("ip", "link", "set", "lo", "mtu", "1500")
     w.undo.append(lambda: run("ip", "link", "set", "lo", "mtu", "65536"))

@@ -214,7 +214,7 @@ def bpftrace_reads_the_fields(w):
 
 
 @test
-def nothing_is_traced_when_nobody_asks(w):
+def nothing_is_traced_when_disabled(w):
     pair = w.pair()
     write("trace", "")
     pair.mix()

@@ -111,7 +111,7 @@ def requests_of_a_busy_consumer_are_bounded(f):
 
 
 @test()
-def a_silent_crowd_is_bounded_and_excludes_nobody(f):
+def many_silent_conns_are_bounded_and_exclude_no_other(f):
     listener = listen(f, 1023)
     crowd = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
@@ -201,7 +201,7 @@ def a_request_outlives_its_listener(f):
 
 
 @test()
-def requests_that_nobody_was_told_of_end_with_the_listener(f):
+def unreported_requests_end_with_the_listener(f):
     listener = listen(f, 1)
     silent = f.connect(port=PORT)
     with hung(f):

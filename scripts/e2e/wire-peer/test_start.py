@@ -223,7 +223,7 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 
 @test("CM-029")
-def an_eager_responder_speaks_first_unless_promised_a_message(f):
+def responder_early_send_waits_only_for_a_promised_message(f):
     """What an administrator may choose for initiators that never speak first."""
     f.policy("responder_early_send", 1)
     out = f.mr(16)

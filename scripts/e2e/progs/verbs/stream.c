@@ -68,7 +68,7 @@ static void a_polling_process_needs_no_worker(void)
 }
 
 /* No polling, no event: only the kernel can find these. */
-static void a_post_that_nobody_polls_for_goes_out(void)
+static void unpolled_post_goes_out(void)
 {
 	double begin;
 
@@ -160,8 +160,12 @@ static void a_post_before_destroying_goes_out(void)
 }
 
 const struct test_case stream_cases[] = {
-	CASE(a_stream_of_posts_makes_few_calls),     CASE(a_polling_process_needs_no_worker),
-	CASE(a_post_that_nobody_polls_for_goes_out), CASE(a_post_beside_a_ringing_thread_goes_out),
-	CASE(a_post_before_sleeping_goes_out),	     CASE(arming_announces_what_was_posted),
-	CASE(a_post_before_destroying_goes_out),     {},
+	CASE(a_stream_of_posts_makes_few_calls),
+	CASE(a_polling_process_needs_no_worker),
+	CASE(unpolled_post_goes_out),
+	CASE(a_post_beside_a_ringing_thread_goes_out),
+	CASE(a_post_before_sleeping_goes_out),
+	CASE(arming_announces_what_was_posted),
+	CASE(a_post_before_destroying_goes_out),
+	{},
 };

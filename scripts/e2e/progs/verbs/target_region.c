@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Processes that others read from. Each connects to who has started it and says where its
- * shop is; what it does while it is read from, until that one goes, is in its name.
+ * target is; what it does while it is read from, until that one goes, is in its name.
  */
-#include "shop.h"
+#include "target_region.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include "verbs.h"
 
-static struct shop shop;
-static struct ibv_mr *shop_mr, *place_mr;
+static struct target target;
+static struct ibv_mr *target_mr, *place_mr;
 static struct place place;
 
 void open_shop(struct end *e)
 {
-	for (uint32_t i = 0; i < SHOP_WORDS; i++)
-		shop.words[i] = word_of(i, SHOP_SEED);
-	shop.sum = 0;
-	shop.written = 0;
-	shop_mr = ibv_reg_mr(e->id->pd, &shop, sizeof(shop),
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	for (uint32_t i = 0; i < TARGET_WORDS; i++)
+		target.words[i] = word_of(i, TARGET_SEED);
+	target.sum = 0;
+	target.written = 0;
+	target_mr = ibv_reg_mr(e->id->pd, &target, sizeof(target),
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	place_mr = ibv_reg_mr(e->id->pd, &place, sizeof(place), 0);
-	CHECK(shop_mr && place_mr);
-	place = (struct place){ (uintptr_t)&shop, shop_mr->rkey };
+	CHECK(target_mr && place_mr);
+	place = (struct place){ (uintptr_t)&target, target_mr->rkey };
 	CHECK(!send_sge(e, 0, sge(place_mr, 0, sizeof(place)), 0));
 	good(e->id->send_cq, 1);
 }
 
 void close_shop(void)
 {
-	CHECK(!ibv_dereg_mr(place_mr) && !ibv_dereg_mr(shop_mr));
+	CHECK(!ibv_dereg_mr(place_mr) && !ibv_dereg_mr(target_mr));
 }
 
 void poll_until_it_goes(struct end *e)
@@ -60,7 +60,7 @@ static void polls(void)
 
 static void polls_for_many(void)
 {
-	for (int i = 0; i < SHOP_VISITS; i++)
+	for (int i = 0; i < TARGET_READS; i++)
 		polls();
 }
 
@@ -95,7 +95,7 @@ static void sleeps(void)
 /* By turns there is a Send to receive, and a word that somebody writes. */
 static void answer_until_it_goes(struct end *e)
 {
-	volatile uint64_t *written = &shop.written;
+	volatile uint64_t *written = &target.written;
 	uint64_t answered = 0;
 	struct ibv_wc wc;
 
@@ -137,7 +137,7 @@ static void polls_by_threads(void)
 	pthread_join(thread, NULL);
 }
 
-const struct test_case shop_cases[] = {
+const struct test_case target_cases[] = {
 	CASE(polls),  CASE(polls_for_many), CASE(waits_for_events),
 	CASE(sleeps), CASE(answers),	    CASE(polls_by_threads),
 	{},

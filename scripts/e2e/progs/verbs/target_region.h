@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /* What a process keeps for others to read, one word at a time. */
-#ifndef SHOP_H
-#define SHOP_H
+#ifndef TARGET_REGION_H
+#define TARGET_REGION_H
 
 #include <stdint.h>
 
-#define SHOP_SEED 20
-#define SHOP_WORDS 2048
-#define SHOP_VISITS 100
+#define TARGET_SEED 20
+#define TARGET_WORDS 2048
+#define TARGET_READS 100
 
 struct end;
 
 /* The words do not change: word_of() each; one more is for atomics. */
-struct shop {
-	uint32_t words[SHOP_WORDS];
+struct target {
+	uint32_t words[TARGET_WORDS];
 	uint64_t sum;
 	uint64_t written; /* by the reader; answered by a Send */
 };

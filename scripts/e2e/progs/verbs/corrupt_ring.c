@@ -58,7 +58,7 @@ static void unmap_again(void)
 }
 
 /* Half of it where a queue is sure to begin. */
-static void *scribble(void *arg)
+static void *corrupt(void *arg)
 {
 	unsigned int seed = 1;
 
@@ -157,14 +157,14 @@ static void change_states(void)
 }
 
 /* Run by the case below, as a process of its own. */
-static void scribbles_over_its_queues(void)
+static void corrupts_its_queues(void)
 {
 	struct ibv_wc wc;
 	pthread_t thread;
 	double end;
 
 	map_again();
-	CHECK(!pthread_create(&thread, NULL, scribble, NULL));
+	CHECK(!pthread_create(&thread, NULL, corrupt, NULL));
 	for (end = now() + 1; now() < end;) {
 		for (int i = 0; i < WRS; i++)
 			post(&c, i, IBV_WR_SEND, sge(c.own, 0, 8), 0, 0, IBV_SEND_SIGNALED);
@@ -252,14 +252,14 @@ static void defers_while_its_queue_pairs_go(void)
 	usleep(50000);
 }
 
-/* It is told that its device is gone, and scribbles on. */
-static void scribbles_until_its_device_goes(void)
+/* It is told that its device is gone, and goes on. */
+static void corrupts_its_queues_until_its_device_goes(void)
 {
 	struct ibv_async_event event;
 	pthread_t threads[3];
 
 	start_posting(threads);
-	CHECK(!pthread_create(&threads[2], NULL, scribble, NULL));
+	CHECK(!pthread_create(&threads[2], NULL, corrupt, NULL));
 	printf("ready\n");
 	do {
 		CHECK(!ibv_get_async_event(c.id->verbs, &event));
@@ -286,9 +286,9 @@ static void ends_in_time(const char *name)
 	works(&c, &s);
 }
 
-static void scribbled_words_hurt_nobody_else(void)
+static void corrupt_rings_are_isolated(void)
 {
-	ends_in_time("scribbles_over_its_queues");
+	ends_in_time("corrupts_its_queues");
 }
 
 static void posts_without_end_hurt_nobody_else(void)
@@ -301,9 +301,13 @@ static void deferring_without_end_hurts_nobody_else(void)
 	ends_in_time("defers_while_its_queue_pairs_go");
 }
 
-const struct test_case scribble_cases[] = {
-	CASE(scribbles_over_its_queues),       CASE(scribbled_words_hurt_nobody_else),
-	CASE(posts_while_its_queue_pairs_go),  CASE(posts_without_end_hurt_nobody_else),
-	CASE(defers_while_its_queue_pairs_go), CASE(deferring_without_end_hurts_nobody_else),
-	CASE(scribbles_until_its_device_goes), {},
+const struct test_case corrupt_cases[] = {
+	CASE(corrupts_its_queues),
+	CASE(corrupt_rings_are_isolated),
+	CASE(posts_while_its_queue_pairs_go),
+	CASE(posts_without_end_hurt_nobody_else),
+	CASE(defers_while_its_queue_pairs_go),
+	CASE(deferring_without_end_hurts_nobody_else),
+	CASE(corrupts_its_queues_until_its_device_goes),
+	{},
 };

@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Holds what was measured against demands.tsv. Nothing here knows a figure."""
+"""Holds what was measured against targets.tsv. Nothing here knows a figure."""
 
 import collections
 
 from cases import CRCS, MTUS, rows
 
-Demand = collections.namedtuple("Demand", "title cases mtus crcs factor reference")
+Target = collections.namedtuple("Target", "title cases mtus crcs factor reference")
 # One comparison: weft's figure, the limit, what the limit comes from, and the verdict.
-Verdict = collections.namedtuple("Verdict", "demand case mtu crc weft limit ratio verdict")
+Verdict = collections.namedtuple("Verdict", "target case mtu crc weft limit ratio verdict")
 REACHED, MISSED, OPEN = "reached", "missed", "not known"
 ALONE = "reached, siw fails"
 GOOD = (REACHED, ALONE)
 
 
-def load(table="demands.tsv"):
-    """The demands of a table."""
+def load(table="targets.tsv"):
+    """The targets of a table."""
     for title, names, mtus, crcs, factor, reference in rows(table):
-        yield Demand(title, names.split(","), mtus.split(","), crcs.split(","), float(factor),
+        yield Target(title, names.split(","), mtus.split(","), crcs.split(","), float(factor),
                      reference)
 
 
 def ahead_of_siw():
     """The same cases, each once, asking only for more than siw has."""
     seen = set()
-    for demand in load():
-        names = [name for name in demand.cases if name not in seen]
+    for target in load():
+        names = [name for name in target.cases if name not in seen]
         seen.update(names)
         if names:
-            own = demand.reference.startswith("siw:")
-            yield demand._replace(title=demand.title.split(",")[0] + ", of siw", cases=names,
+            own = target.reference.startswith("siw:")
+            yield target._replace(title=target.title.split(",")[0] + ", of siw", cases=names,
                                   mtus=MTUS, crcs=CRCS, factor=1.0,
-                                  reference=demand.reference if own else "siw")
+                                  reference=target.reference if own else "siw")
 
 
-class Judge:
+class Verdicts:
     """The samples, the cases and how to find a reference's figure."""
 
     def __init__(self, samples, cases):
@@ -74,43 +74,43 @@ class Judge:
             return self._tcp(case, mtu, peer[3:])
         return self._median(other or case, mtu, crc, peer)
 
-    def _limit(self, demand, case, mtu, crc):
+    def _limit(self, target, case, mtu, crc):
         """The figure to reach, None when a part of it is missing; and its base."""
-        if demand.reference == "none":
-            return demand.factor, 1.0
-        base = self._base(demand.reference, case, mtu, crc)
+        if target.reference == "none":
+            return target.factor, 1.0
+        base = self._base(target.reference, case, mtu, crc)
         if base is None:
             return None, None
-        extra = demand.reference.partition("+")[2]
-        return demand.factor * base + float(extra or 0), base
+        extra = target.reference.partition("+")[2]
+        return target.factor * base + float(extra or 0), base
 
-    def _siw_fails(self, demand, case, mtu, crc):
+    def _siw_fails(self, target, case, mtu, crc):
         """siw was asked in every round, and never gave a figure where weft did."""
-        peer, _, other = demand.reference.partition(":")
+        peer, _, other = target.reference.partition(":")
         figure = self.samples.get(*self._place(other or case, mtu, crc, peer))
         return peer == "siw" and figure is not None and figure.failures > 0
 
-    def verdict(self, demand, case, mtu, crc):
+    def verdict(self, target, case, mtu, crc):
         """None when weft was not measured in that case."""
         if not self.samples.get(case.partition("/")[0], mtu, crc, "weft"):
             return None
         weft = self._median(case, mtu, crc, "weft")
-        limit, base = self._limit(demand, case, mtu, crc)
+        limit, base = self._limit(target, case, mtu, crc)
         if weft is None:
-            return Verdict(demand, case, mtu, crc, None, limit, None, MISSED)
+            return Verdict(target, case, mtu, crc, None, limit, None, MISSED)
         if limit is None:
-            word = ALONE if self._siw_fails(demand, case, mtu, crc) else OPEN
-            return Verdict(demand, case, mtu, crc, weft, None, None, word)
+            word = ALONE if self._siw_fails(target, case, mtu, crc) else OPEN
+            return Verdict(target, case, mtu, crc, weft, None, None, word)
         good = weft >= limit if self._case(case).better == "more" else weft <= limit
-        return Verdict(demand, case, mtu, crc, weft, limit, weft / base,
+        return Verdict(target, case, mtu, crc, weft, limit, weft / base,
                        REACHED if good else MISSED)
 
-    def verdicts(self, demands):
-        for demand in demands:
-            for case in demand.cases:
-                for mtu in demand.mtus:
-                    for crc in demand.crcs:
+    def verdicts(self, targets):
+        for target in targets:
+            for case in target.cases:
+                for mtu in target.mtus:
+                    for crc in target.crcs:
                         known = case.partition("/")[0] in self.cases
-                        found = known and self.verdict(demand, case, mtu, crc)
+                        found = known and self.verdict(target, case, mtu, crc)
                         if found:
                             yield found

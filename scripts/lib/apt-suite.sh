@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Debian packages of suites that the machine is not set up for, through an apt
 # configuration of our own in the cache: nothing under /etc is edited, nothing
-# is installed. Sourced after say.sh and cache.sh. Works without root.
+# is installed. Sourced after log.sh and cache.sh. Works without root.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_mirror=${WEFT_MIRROR:-http://deb.debian.org/debian}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A crowd of idle connections, of TCP sockets or of RDMA queue pairs: how fast
+ * Many idle connections, of TCP sockets or of RDMA queue pairs: how fast
  * it comes together, and what it costs in memory, kernel and process together.
  *
- * Usage: crowd tcp|rdma ADDRESS PORT COUNT
+ * Usage: idle_conns tcp|rdma ADDRESS PORT COUNT
  * Prints: seconds, and KiB per connection (both ends) by MemAvailable and Slab
  */
-#include "crowd.h"
+#include "idle_conns.h"
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * RDMA connections, both ends, driven by one event loop with a window of
  * connections under way. The queue pairs are small and share one CQ.
  */
-#include "crowd.h"
+#include "idle_conns.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

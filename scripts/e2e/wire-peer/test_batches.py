@@ -88,7 +88,7 @@ class Row:
 
 @test("DDP-016", "DDP-017", "DDP-027", "RDMAP-030", "MPA-032",
       each=[(kind, shift) for kind in KINDS for shift in (0, 1, 4000)])
-def segments_in_a_row_arrive(f, case):
+def segments_of_a_batch_arrive(f, case):
     row = Row(f, case[0], shift=case[1])
     data = pattern(COUNT * EACH)
     row.send(row.segments(data, [EACH] * COUNT))
@@ -97,7 +97,7 @@ def segments_in_a_row_arrive(f, case):
 
 
 @test("DDP-016", "DDP-017", "RDMAP-030", each=KINDS)
-def many_segments_in_a_row_arrive(f, kind):
+def many_segments_of_a_batch_arrive(f, kind):
     """More than a page in a row, over many pages and several buffers of TCP's."""
     count, each = 130, 1401
     row = Row(f, kind, count * each, shift=77)
@@ -126,7 +126,7 @@ def segments_of_several_lengths_arrive(f, case):
 
 
 @test("DDP-016", "RDMAP-030", "VERBS-025")
-def a_row_goes_to_a_list_of_elements(f):
+def a_batch_goes_to_a_list_of_elements(f):
     """Elements end within segments."""
     row = Row(f, "send")
     data = pattern(COUNT * EACH)
@@ -144,7 +144,7 @@ def a_row_goes_to_a_list_of_elements(f):
 
 
 @test("DDP-019", "RDMAP-030")
-def a_write_comes_within_a_row_of_a_send(f):
+def a_write_comes_within_a_batch_of_a_send(f):
     row = Row(f, "send")
     other = f.mr(64)
     data = pattern(COUNT * EACH)
@@ -157,7 +157,7 @@ def a_write_comes_within_a_row_of_a_send(f):
 
 
 @test("DDP-016", "MPA-043", each=KINDS)
-def a_row_comes_in_pieces(f, kind):
+def a_batch_comes_in_pieces(f, kind):
     row = Row(f, kind)
     data = pattern(COUNT * EACH)
     ulpdus = row.segments(data, [EACH] * COUNT)
@@ -193,7 +193,7 @@ WRONG = {
 @test("DDP-003", "DDP-059", "RDMAP-061", "DDP-060", "RDMAP-092",
       each=[(kind, what, place) for kind, wrong in WRONG.items() for what in wrong
             for place in PLACES])
-def one_of_a_row_is_wrong(f, case):
+def one_of_a_batch_is_wrong(f, case):
     """It is refused by its own headers; what came before it is there, nothing behind it."""
     kind, what, place = case
     change, terminate, status = WRONG[kind][what]
@@ -214,7 +214,7 @@ TOO_MUCH = {"write": ((1, 1, 1), None), "send": ((1, 2, 5), LOC_LEN),
 
 @test("DDP-052", "DDP-057", "DDP-059", "RDMAP-047",
       each=[(kind, place) for kind in KINDS for place in PLACES])
-def the_room_ends_within_a_row(f, case):
+def the_buffer_ends_within_a_batch(f, case):
     kind, place = case
     terminate, status = TOO_MUCH[kind]
     at = place * EACH
@@ -227,7 +227,7 @@ def the_room_ends_within_a_row(f, case):
 
 
 @test("DDP-058", "DDP-062")
-def a_row_up_to_the_end_of_all_offsets(f):
+def a_batch_up_to_the_end_of_all_offsets(f):
     """Its first segment is out of bounds; those that would wrap are not looked at."""
     row = Row(f, "write")
     start = 2 ** 64 - 5 * EACH
@@ -239,7 +239,7 @@ def a_row_up_to_the_end_of_all_offsets(f):
 
 
 @test("DDP-068", "VERBS-005", each=KINDS)
-def a_row_ends_with_its_stag(f, kind):
+def a_batch_ends_with_its_stag(f, kind):
     """The memory is gone before the rest of the message comes."""
     row = Row(f, kind)
     data = pattern(COUNT * EACH)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Plain TCP sockets, both ends. */
-#include "crowd.h"
+#include "idle_conns.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
