@@ -163,7 +163,7 @@ int weft_cm_set_congestion(struct weft_cm *cm, const char *name)
 /**
  * weft_cm_get_congestion - what was chosen
  * @cm: of the device
- * @name: TCP_CA_NAME_MAX octets
+ * @name: TCP_CA_NAME_MAX bytes
  *
  * Context: process.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A connection, from the first octet of its handshake until its stream is gone.
+ * A connection, from the first byte of its handshake until its stream is gone.
  */
 #ifndef WEFT_CM_CONN_H
 #define WEFT_CM_CONN_H

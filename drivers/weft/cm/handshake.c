@@ -62,7 +62,7 @@ void weft_handshake_free(struct weft_conn *conn)
  * weft_handshake_close - give up the socket, if we still own it
  * @conn: the connection
  *
- * A frame that was written still reaches the peer; octets nobody read make TCP
+ * A frame that was written still reaches the peer; bytes nobody read make TCP
  * send a reset instead. Context: the worker.
  */
 void weft_handshake_close(struct weft_conn *conn)
@@ -182,7 +182,7 @@ void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s)
  * weft_handshake_prepare_accept - settle the terms and write the reply
  * @conn: locked, the consumer decides; its policy filled in
  * @pd: private data of the consumer
- * @pd_len: octets of it
+ * @pd_len: bytes of it
  *
  * Context: process. Return: 0, -EINVAL for too much private data, -EPROTO if the
  * request cannot be accepted at all.
@@ -208,7 +208,7 @@ int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd
  * weft_handshake_prepare_reject - write the refusal
  * @conn: locked, the consumer decides
  * @pd: private data of the consumer
- * @pd_len: octets of it; what does not fit is left out
+ * @pd_len: bytes of it; what does not fit is left out
  *
  * Context: process.
  */

@@ -148,7 +148,7 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
  * weft_cm_connect - iw_connect
  * @cm: of the device
  * @id: the consumer's
- * @param: QP, depths, private data (508 octets in revision 2, 512 in 1)
+ * @param: QP, depths, private data (508 bytes in revision 2, 512 in 1)
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
  * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
@@ -322,7 +322,7 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
  * @cm: of the device
  * @id: made by iw_cm for our request event
  * @pd: private data for the initiator
- * @pd_len: octets of it
+ * @pd_len: bytes of it
  * @withdrawn: set to the number of the QP that it was accepted with before. That ends,
  *	without an event, so that iw_cm keeps its reference to the QP until it has no id
  *

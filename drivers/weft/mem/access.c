@@ -153,7 +153,7 @@ static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct w
  * @user: on whose behalf
  * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
  * @to: tagged offset, or local address
- * @len: octets; 0 is granted without a look at @stag
+ * @len: bytes; 0 is granted without a look at @stag
  * @right: what is to be done
  * @ref: filled in if access is granted
  *
@@ -264,7 +264,7 @@ static enum weft_fault touch_nothing(void *arg, u32 done, const struct weft_mem_
  * @user: on whose behalf
  * @sge: the list
  * @num_sge: its elements
- * @len: octets of it
+ * @len: bytes of it
  * @right: as for weft_mem_walk()
  *
  * Context: any. Return: a fault as weft_mem_walk(); pages that are missing are none.

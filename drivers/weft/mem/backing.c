@@ -187,7 +187,7 @@ static u64 apply(u64 *word, const struct weft_atomic_op *op)
 /**
  * weft_backing_atomic - read, modify and write one word, in host byte order
  * @b: any backing
- * @offset: of the word; weft_backing_aligned8() said yes, all 8 octets granted
+ * @offset: of the word; weft_backing_aligned8() said yes, all 8 bytes granted
  * @op: what to do
  *
  * Atomic against other such calls and against the CPU.

@@ -26,7 +26,7 @@ struct weft_atomic_op;
  *	addresses
  * @count: elements in use
  * @capacity: elements allocated (fast-register)
- * @first: offset of the region's first octet in its first page
+ * @first: offset of the region's first byte in its first page
  * @page_shift: size of an element
  * @pages: next to what is looked at with each of them
  *
@@ -64,8 +64,8 @@ static_assert(!IS_ENABLED(CONFIG_HIGHMEM));
 /**
  * weft_backing_span - the address of part of a region
  * @b: pages, not all of kernel memory; on demand: entered for them
- * @offset: first octet
- * @span: set to the octets that lie in a span from there on
+ * @offset: first byte
+ * @span: set to the bytes that lie in a span from there on
  *
  * Context: any.
  */

@@ -16,11 +16,11 @@ struct weft_mem_user;
 /**
  * struct weft_mem_binding - operands of a bind work request
  * @addr: where the part of the region to open begins
- * @length: its octets; 0 closes a type 1 window
+ * @length: its bytes; 0 closes a type 1 window
  * @lkey: the region
  * @access: enum ib_access_flags
  * @window: current STag of the window
- * @stag: the STag it is to have, differing in the key octet only
+ * @stag: the STag it is to have, differing in the key byte only
  */
 struct weft_mem_binding {
 	u64 addr;

@@ -55,7 +55,7 @@ static int alloc_private(struct weft_sendq *sq, u32 entries)
  * @sq: what to fill in
  * @entries: a power of two
  * @max_sge: elements a work request may have, up to WEFT_MAX_SGE
- * @max_inline: inline octets a work request may have, up to WEFT_MAX_INLINE
+ * @max_inline: inline bytes a work request may have, up to WEFT_MAX_INLINE
  * @space: of the process that posts, NULL for a kernel consumer
  *
  * Context: may sleep. Return: 0 or -errno, with nothing to clean up.

@@ -19,7 +19,7 @@ struct weft_mem_region;
 enum weft_swr_state {
 	WEFT_SWR_FREE,
 	WEFT_SWR_FETCHED,	/* private copy made, nothing sent */
-	WEFT_SWR_SENT,		/* all octets are TCP's, a response may be due */
+	WEFT_SWR_SENT,		/* all bytes are TCP's, a response may be due */
 	WEFT_SWR_DONE,		/* waits for its turn to be completed */
 };
 
@@ -27,8 +27,8 @@ enum weft_swr_state {
  * struct weft_swr - a private, checked copy of a send queue entry
  * @wqe: the head, @wqe.num_sge and @wqe.inline_len within the queue's limits
  * @index: free-running position in the queue
- * @length: sum of the elements or the inline octets; below 4 GiB
- * @tx_end: position in the outgoing stream of the octet behind its last FPDU
+ * @length: sum of the elements or the inline bytes; below 4 GiB
+ * @tx_end: position in the outgoing stream of the byte behind its last FPDU
  * @state: enum weft_swr_state
  * @status: enum ib_wc_status, valid once DONE; not 0 in a FETCHED one: the entry
  *	was malformed and must only be completed, its lists are empty
@@ -63,8 +63,8 @@ struct weft_swr {
  * @ring: memory
  * @user: a process posts to it
  * @max_sge: elements an entry has room for
- * @max_inline: inline octets an entry has room for
- * @wr_stride: octets from one private work request to the next
+ * @max_inline: inline bytes an entry has room for
+ * @wr_stride: bytes from one private work request to the next
  * @wr: private work requests, one per entry; NULL: a small queue not used yet, of which the
  *	first fetch allocates
  * @fetched: next entry to copy out; owner: tx claim

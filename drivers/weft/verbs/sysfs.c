@@ -21,7 +21,7 @@
  * struct param - a file for a number of struct weft_device
  * @attr: the file
  * @offset: of the field
- * @size: of the field: 1 or 4 octets
+ * @size: of the field: 1 or 4 bytes
  * @zero_ok: 0 is allowed besides, and switches it off
  * @min: of what it may be
  * @max: of what it may be

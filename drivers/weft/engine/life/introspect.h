@@ -58,8 +58,8 @@ struct weft_stream_end {
  * @rx_msn: next expected
  * @ord_used: requests that wait for their response, at most ORD
  * @ird_used: requests of the peer we owe a response, at most IRD
- * @staged: octets of the outgoing stream that were built
- * @pushed: octets of it that TCP has taken
+ * @staged: bytes of the outgoing stream that were built
+ * @pushed: bytes of it that TCP has taken
  * @connected: the socket is there, and so are the fields below
  * @local, @peer: addresses and ports
  * @tcp: what TCP knows

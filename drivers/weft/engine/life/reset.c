@@ -47,7 +47,7 @@ static int discard_posted(struct weft_stream *st)
 void weft_stream_abort_wait(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_ABORT);
-	weft_down_wait(st);
+	weft_teardown_wait(st);
 }
 
 /*
@@ -120,7 +120,7 @@ static void renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 	renew_tx(&st->tx);
 	renew_rx(&st->rx);
 	renew_connection(st);
-	weft_down_renew(st);
+	weft_teardown_renew(st);
 	st->quiet = false;
 	if (!st->cfg.shared_rq)
 		weft_recvq_set_flushing(st->cfg.rq, false);
@@ -157,8 +157,8 @@ int weft_stream_reset(struct weft_stream *st)
 	int err = 0;
 
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
-		weft_down_wait(st);
-		weft_down_end(st);
+		weft_teardown_wait(st);
+		weft_teardown_end(st);
 		err = wait_for_holders(st);
 	}
 	if (err)

@@ -124,7 +124,7 @@ static void free_stream(struct kref *ref)
 
 static const struct weft_stream_hooks hooks = {
 	.release = free_stream,
-	.teardown = weft_down_wake,
+	.teardown = weft_teardown_wake,
 	.want_tx = weft_tx_schedule,
 	.want_rx = weft_rx_schedule,
 	.defer = weft_defer_begin,
@@ -135,7 +135,7 @@ static void init_works(struct weft_stream *st)
 	weft_doorbell_init(st);
 	weft_rx_entry_init(st);
 	weft_rnr_init(st);
-	weft_down_init(st);
+	weft_teardown_init(st);
 }
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
@@ -207,9 +207,9 @@ void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
 	weft_stream_step(st, WEFT_QP_ABORT);
-	weft_down_wait(st);
+	weft_teardown_wait(st);
 	xa_erase_irq(&st->index->xa, st->qpn);
-	weft_down_end(st);
+	weft_teardown_end(st);
 	weft_rx_entry_end(st);
 	weft_rnr_end(st);
 	weft_doorbell_end(st);

@@ -109,7 +109,7 @@ void weft_hot weft_complete_done(struct weft_stream *st, struct weft_swr *swr,
  * @pushed: that position
  * @batch: completion queues to notify later, or NULL
  *
- * Sends and Writes are done when TCP has all their octets (RFC 5040, 5.5).
+ * Sends and Writes are done when TCP has all their bytes (RFC 5040, 5.5).
  */
 void weft_hot weft_complete_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
 {

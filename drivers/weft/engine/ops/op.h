@@ -54,9 +54,9 @@ struct weft_tx_op {
  * struct weft_rx_seg - a segment being received
  * @ddp: its parsed DDP header
  * @u: all of it
- * @row: or, if not NULL, what it is put together of: @each octets of payload in each
- * @head: first octet behind the DDP header
- * @payload: payload octets (RDMAP header excluded)
+ * @row: or, if not NULL, what it is put together of: @each bytes of payload in each
+ * @head: first byte behind the DDP header
+ * @payload: payload bytes (RDMAP header excluded)
  * @payload_at: where the payload starts in @u, or in each of the row
  * @batch: completion queues to notify when the loop is done
  */
@@ -116,7 +116,7 @@ static inline const struct weft_rx_op *weft_rx_op(u8 rdmap_opcode)
 }
 
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
-enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_rx_place_single(struct weft_stream *st, struct weft_rx_seg *seg);
 
 /**
  * weft_msg_untagged - start a message on an untagged queue

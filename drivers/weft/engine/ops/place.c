@@ -14,9 +14,9 @@
 /**
  * struct source - what is copied next
  * @at: there
- * @left: octets of the segment
+ * @left: bytes of the segment
  * @each: payload of a segment
- * @gap: octets between two payloads
+ * @gap: bytes between two payloads
  */
 struct source {
 	const u8 *at;
@@ -65,7 +65,7 @@ static void copy_spans(const struct weft_rx_seg *seg, u32 done, const struct wef
 /**
  * weft_rx_copy - move some of a segment's payload to where it belongs
  * @seg: the segment
- * @done: octets of the payload to skip
+ * @done: bytes of the payload to skip
  * @ref: the memory, granted for writing
  */
 enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,

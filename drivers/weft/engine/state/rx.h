@@ -45,7 +45,7 @@ struct weft_rx_held {
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
  * @written: bytes of the last Write, unless a Send, a Read Request, an Atomic Request or
  *	Immediate Data came after it: byte_len of Immediate Data that comes next
- * @placed: octets of the tagged message in progress
+ * @placed: bytes of the tagged message in progress
  * @tx_needed: tx has something to do once the loop is done
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
