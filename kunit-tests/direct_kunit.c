@@ -270,7 +270,7 @@ static struct kunit_case direct_cases[] = {
 	KUNIT_CASE(direct_match_psns),
 	KUNIT_CASE(direct_rejects),
 	KUNIT_CASE_PARAM(direct_roles, role_rows_gen_params),
-	KUNIT_CASE_PARAM(direct_retry_time, patience_rows_gen_params),
+	KUNIT_CASE_PARAM(direct_retry_time, retry_time_rows_gen_params),
 	{},
 };
 
