@@ -577,8 +577,8 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
  * weft_mpa_rx_begin - begin a run
  * @rx: the reader
  *
- * An FPDU that was reassembled and not taken is not in the socket any more: it is handed over first.
- * Context: socket lock held. Return: false if it is not taken yet, and the run is over.
+ * An FPDU that was reassembled and not taken is not in the socket any more: it is handed over
+ * first. Context: socket lock held. Return: false if it is not taken yet, and the run is over.
  */
 bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
 {

@@ -84,8 +84,8 @@ static void release_stream(struct weft_stream *st)
 	tell_closing(st);
 	if (st->cm_events)
 		st->cm_events->closed(st->cm);
-	smp_store_release(&weft_stream_teardown(st)->over,
-			  true); /* pairs with weft_teardown_wait() */
+	/* Pairs with weft_teardown_wait(). */
+	smp_store_release(&weft_stream_teardown(st)->over, true);
 	smp_mb(); /* pairs with the one of prepare_to_wait_event() */
 	wake_up_var(&weft_stream_teardown(st)->over);
 }

@@ -257,8 +257,8 @@ bool weft_defer_begin(struct weft_stream *st)
 	w = st->defer ?: new_defer(st);
 	if (!w)
 		return false;
-	if (!smp_load_acquire(
-		    &w->on)) { /* the timer has written its last; pairs with defer_timer_fn() */
+	/* The timer has written its last; pairs with defer_timer_fn(). */
+	if (!smp_load_acquire(&w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, w->not_before))
 			return false;
 		if (!count_polled(st))
