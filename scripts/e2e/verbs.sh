@@ -254,8 +254,9 @@ for name in odp_capabilities odp_registration odp_every_operation odp_whole_addr
 	odp_write_to_nothing odp_read_of_nothing odp_atomic_on_nothing \
 	odp_no_address_of_a_process odp_write_to_what_is_read_only odp_secret_memory \
 	odp_follows_the_address odp_written_memory_is_kept odp_rereg odp_prefetch \
-	odp_prefetch_of_nothing odp_remapped_amid_traffic odp_copied_on_write_amid_traffic \
-	odp_collapsed_amid_traffic odp_unmapped_amid_traffic odp_destroyed_amid_faults; do
+	odp_prefetch_of_nothing odp_unmapped_amid_advice odp_remapped_amid_traffic \
+	odp_copied_on_write_amid_traffic odp_collapsed_amid_traffic odp_unmapped_amid_traffic \
+	odp_destroyed_amid_faults; do
 	t "on demand: ${name#odp_}" case_ "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \

@@ -584,32 +584,77 @@ static bool take_page(struct odp_chunk *chunk, u32 slot, unsigned long pfn, enum
 	return true;
 }
 
+/*
+ * The core has mapped @pages of them. What is not taken must not stay mapped: whatever the core
+ * has is in the table.
+ */
+static bool take_mapped(struct odp_chunk *chunk, u64 addr, int pages, enum weft_odp_how how,
+			u32 *taken) __must_hold(&chunk->umem->umem_mutex)
+{
+	struct ib_umem_odp *umem = chunk->umem;
+	unsigned long *pfn =
+		compat_odp_pfns(umem) + ((addr - ib_umem_start(umem)) >> PAGE_SHIFT);
+	bool all = true;
+
+	for (; pages; pages--, addr += PAGE_SIZE) {
+		if (take_page(chunk, slot_of(addr), *pfn++, how, taken))
+			continue;
+		all = false;
+		if (!chunk->page[slot_of(addr)])
+			ib_umem_odp_unmap_dma_pages(umem, addr, addr + PAGE_SIZE);
+	}
+	return all;
+}
+
 static int take_pages(struct odp_chunk *chunk, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+	__must_hold(&chunk->fault_lock)
 {
 	u64 mask = COMPAT_ODP_READ | (how == WEFT_ODP_WRITE ? COMPAT_ODP_WRITE : 0);
 	bool fault = how != WEFT_ODP_PRESENT;
-	struct ib_umem_odp *umem = chunk->umem;
-	unsigned long *pfn;
-	bool all = true;
+	bool all;
 	int pages;
 
-	pages = ib_umem_odp_map_dma_and_lock(umem, addr, len, mask, fault);
+	lockdep_assert_held(&chunk->fault_lock);
+	pages = ib_umem_odp_map_dma_and_lock(chunk->umem, addr, len, mask, fault);
 	if (pages < 0)
 		return pages;
-	pfn = compat_odp_pfns(umem) + ((addr - ib_umem_start(umem)) >> PAGE_SHIFT);
-	for (; pages; pages--, addr += PAGE_SIZE)
-		all &= take_page(chunk, slot_of(addr), *pfn++, how, taken);
-	mutex_unlock(&umem->umem_mutex);
+	all = take_mapped(chunk, addr, pages, how, taken);
+	mutex_unlock(&chunk->umem->umem_mutex);
 	return all || !fault ? 0 : -EFAULT;
+}
+
+/*
+ * Pages that the process has, and the table has not. munmap() takes an address out of the process
+ * before the notifier hears of it. To find nothing where the core has a page makes it warn, so it
+ * is asked for what it has not: @fault_lock lets entries only go meanwhile.
+ */
+static int take_present(struct odp_chunk *chunk, u64 addr, u64 len, u32 *taken)
+	__must_hold(&chunk->fault_lock)
+{
+	u64 end = PAGE_ALIGN(addr + len);
+	int err = 0;
+	u64 from;
+
+	for (addr &= PAGE_MASK; addr < end && !err;) {
+		from = addr;
+		while (addr < end && !READ_ONCE(chunk->page[slot_of(addr)]))
+			addr += PAGE_SIZE;
+		if (addr > from)
+			err = take_pages(chunk, from, addr - from, WEFT_ODP_PRESENT, taken);
+		else
+			addr += PAGE_SIZE;
+	}
+	return err;
 }
 
 /* Pages around that the process has anyway: they spare a fault each, and cost it nothing. */
 static void take_window(struct odp_chunk *chunk, u64 addr, u32 *taken)
+	__must_hold(&chunk->fault_lock)
 {
 	u64 from = max_t(u64, addr & ~(WINDOW_BYTES - 1), ib_umem_start(chunk->umem));
 	u64 end = min_t(u64, (addr & ~(WINDOW_BYTES - 1)) + WINDOW_BYTES, ib_umem_end(chunk->umem));
 
-	take_pages(chunk, from, end - from, WEFT_ODP_PRESENT, taken);
+	take_present(chunk, from, end - from, taken);
 }
 
 /* A piece of the region that is in one chunk. */
@@ -622,7 +667,10 @@ static int fault_in_pages(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
 	mutex_lock(&chunk->fault_lock);
-	err = take_pages(chunk, addr, len, how, taken);
+	if (how == WEFT_ODP_PRESENT)
+		err = take_present(chunk, addr, len, taken);
+	else
+		err = take_pages(chunk, addr, len, how, taken);
 	if (!err && how != WEFT_ODP_PRESENT)
 		take_window(chunk, addr + len - 1, taken);
 	mutex_unlock(&chunk->fault_lock);

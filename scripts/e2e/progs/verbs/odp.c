@@ -688,6 +688,41 @@ static void odp_prefetch(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+static void *unmaps_pages(void *arg)
+{
+	while (!over) {
+		CHECK(!munmap(stage, STAGE));
+		CHECK(map_at(stage, STAGE, -1) == stage);
+		memset(stage, 0x5a, STAGE);
+	}
+	return NULL;
+}
+
+/* What the process has is looked for while munmap() is between taking it away and saying so. */
+static void odp_unmapped_amid_advice(void)
+{
+	enum ibv_advise_mr_advice present = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
+	double end = now() + 2;
+	pthread_t thread;
+	struct ibv_mr *mr;
+	int err;
+
+	stage = map_at(NULL, STAGE, -1);
+	mr = on_demand(&s, stage, STAGE, RIGHTS);
+	CHECK(!pthread_create(&thread, NULL, unmaps_pages, NULL));
+	while (now() < end) {
+		CHECK(!advised(mr, present, 1, stage, STAGE));
+		err = advised(mr, reads, 1, stage, STAGE / 2);
+		CHECK(!err || err == EFAULT);
+	}
+	over = 1;
+	pthread_join(thread, NULL);
+	read_from(stage, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(!memcmp(c.own->addr, stage, BYTES));
+	CHECK(!ibv_dereg_mr(mr));
+}
+
 static void odp_prefetch_of_nothing(void)
 {
 	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
@@ -731,5 +766,6 @@ const struct test_case odp_cases[] = {
 	CASE(odp_destroyed_amid_faults),
 	CASE(odp_prefetch),
 	CASE(odp_prefetch_of_nothing),
+	CASE(odp_unmapped_amid_advice),
 	{},
 };
