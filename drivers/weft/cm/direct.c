@@ -184,10 +184,7 @@ static int attempt(struct weft_direct *d)
 	}
 	fill_in(d, conn);
 	bind_conn(d, conn, stream);
-	ret = weft_handshake_connect(conn);
-	if (!ret)
-		weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED);
-	else
+	if (weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 	return 0;
