@@ -46,7 +46,7 @@ static void expect_found(struct kunit *test, struct world *w, struct weft_mem_re
 }
 
 /* Some share a slot of what was made last, and lose it to each other. */
-static void weft_stag_pin_in_a_crowd(struct kunit *test)
+static void weft_stag_pin_concurrently(struct kunit *test)
 {
 	struct world *w = make_world(test);
 	struct weft_mem_region **mr = kunit_kcalloc(test, CROWD, sizeof(*mr), GFP_KERNEL);
@@ -199,7 +199,7 @@ static void weft_stag_revoke_waits_for_accesses(struct kunit *test)
 
 static struct kunit_case stag_cases[] = {
 	KUNIT_CASE(weft_stag_alloc_numbers),   KUNIT_CASE(weft_stag_pin_follows_state),
-	KUNIT_CASE(weft_stag_pin_in_a_crowd),  KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
+	KUNIT_CASE(weft_stag_pin_concurrently),  KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
 	KUNIT_CASE_SLOW(weft_stag_alloc_many), {},
 };
 

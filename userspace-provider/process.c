@@ -90,7 +90,7 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + PATIENCE)
 			break;
-		weft_doze();
+		weft_lock_pause();
 	}
 	if (ret)
 		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells no other way */

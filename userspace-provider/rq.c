@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "inherit.h"
-#include "kick.h"
+#include "doorbell.h"
 #include "ring.h"
 
 /* Scatter elements are copied as they are. */
@@ -126,7 +126,7 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 static bool publish(struct weft_rq *rq)
 {
 	weft_ring_publish(&rq->ctl->prod, rq->prod);
-	return weft_ring_state(&rq->ctl->state) == WEFT_RQ_NEED_KICK;
+	return weft_ring_state(&rq->ctl->state) == WEFT_RQ_NEED_DOORBELL;
 }
 
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -150,7 +150,7 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		wanted = publish(rq);
 	weft_unlock(&rq->lock);
 
-	err = wanted ? weft_kick(rq->kick) : 0;
+	err = wanted ? weft_doorbell(rq->doorbell) : 0;
 	if (err && !ret) {
 		*bad_wr = first;
 		ret = err;

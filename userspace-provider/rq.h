@@ -11,13 +11,13 @@
 #include "lock.h"
 #include "queue.h"
 
-struct weft_kick;
+struct weft_doorbell;
 
 struct weft_rq {
 	struct weft_lock lock;		/* prod, cons, the entries in between */
 	struct weft_queue queue;
 	struct weft_rq_ctl *ctl;
-	const struct weft_kick *kick;	/* of the QP, or of the SRQ */
+	const struct weft_doorbell *doorbell;	/* of the QP, or of the SRQ */
 	uint32_t prod;			/* next entry to fill */
 	uint32_t cons;			/* the kernel's word as last seen */
 	uint32_t max_wr;

@@ -35,7 +35,7 @@ a queue of two packets|netem limit 2 delay 1ms|traffic
 the MTU goes from 576 to 65535 and back|mtus|traffic
 bits turn where no checksum of TCP tells|pedit|cut
 all packets are lost, and TCP gives up|lost retries|cut
-all packets are lost, for longer than user_timeout_ms|lost user_timeout|cut
+all packets are lost, for longer than tcp_user_timeout_ms|lost user_timeout|cut
 the network device goes down for good|down|cut
 a tenth of the pages that may not wait are not to be had|pages 10|traffic
 1 % of the objects that may not wait are not to be had|objects 1|traffic
@@ -84,7 +84,7 @@ judge_pedit() {
 
 begin_lost() { "begin_lost_$1"; }
 begin_lost_retries() { sysctl -qw net.ipv4.tcp_retries2=3; }
-begin_lost_user_timeout() { echo 1500 >"/sys/class/infiniband/$dev/weft/user_timeout_ms"; }
+begin_lost_user_timeout() { echo 1500 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"; }
 cut_lost() { tc qdisc add dev lo root netem loss 100%; }
 
 begin_down() { begin_lost_retries; }
@@ -141,7 +141,7 @@ undo() {
 	tc qdisc del dev lo clsact
 	ip link set lo mtu 65536 up
 	sysctl -qw net.ipv4.tcp_retries2=15
-	echo 0 >"/sys/class/infiniband/$dev/weft/user_timeout_ms"
+	echo 0 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"
 	[ ! -d "$group" ] || rmdir "$group"
 	return 0
 }

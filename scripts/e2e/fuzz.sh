@@ -25,7 +25,7 @@ neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traff
 # answer, which is that nobody has decided in time.
 patience() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
 	done
 }
@@ -53,7 +53,7 @@ looked_at() {
 	done
 }
 
-faults=(rx_faults rx_crc_errors terminates_sent terminates_received cq_overflows wr_errors
+faults=(rx_protocol_errors rx_crc_errors tx_terminates rx_terminates cq_overflows wr_errors
 	connections_lost)
 
 # besieged FUZZER...: they are at it, and two neighbours beside them.

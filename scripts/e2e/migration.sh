@@ -14,7 +14,7 @@ machine=(-accel tcg -machine pc -m 32 -nodefaults -vga none -display none)
 
 boot_sector() {
 	cc -m32 -nostdlib -static -Wl,--build-id=none,-Ttext=0x7c00,--oformat=binary \
-		-o "$tmp/disk" "$here/progs/scribble.S"
+		-o "$tmp/disk" "$here/progs/dirty_memory.S"
 	truncate -s 1M "$tmp/disk"
 }
 

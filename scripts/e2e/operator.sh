@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What an operator sees and steers: counters, resource tracking, traces, knobs.
+# What an operator sees and steers: counters, resource tracking, traces, attributes.
 # Each claim of Documentation/operating.md is tried. OPERATOR_ONLY chooses tests
 # by a part of their names.
 . "$(dirname "$0")/lib.sh"

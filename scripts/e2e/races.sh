@@ -180,7 +180,7 @@ around() {
 # iw_cm has its answer, which is that nobody has decided in time.
 patience() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
 	done
 }

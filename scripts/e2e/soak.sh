@@ -37,7 +37,7 @@ second_device() {
 # answer, which is that nobody has decided in time.
 short_deadlines() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((5000 * slow)) >"$file"
 	done
 }

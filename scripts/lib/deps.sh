@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Missing Debian packages: named, then installed. Sourced after say.sh and
+# Missing Debian packages: named, then installed. Sourced after log.sh and
 # cache.sh. The lists are packages/<group>.list.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 

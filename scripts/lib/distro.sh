@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Debian's own kernels, unpacked into the cache (never installed): image with
 # modules, and headers made usable as KERNELDIR where they lie.
-# Sourced after say.sh, cache.sh, suites.sh.
+# Sourced after log.sh, cache.sh, apt-suite.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # distro_suites NAME: where a kernel series is looked for.

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The kernels that tests run on, by name. Sourced after say.sh, cache.sh,
-# suites.sh, source.sh, distro.sh.
+# The kernels that tests run on, by name. Sourced after log.sh, cache.sh,
+# apt-suite.sh, source.sh, distro.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # shellcheck disable=SC2034  # the results are for the sourcing scripts

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Host side of the verdict: reads what a guest left behind and decides.
-# Sourced after say.sh.
+# Sourced after log.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # A process's own fault is none: "traps: NAME[PID] general protection fault ip:".

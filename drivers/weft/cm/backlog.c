@@ -189,7 +189,7 @@ bool weft_backlog_take_back(struct weft_backlog *b, struct weft_conn *conn)
 		b->probes = 1;
 		b->quiet_since = jiffies;
 		wake_within_locked(b, PROBE_AFTER);
-		weft_conn_post(conn, WEFT_CONN_LOOK);	/* not looked at while offered */
+		weft_conn_post(conn, WEFT_CONN_POLL);	/* not looked at while offered */
 	}
 	mutex_unlock(&b->lock);
 	return ok;
@@ -344,6 +344,6 @@ void weft_backlog_close(struct weft_backlog *b)
 	mutex_lock(&b->lock);
 	post_all_locked(b, WEFT_BACKLOG_WAITING, WEFT_CONN_ABANDONED);
 	post_all_locked(b, WEFT_BACKLOG_QUEUED, WEFT_CONN_ABANDONED);
-	post_all_locked(b, WEFT_BACKLOG_OFFERED, WEFT_CONN_LOOK);
+	post_all_locked(b, WEFT_BACKLOG_OFFERED, WEFT_CONN_POLL);
 	mutex_unlock(&b->lock);
 }

@@ -30,17 +30,17 @@
 #include "net/tcp_socket.h"
 
 /* Between two attempts: from the first to the second, and at most. */
-#define RETRY_FIRST	msecs_to_jiffies(10)
-#define RETRY_MOST	msecs_to_jiffies(250)
+#define RETRY_FIRST msecs_to_jiffies(10)
+#define RETRY_MOST msecs_to_jiffies(250)
 /* How often a queue is looked at whose requests must not wait for ever. */
-#define LOOK_EVERY	(HZ / 10)
+#define LOOK_EVERY (HZ / 10)
 /* How long a QP in RTR is thought to be about to enter RTS. */
-#define RTS_GRACE	(HZ / 20)
+#define RTS_GRACE (HZ / 20)
 
 enum direct_state {
-	DIRECT_WAITING,		/* no connection yet */
-	DIRECT_CONNECTED,	/* there is one, or was */
-	DIRECT_ENDED,		/* no connection any more: the QP has left RTR and RTS, or failed */
+	DIRECT_WAITING, /* no connection yet */
+	DIRECT_CONNECTED, /* there is one, or was */
+	DIRECT_ENDED, /* no connection any more: the QP has left RTR and RTS, or failed */
 };
 
 /**
@@ -61,7 +61,7 @@ enum direct_state {
  * @conn: at most one, a reference held
  * @may_send: the QP is in RTS
  * @ord: as in struct weft_direct_send
- * @patience: jiffies that a request may wait for the peer, 0: for ever
+ * @retry_time: jiffies that a request may wait for the peer, 0: for ever
  * @waits_since: jiffies when a request was found to wait
  * @waits: it counts
  * @grace_end: jiffies; until then it is not worth while to be connected before RTS
@@ -91,7 +91,7 @@ struct weft_direct {
 	struct weft_conn *conn;
 	bool may_send;
 	u32 ord;
-	unsigned long patience;
+	unsigned long retry_time;
 	unsigned long waits_since;
 	bool waits;
 	unsigned long grace_end;
@@ -139,7 +139,7 @@ static void fill_policy(struct weft_direct *d, struct weft_mpa_policy *policy)
 	policy->ord = d->ord;
 }
 
-static void fill_in(struct weft_direct *d, struct weft_conn *conn)
+static void fill_direct_handshake(struct weft_direct *d, struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -148,7 +148,7 @@ static void fill_in(struct weft_direct *d, struct weft_conn *conn)
 	hs->remote = d->peer;
 	hs->tos = d->tos;
 	hs->itself = d->role == WEFT_DIRECT_ITSELF;
-	hs->retried = true;	/* revision 1 is no use */
+	hs->retried = true; /* revision 1 is no use */
 	hs->pd_len = WEFT_DIRECT_LEN;
 	weft_direct_build(&d->own, hs->pd);
 }
@@ -160,12 +160,12 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 	conn->reserved = true;
 	conn->ops = &weft_direct_conn_ops;
 	conn->direct = d;
-	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
 	weft_conn_get(conn);
 	WRITE_ONCE(d->conn, conn);
 }
 
-/* What fails later is told by the connection, see forget(). */
+/* What fails later is told by the connection, see forget_direct_conn(). */
 static int attempt(struct weft_direct *d)
 {
 	struct weft_stream *stream = weft_stream_find(d->cm->streams, d->own.qpn);
@@ -182,9 +182,9 @@ static int attempt(struct weft_direct *d)
 		ret = -ENOMEM;
 		goto unreserve;
 	}
-	fill_in(d, conn);
+	fill_direct_handshake(d, conn);
 	bind_conn(d, conn, stream);
-	if (weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED))
+	if (weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 	return 0;
@@ -221,7 +221,7 @@ static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
 	u8 pd[WEFT_DIRECT_REJECT_LEN];
 
 	mutex_lock(&conn->lock);
-	if (conn->state == WEFT_CONN_AWAIT_ULP) {
+	if (conn->state == WEFT_CONN_AWAIT_ACCEPT) {
 		weft_direct_build_reject(reason, pd);
 		weft_handshake_prepare_reject(conn, pd, sizeof(pd));
 		weft_conn_decide(conn, WEFT_CONN_ULP_REJECTED);
@@ -242,15 +242,15 @@ static void settle_terms(struct weft_direct *d, struct weft_conn *conn,
 	d->peer_rq_psn = peer->rq_psn;
 }
 
-static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
-			  const struct weft_direct_hello *peer) __must_hold(&conn->lock)
+static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
+				 const struct weft_direct_hello *peer) __must_hold(&conn->lock)
 {
 	struct weft_stream *stream;
 	u8 pd[WEFT_DIRECT_LEN];
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
-		return true;	/* it has gone */
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT)
+		return true; /* it has gone */
 	fill_policy(d, &conn->hs->policy);
 	weft_direct_build(&d->own, pd);
 	if (weft_handshake_prepare_accept(conn, pd, sizeof(pd)) || !conn->result.rtr)
@@ -268,8 +268,8 @@ static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
 	return true;
 }
 
-static enum weft_direct_reason check(struct weft_direct *d, struct weft_conn *conn,
-				     const struct weft_direct_hello *peer)
+static enum weft_direct_reason check_direct_peer(struct weft_direct *d, struct weft_conn *conn,
+						 const struct weft_direct_hello *peer)
 {
 	enum weft_direct_reason reason = weft_direct_match(&d->own, peer);
 
@@ -284,12 +284,12 @@ static enum weft_direct_reason check(struct weft_direct *d, struct weft_conn *co
 static void answer(struct weft_direct *d, struct weft_conn *conn,
 		   const struct weft_direct_hello *peer)
 {
-	enum weft_direct_reason reason = check(d, conn, peer);
+	enum weft_direct_reason reason = check_direct_peer(d, conn, peer);
 	bool done = false;
 
 	if (reason == WEFT_DIRECT_OK) {
 		mutex_lock(&conn->lock);
-		done = accept_locked(d, conn, peer);
+		done = accept_direct_locked(d, conn, peer);
 		mutex_unlock(&conn->lock);
 		reason = WEFT_DIRECT_MALFORMED;
 	}
@@ -318,10 +318,10 @@ static void request(struct weft_conn *conn)
 	reason = weft_direct_read_request(conn, &peer);
 	if (reason == WEFT_DIRECT_OK) {
 		d = xa_load(&directs->by_qpn, peer.peer_qpn);
-		if (d && (knows_enough(d) || check(d, conn, &peer) != WEFT_DIRECT_OK))
+		if (d && (knows_enough(d) || check_direct_peer(d, conn, &peer) != WEFT_DIRECT_OK))
 			answer(d, conn, &peer);
 		else
-			reason = weft_direct_hold(conn, peer.peer_qpn);
+			reason = weft_direct_queue_request(conn, peer.peer_qpn);
 	}
 	if (reason != WEFT_DIRECT_OK)
 		reject(conn, reason);
@@ -345,14 +345,14 @@ static void answer_held(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 /* A request waits from when it is seen to; as long as there is none, nothing is late. */
 static bool is_overdue(struct weft_direct *d)
 {
-	if (!d->may_send || !d->patience || !weft_stream_waits(d->stream)) {
+	if (!d->may_send || !d->retry_time || !weft_stream_waits(d->stream)) {
 		d->waits = false;
 		return false;
 	}
 	if (!d->waits)
 		d->waits_since = jiffies;
 	d->waits = true;
-	return time_after(jiffies, d->waits_since + d->patience);
+	return time_after(jiffies, d->waits_since + d->retry_time);
 }
 
 static void plan_next_look(struct weft_direct *d)
@@ -365,7 +365,7 @@ static void plan_next_look(struct weft_direct *d)
 
 	if ((retries || has_grace) && time_before(next, jiffies + delay))
 		delay = time_after(next, jiffies) ? next - jiffies : 0;
-	if (retries || has_grace || (d->may_send && d->patience))
+	if (retries || has_grace || (d->may_send && d->retry_time))
 		look_after(d, delay);
 }
 
@@ -411,14 +411,14 @@ static bool psn_fits(const struct weft_direct *d)
 /* What was not known when the connection was made. */
 static void settle(struct weft_direct *d)
 {
-	u32 ms = d->patience ? jiffies_to_msecs(d->patience) : 0;
+	u32 ms = d->retry_time ? jiffies_to_msecs(d->retry_time) : 0;
 
 	if (!d->may_send)
 		return;
 	weft_stream_limit_ord(d->stream, d->ord);
 	ms = min_not_zero(ms, READ_ONCE(d->cm->opts.user_timeout));
 	if (ms)
-		weft_stream_set_patience(d->stream, ms);
+		weft_stream_set_user_timeout(d->stream, ms);
 }
 
 static bool read_reply(struct weft_conn *conn)
@@ -513,17 +513,17 @@ static void established(struct weft_conn *conn)
 		weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 }
 
-static void forget(struct weft_conn *conn)
+static void forget_direct_conn(struct weft_conn *conn)
 {
 	struct weft_directs *directs = &conn->cm->directs;
 	struct weft_direct *d;
 	bool had;
 
-	if (conn->reserved)	/* before the QP is told, which may get another connection */
+	if (conn->reserved) /* before the QP is told, which may get another connection */
 		weft_stream_unreserve(conn->stream);
 	conn->reserved = false;
 	mutex_lock(&directs->lock);
-	weft_direct_unhold(conn);
+	weft_direct_drop_held(conn);
 	d = conn->direct;
 	conn->direct = NULL;
 	had = d && d->conn == conn;
@@ -564,7 +564,7 @@ static bool act(struct weft_conn *conn, unsigned long action)
 	case WEFT_CONNA_TELL_CLOSE:
 		return true;
 	case WEFT_CONNA_RELEASE:
-		forget(conn);
+		forget_direct_conn(conn);
 		return false;
 	default:
 		return false;
@@ -703,7 +703,7 @@ free:
  */
 int weft_direct_may_send(struct weft_direct *d, const struct weft_direct_send *send)
 {
-	u64 patience = weft_direct_patience_ns(send->timeout, send->retry_cnt);
+	u64 retry_time = weft_direct_retry_ns(send->timeout, send->retry_cnt);
 	struct weft_directs *directs = &d->cm->directs;
 	int ret = 0;
 
@@ -717,7 +717,7 @@ int weft_direct_may_send(struct weft_direct *d, const struct weft_direct_send *s
 	d->own.rnr_retry = send->rnr_retry;
 	d->own.has_rnr_retry = true;
 	d->ord = min(d->ord, send->ord);
-	d->patience = nsecs_to_jiffies(patience);
+	d->retry_time = nsecs_to_jiffies(retry_time);
 	d->may_send = true;
 	if (d->state == DIRECT_CONNECTED)
 		settle(d);

@@ -22,11 +22,11 @@
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
-#define BACKLOG		256
+#define BACKLOG 256
 /* Beyond this the connection that has waited longest for its request is dropped. */
-#define WAITING_MAX	128U
+#define WAITING_MAX 128U
 /* When memory is out TCP does not say again that somebody waits. */
-#define TRY_AGAIN	(HZ / 10)
+#define TRY_AGAIN (HZ / 10)
 
 /**
  * struct weft_direct_port - a listener
@@ -85,7 +85,7 @@ static void drop_oldest(struct weft_direct_port *port) __must_hold(&port->lock)
 	weft_conn_post(oldest, WEFT_CONN_ABANDONED);
 }
 
-static bool join(struct weft_direct_port *port, struct weft_conn *conn)
+static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 {
 	bool open;
 
@@ -146,15 +146,15 @@ static void adopt(struct weft_direct_port *port, struct weft_sock *s)
 	conn->ops = &weft_direct_conn_ops;
 	conn->hs->policy.revision = 2;
 	weft_handshake_serve(conn, s);
-	if (!join(port, conn) || weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP))
+	if (!join_port(port, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }
 
-static void accept_work(struct work_struct *work)
+static void port_accept_work(struct work_struct *work)
 {
 	struct weft_direct_port *port = container_of(work, struct weft_direct_port, work.work);
-	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
+	unsigned int noio = memalloc_noio_save(); /* as in conn_work() */
 	struct weft_sock *s;
 	int ret;
 
@@ -179,7 +179,7 @@ static const struct weft_sock_events listen_events = {
 	.readable = connection_waits,
 };
 
-static int open_sock(struct weft_direct_port *port)
+static int open_port_sock(struct weft_direct_port *port)
 {
 	struct net *net = weft_cm_get_net(port->cm);
 	int ret;
@@ -187,7 +187,7 @@ static int open_sock(struct weft_direct_port *port)
 	if (!net)
 		return -ENETDOWN;
 	ret = weft_sock_create(net, port->addr.ss_family, &port->sock);
-	put_net(net);	/* the socket holds it now */
+	put_net(net); /* the socket holds it now */
 	if (ret)
 		return ret;
 	weft_cm_tune(port->cm, port->sock, WEFT_TOS_NONE);
@@ -209,12 +209,12 @@ static struct weft_direct_port *new_port(struct weft_cm *cm, const struct sockad
 	kref_init(&port->ref);
 	mutex_init(&port->lock);
 	INIT_LIST_HEAD(&port->waiting);
-	INIT_DELAYED_WORK(&port->work, accept_work);
+	INIT_DELAYED_WORK(&port->work, port_accept_work);
 	port->users = 1;
 	port->addr = *addr;
 	port->cm = cm;
 	weft_cm_get(cm);
-	ret = open_sock(port);
+	ret = open_port_sock(port);
 	if (ret) {
 		kref_put(&port->ref, free_port);
 		return ERR_PTR(ret);
@@ -249,7 +249,7 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
 		return port;
 	list_add_tail(&port->all, &cm->directs.ports);
 	weft_sock_attach(port->sock, &listen_events, port);
-	connection_waits(port);	/* what came before that was not announced */
+	connection_waits(port); /* what came before that was not announced */
 	return port;
 }
 

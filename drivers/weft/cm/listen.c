@@ -23,7 +23,7 @@
 #include "net/tcp_socket.h"
 
 /* When memory is out TCP does not say again that somebody waits. */
-#define TRY_AGAIN	(HZ / 10)
+#define TRY_AGAIN (HZ / 10)
 
 static void free_listener(struct kref *ref)
 {
@@ -43,7 +43,7 @@ static void put_listener(struct weft_listener *l)
 
 /* --- taking connections off TCP --- */
 
-static bool join(struct weft_listener *l, struct weft_conn *conn)
+static bool join_listener(struct weft_listener *l, struct weft_conn *conn)
 {
 	if (!weft_backlog_add(&l->backlog, conn))
 		return false;
@@ -85,7 +85,7 @@ void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 	if (l->tos != WEFT_TOS_KEEP)
 		weft_cm_tune(l->cm, s, l->tos);
 	weft_handshake_serve(conn, s);
-	if (!join(l, conn) || weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP))
+	if (!join_listener(l, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }
@@ -117,10 +117,10 @@ static void accept_own(struct weft_listener *l)
 	weft_listener_accepted(l, ret);
 }
 
-static void accept_work(struct work_struct *work)
+static void listener_accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
-	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
+	unsigned int noio = memalloc_noio_save(); /* as in conn_work() */
 
 	weft_backlog_offer(&l->backlog);
 	if (l->wildcard)
@@ -198,7 +198,7 @@ static bool is_shared(const struct weft_listener_config *cfg)
 	return weft_addr_is_any(cfg->addr) && cfg->scope == WEFT_WILDCARD_SHARED;
 }
 
-static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
+static int open_listener_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
 	int ret = 0;
@@ -207,7 +207,7 @@ static int open_sock(struct weft_listener *l, const struct weft_listener_config 
 		return -ENETDOWN;
 	if (!is_deaf(l->cm, cfg, net))
 		ret = is_shared(cfg) ? weft_wildcard_join(l, cfg, net) : open_own(l, cfg, net);
-	put_net(net);	/* the socket holds it now */
+	put_net(net); /* the socket holds it now */
 	return ret;
 }
 
@@ -218,7 +218,7 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	if (!l)
 		return NULL;
 	kref_init(&l->ref);
-	weft_backlog_init(&l->backlog, cm->wq, accept_work, backlog);
+	weft_backlog_init(&l->backlog, cm->wq, listener_accept_work, backlog);
 	weft_cm_get(cm);
 	l->cm = cm;
 	weft_iwcm_get_id(id);
@@ -256,7 +256,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	ret = open_sock(l, cfg);
+	ret = open_listener_sock(l, cfg);
 	if (ret) {
 		put_listener(l);
 		return ERR_PTR(ret);
@@ -265,7 +265,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 	if (!l->sock)
 		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
-	child_ready(l);	/* what came before that was not announced */
+	child_ready(l); /* what came before that was not announced */
 	return l;
 }
 

@@ -134,7 +134,7 @@ void weft_odp_queue(struct work_struct *work)
 	queue_work(odp_wq, work);
 }
 
-static struct page *page_of(unsigned long entry)
+static struct page *odp_page_of(unsigned long entry)
 {
 	return (struct page *)(entry & PAGE_BITS);
 }
@@ -174,7 +174,7 @@ static u32 drop_entries(struct odp_chunk *chunk, u32 first, u32 count)
 		if (!*entry)
 			continue;
 		if (*entry & WRITTEN)
-			set_page_dirty(compound_head(page_of(*entry)));
+			set_page_dirty(compound_head(odp_page_of(*entry)));
 		*entry = 0;
 		dropped++;
 	}
@@ -193,7 +193,7 @@ static void forbid_entries(struct odp_chunk *chunk, u32 first, u32 count)
 }
 
 /* Addresses from @from up to @last are not accessed any more. */
-static void forget(struct odp_chunk *chunk, u64 from, u64 last)
+static void forget_pages(struct odp_chunk *chunk, u64 from, u64 last)
 	__must_hold(&chunk->umem->umem_mutex)
 {
 	u32 first = slot_of(from), count = slot_of(last) - first + 1;
@@ -227,7 +227,7 @@ static bool invalidate(struct mmu_interval_notifier *mni, const struct mmu_notif
 	from = max_t(u64, range->start, ib_umem_start(umem));
 	end = min_t(u64, range->end, ib_umem_end(umem));
 	if (umem->private && from < end)
-		forget(umem->private, from, end - 1);
+		forget_pages(umem->private, from, end - 1);
 	ib_umem_odp_unmap_dma_pages(umem, from, end);
 	mutex_unlock(&umem->umem_mutex);
 	return true;
@@ -245,7 +245,7 @@ static void free_chunk(struct odp_chunk *chunk)
 
 	if (umem) {
 		mutex_lock(&umem->umem_mutex);
-		forget(chunk, ib_umem_start(umem), ib_umem_end(umem) - 1);
+		forget_pages(chunk, ib_umem_start(umem), ib_umem_end(umem) - 1);
 		mutex_unlock(&umem->umem_mutex);
 		ib_umem_odp_release(umem);
 	}
@@ -484,7 +484,7 @@ static unsigned long *entry_at(struct weft_odp *odp, u64 addr)
 	return chunk ? &chunk->page[slot_of(addr)] : NULL;
 }
 
-static bool allows(const unsigned long *entry, bool write)
+static bool odp_allows(const unsigned long *entry, bool write)
 {
 	unsigned long needed = write ? PRESENT | WRITABLE : PRESENT;
 
@@ -511,7 +511,7 @@ bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write)
 	read_lock(&odp->lock);
 	for (; pages; pages--, addr += PAGE_SIZE) {
 		entry = entry_at(odp, addr);
-		if (!allows(entry, write)) {
+		if (!odp_allows(entry, write)) {
 			read_unlock(&odp->lock);
 			return false;
 		}
@@ -529,20 +529,20 @@ void weft_odp_leave(struct weft_odp *odp)
 }
 
 /**
- * weft_odp_row - where a byte is
+ * weft_odp_span - where a byte is
  * @odp: the memory, entered for it
  * @offset: of the byte
- * @row: set to the bytes that are contiguous from there on
+ * @span: set to the bytes that are contiguous from there on
  *
  * Context: any.
  */
-u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row)
+u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
 {
 	u64 addr = odp->start + offset;
 	u32 skip = offset_in_page(addr);
 
-	*row = PAGE_SIZE - skip;
-	return (u8 *)page_address(page_of(READ_ONCE(*entry_at(odp, addr)))) + skip;
+	*span = PAGE_SIZE - skip;
+	return (u8 *)page_address(odp_page_of(READ_ONCE(*entry_at(odp, addr)))) + skip;
 }
 
 /* --- pages come --------------------------------------------------------------- */
@@ -572,7 +572,7 @@ static bool take_page(struct odp_chunk *chunk, u32 slot, unsigned long pfn, enum
 		bits |= WRITABLE;
 	if (how == WEFT_ODP_WRITE && !(bits & WRITABLE))
 		return false;
-	if (WARN_ON_ONCE(old && page_of(old) != page)) /* it has not been taken back */
+	if (WARN_ON_ONCE(old && odp_page_of(old) != page)) /* it has not been taken back */
 		return false;
 	write_lock_bh(&chunk->odp->lock);
 	chunk->page[slot] |= (unsigned long)page | bits;
@@ -658,7 +658,8 @@ static void take_window(struct odp_chunk *chunk, u64 addr, u32 *taken)
 }
 
 /* A piece of the region that is in one chunk. */
-static int fault_in(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+static int fault_in_pages(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how,
+			  u32 *taken)
 {
 	struct odp_chunk *chunk = use_chunk(odp, addr / CHUNK_BYTES);
 	int err;
@@ -685,7 +686,7 @@ static int fault_range(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_
 
 	for (; len && !err; len -= piece, addr += piece) {
 		piece = min_t(u64, len, CHUNK_BYTES - addr % CHUNK_BYTES);
-		err = fault_in(odp, addr, piece, how, taken);
+		err = fault_in_pages(odp, addr, piece, how, taken);
 		if (fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();

@@ -80,7 +80,7 @@ int weft_odp_prefetch(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_h
 /* Any context. */
 bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write);
 void weft_odp_leave(struct weft_odp *odp);
-u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row);
+u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span);
 
 bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 offset, u32 len,
 			bool write);
@@ -160,7 +160,7 @@ static inline void weft_odp_leave(struct weft_odp *odp)
 {
 }
 
-static inline u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row)
+static inline u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
 {
 	return NULL;
 }

@@ -22,7 +22,7 @@ struct sk_buff;
  * @linear: all of it, when it is contiguous, else NULL
  * @skb: socket buffer that holds all of it, or NULL
  * @skb_offset: where it starts in @skb
- * @pages: gathered copy from the first byte of the first page on, when it
+ * @pages: reassembled copy from the first byte of the first page on, when it
  *	spanned socket buffers or held markers; NULL when @skb is set
  *
  * Valid only during the callback that hands it over.

@@ -252,7 +252,7 @@ u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
 	return mem - map->mem;
 }
 
-static struct page *page_of(void *mem)
+static struct page *ring_page_of(void *mem)
 {
 	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
@@ -269,7 +269,7 @@ static int insert(struct vm_area_struct *vma, void *mem)
 
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	for (off = 0; off < size; off += PAGE_SIZE) {
-		ret = vm_insert_page(vma, vma->vm_start + off, page_of(mem + off));
+		ret = vm_insert_page(vma, vma->vm_start + off, ring_page_of(mem + off));
 		if (ret)
 			return ret;
 	}

@@ -185,7 +185,7 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
 	return -ENOTCONN;
 }
 
-void weft_sock_set_patience(struct weft_sock *s, unsigned int ms)
+void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms)
 {
 	might_sleep();
 }
@@ -549,8 +549,8 @@ static void make_queues(struct world *w)
 	HOST_CHECK(!weft_recvq_init(&w->rq, RQES, SGES, space));
 	HOST_CHECK(!weft_cq_init(&w->send_cq, CQES, space, &cq_events, w, &w->counters));
 	HOST_CHECK(!weft_cq_init(&w->recv_cq, CQES, space, &cq_events, w, &w->counters));
-	w->rq.kicks = w->choice.kicks || w->choice.kernel;
-	weft_sendq_ctl(&w->sq)->lazy = w->choice.lazy;
+	w->rq.has_doorbell = w->choice.doorbells || w->choice.kernel;
+	weft_sendq_ctl(&w->sq)->defer_doorbell = w->choice.defers;
 }
 
 /* The rest of the world: another stream gets done with its copy, the peer reads. */
@@ -588,7 +588,7 @@ void world_make(struct world *w)
 	weft_stag_table_init(&w->stags);
 	weft_stream_index_init(&w->index);
 	w->index.rnr_timeout = w->choice.rnr_timeout;
-	w->index.watch = w->choice.watch;
+	w->index.sq_poll_interval = w->choice.sq_poll;
 	w->index.atomics = w->choice.atomics;
 	make_queues(w);
 	for (i = 0; i < REGIONS; i++)

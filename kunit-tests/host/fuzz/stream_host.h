@@ -17,7 +17,7 @@
 #include "engine/state/stream.h"
 #include "mem/access.h"
 #include "mem/backing.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "mem/stag.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
@@ -46,8 +46,8 @@
 struct choices {
 	bool initiator, crc, markers_tx, markers_rx, kernel, direct, limit_access;
 	u8 rtr;
-	u32 ird, ord, mss, rnr_timeout, watch;
-	bool atomics, kicks, lazy, sudden;
+	u32 ird, ord, mss, rnr_timeout, sq_poll;
+	bool atomics, doorbells, defers, sudden;
 };
 
 /* A Read or Atomic Request of ours that the peer has not answered. */
@@ -111,7 +111,7 @@ struct wire {
  * @posted, @received: work requests so far
  * @sent_done, @received_done: completions
  * @scribbled: the process wrote nonsense to its queues
- * @owes_kick: it was asked to
+ * @owes_doorbell: it was asked to
  * @started, @closings, @closeds: what cm was told
  */
 struct world {
@@ -132,7 +132,7 @@ struct world {
 	u32 posted, received;
 	u32 sent_done, received_done;
 	u32 send_cons, recv_cons;
-	bool scribbled, owes_kick, overflowed;
+	bool scribbled, owes_doorbell, overflowed;
 	u32 started, closings, closeds;
 	u32 asyncs[WEFT_STREAM_LAST_WQE + 1];
 };

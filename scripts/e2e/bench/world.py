@@ -69,7 +69,7 @@ class World:
         run("ip", "link", "set", self.netdev(peer), "mtu", mtu)
         run("rdma", "link", "add", peer + "0", "type", peer, "netdev", self.netdev(peer))
         if peer == "weft":
-            knob = "/sys/class/infiniband/weft0/weft/crc"
+            knob = "/sys/class/infiniband/weft0/params/mpa_crc"
             with open(knob, "w", encoding="ascii") as file:
                 file.write("1" if crc == "on" else "0")
 

@@ -267,7 +267,7 @@ class Fixture:
 
     def policy(self, name, value):
         """Set a policy file for this test; weft has to have it."""
-        path = "/sys/class/infiniband/%s/weft/%s" % (self.world.dev, name)
+        path = "/sys/class/infiniband/%s/params/%s" % (self.world.dev, name)
         if not os.path.exists(path):
             raise unfit("the module has no policy file '%s'" % name)
         with open(path, encoding="ascii") as file:

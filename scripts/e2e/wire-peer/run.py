@@ -21,9 +21,9 @@ sys.path[:0] = [here, os.path.join(here, "..", "..")]
 
 import harness  # noqa: E402
 
-GROUPS = ("start", "initiator", "backlog", "held", "answers", "ports", "ends", "terms", "mpa", "sizes",
-          "paths", "ddp", "untagged", "tagged", "rows", "rdmap", "requester", "midway", "crowd",
-          "faults", "ext", "verbs", "late")
+GROUPS = ("start", "initiator", "backlog", "held", "answers", "ports", "close", "negotiation", "mpa",
+          "sizes", "paths", "ddp", "untagged", "tagged", "batches", "rdmap", "requester",
+          "mid_message", "many_conns", "faults", "ext", "verbs", "late")
 # Whose race it is shows in the whole report of KCSAN, which the host reads: scripts/vm/verdict.sh.
 SPLAT = re.compile(
     r"BUG:(?! KCSAN)|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle"

@@ -152,7 +152,7 @@ def a_host_that_is_gone(f):
 @test()
 def a_peer_that_falls_silent_has_not_hung_up(f):
     """No second attempt, and not REJECTED: TCP has given the connection up."""
-    for name in ("keepalive_idle_s", "keepalive_interval_s", "keepalive_probes"):
+    for name in ("tcp_keepalive_idle_s", "tcp_keepalive_interval_s", "tcp_keepalive_probes"):
         f.policy(name, 1)
     link = f.dialed()
     netdev.own_netns("tc", "qdisc", "add", "dev", "vb", "root", "netem", "loss", "100%")

@@ -223,9 +223,9 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 
 @test("CM-029")
-def an_eager_responder_speaks_first_unless_promised_a_message(f):
+def responder_early_send_waits_only_for_a_promised_message(f):
     """What an administrator may choose for initiators that never speak first."""
-    f.policy("eager", 1)
+    f.policy("responder_early_send", 1)
     out = f.mr(16)
     out.poke(b"sent at once")
     link = f.passive(rev=1)
@@ -416,27 +416,27 @@ def an_accept_without_a_qp_fails(f):
 
 @test("CM-075", "CM-074")
 def a_plain_policy_sends_a_plain_request(f):
-    f.policy("revision", 1)
+    f.policy("mpa_revision", 1)
     link = f.dialed()
     assert (link.request.rev, link.request.s) == (1, 0), link.request
 
 
 @test("CM-076")
 def enhanced_requests_can_be_refused(f):
-    f.policy("revision", 1)
+    f.policy("mpa_revision", 1)
     refused_frame(f, mpa.request(rev=2, enhanced=mpa.Enhanced(4, 4)).build())
 
 
 @test("CM-040", "CM-063")
 def peer_to_peer_can_be_switched_off(f):
-    f.policy("p2p", 0)
+    f.policy("mpa_p2p", 0)
     link = f.dialed()
     assert not link.request.enhanced or not link.request.enhanced.a, link.request
 
 
 @test("CM-062", "CM-067", each=(1, 2, 4))
 def the_rtr_kinds_offered_are_those_configured(f, mask):
-    f.policy("rtr", mask)
+    f.policy("mpa_rtr_types", mask)
     link = f.dialed()
     e = link.request.enhanced
     assert (e.b, e.c, e.d) == (mask & 1, mask >> 1 & 1, mask >> 2 & 1), e

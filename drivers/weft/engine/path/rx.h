@@ -16,6 +16,6 @@ extern const struct weft_mpa_rx_events weft_rx_mpa_events;
 int weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch);
 struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_batch *batch);
 void weft_rx_discard(struct weft_stream *st);
-void weft_rx_judge(struct weft_stream *st);
+void weft_rx_check_fin(struct weft_stream *st);
 
 #endif

@@ -115,7 +115,7 @@ class Host:
         if peer == "rxe":
             self._await_gid(peer)
         if peer == "weft":
-            for knob in glob.glob("/sys/class/infiniband/weft0/*/crc"):
+            for knob in glob.glob("/sys/class/infiniband/weft0/*/mpa_crc"):
                 with open(knob, "w", encoding="ascii") as file:
                     file.write("1" if self.crc == "on" else "0")
 

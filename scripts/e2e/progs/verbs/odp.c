@@ -164,10 +164,10 @@ static void odp_every_operation(void)
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = on_demand(&c, near, ROOM, RIGHTS);
 	struct ibv_mr *far_mr = on_demand(&s, far, ROOM, RIGHTS);
-	unsigned long waits = counted("page_waits");
+	unsigned long waits = counted("odp_page_waits");
 
 	every_operation(near_mr, near, far_mr, far);
-	CHECK(counted("page_waits") > waits);
+	CHECK(counted("odp_page_waits") > waits);
 	CHECK(!ibv_dereg_mr(near_mr) && !ibv_dereg_mr(far_mr));
 }
 
@@ -271,7 +271,7 @@ static void odp_receive_into_nothing(void)
 /* @what of the client fails at the server, which says so. */
 static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void *to, uint32_t rkey)
 {
-	unsigned long sent = counted("term_sent_access");
+	unsigned long sent = counted("tx_term_access");
 
 	CHECK(!post(&c, 2, what, sg, (uintptr_t)to, rkey, IBV_SEND_SIGNALED));
 	if (what == IBV_WR_RDMA_READ)
@@ -280,7 +280,7 @@ static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void
 		next(c.id->send_cq);
 	flushes(&c);
 	flushes(&s);
-	CHECK(counted("term_sent_access") == sent + 1);
+	CHECK(counted("tx_term_access") == sent + 1);
 }
 
 static void odp_write_to_nothing(void)
@@ -655,10 +655,10 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	CHECK(!pages_there(room, MIB));
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
 	CHECK(pages_there(room, ROOM) == MIB / PAGE);
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	write_to(room + 100, mr->rkey, sge(c.own, 0, BYTES));
 	written(&s);
-	CHECK(counted("page_waits") == waits);
+	CHECK(counted("odp_page_waits") == waits);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, room + MIB, MIB));
 	while (pages_there(room + MIB, MIB) != MIB / PAGE && now() < end)
 		usleep(1000);
@@ -666,13 +666,13 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	/* What the process has made itself is found. */
 	make_words(room + 2 * MIB, BYTES, 4);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room + 2 * MIB, MIB));
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	read_from(room + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(has_words(c.own->addr, BYTES, 4) && counted("page_waits") == waits);
+	CHECK(has_words(c.own->addr, BYTES, 4) && counted("odp_page_waits") == waits);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, room + 3 * MIB, MIB));
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	read_from(room + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(counted("page_waits") == waits);
+	CHECK(counted("odp_page_waits") == waits);
 }
 
 static void odp_prefetch(void)
