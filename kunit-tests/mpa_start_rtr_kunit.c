@@ -18,7 +18,7 @@ struct rtr_row {
 #define W	WEFT_RTR_WRITE
 #define R	WEFT_RTR_READ
 
-/* RFC 6581, 9.2; preference from wire.md, 9: Write, then Read, then Send. */
+/* RFC 6581, 9.2; preference from protocol-rules, CHOICE-14: Write, then Read, then Send. */
 static const struct rtr_row rtr_rows[] = {
 	{ "all_of_both", RTR_ALL, RTR_ALL, RTR_ALL, W },
 	{ "send_only", S, RTR_ALL, S, S },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The work requests that give and take rights: RFC 5040, 5.3 and 7; wire.md, 6.
+ * The work requests that give and take rights: RFC 5040, 5.3 and 7; protocol-rules, ORDER-9.
  */
 #include <linux/mm.h>
 
@@ -95,7 +95,7 @@ static void weft_mem_invalidate_refuses(struct kunit *test)
 	struct weft_mem_region *fast = make_fastreg(test, w);
 	u32 stag = fast->grant.stag;
 
-	/* wire.md, 6, rule 9 */
+	/* protocol-rules, ORDER-9 */
 	KUNIT_EXPECT_EQ(test, invalidate(w, 0x12345678, true), WEFT_FAULT_RDMAP_INVALIDATE);
 	KUNIT_EXPECT_EQ(test, invalidate(w, region->grant.stag, true), WEFT_FAULT_RDMAP_INVALIDATE);
 	KUNIT_EXPECT_EQ(test, invalidate(w, region->grant.stag, false), WEFT_FAULT_LOCAL_BIND);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * RDMAP messages: RFC 5040, 4, 5 and 7.2; RFC 7306, 4 to 6; order of the checks
- * as in wire.md, 6.
+ * as in protocol-rules, ORDER-3 and ORDER-4.
  */
 #include "proto/rdmap.h"
 #include "suite.h"
@@ -24,7 +24,7 @@ struct message_row {
 	bool solicited;
 };
 
-/* The table of wire.md, 5. */
+/* The table of messages in protocol-rules. */
 static const struct message_row message_rows[] = {
 	{ "write", 0, true, 0, 0, true, false, false, false },
 	{ "read_request", 1, false, 1, 28, false, false, false, false },
@@ -94,7 +94,7 @@ static void check_vector(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, weft_ddp_parse(row->ulpdu, row->len, &hdr), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_rdmap_opcode(hdr.ulp), row->opcode);
-	/* wire.md, 9: Immediate Data that is not 8 octets long */
+	/* protocol-rules, CHOICE-5: Immediate Data that is not 8 octets long */
 	KUNIT_EXPECT_EQ(test, weft_rdmap_check(&hdr),
 			row->legal ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPERATION);
 }
@@ -125,7 +125,7 @@ static void check_reserved_bits_set(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rdmap_check(&hdr), WEFT_FAULT_NONE);
 }
 
-/* Defects in the order of wire.md, 6, steps 3 and 4; each with its fault. */
+/* Defects in the order of protocol-rules, ORDER-3 and ORDER-4; each with its fault. */
 enum defect { VERSION, KIND, QUEUE, SIZE, DEFECTS };
 
 static const enum weft_fault defect_fault[DEFECTS] = {

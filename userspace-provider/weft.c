@@ -17,6 +17,9 @@
 #include "uapi/weft-abi.h"
 #include "verbs.h"
 
+/* For those who look into the file: strings, or a debugger. */
+static const char weft_version[] __attribute__((__used__)) = "libweft " WEFT_VERSION;
+
 PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
 
 /* Which kernels of before do not look at. */

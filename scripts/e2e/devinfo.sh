@@ -34,6 +34,7 @@ complete() {
 	is state "PORT_ACTIVE (4)"
 	at_least vendor_id 1
 	value fw_ver | grep -q . || fail "no fw_ver"
+	[ "$driver" != weft ] || is fw_ver "$(cat "$here/../../VERSION").0"
 }
 
 guids() {

@@ -15,6 +15,7 @@ set -uo pipefail
 
 driver=${DRIVER:-weft}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../vm/complaints.sh"
 tmp=$(mktemp -d)
 dev=${driver}0
 tests=0 failures=0 again=0
@@ -87,7 +88,8 @@ told() {
 	_verdict "$rc" "$name" 0
 }
 
-# t NAME FUNCTION [ARG]...: run one test. E2E_ONLY is a regular expression for names.
+# t NAME FUNCTION [ARG]...: run one test. E2E_ONLY is a regular expression for names; E2E_CASE is
+# one name, or a function, or the first argument of functions that have several cases.
 #
 # Suites of unmodified programs set attempts=2: what they race for among themselves
 # comes out wrong once in hundreds of runs on busy, emulated CPUs. Objects left behind and
@@ -95,6 +97,7 @@ told() {
 t() {
 	local name=$1 rc=1 began=$SECONDS attempt
 	[[ $name =~ ${E2E_ONLY:-} ]] || return 0
+	case ${E2E_CASE:-$name} in "$name" | "$2" | "${3:-$2}") ;; *) return 0 ;; esac
 	shift
 	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
 		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
@@ -156,21 +159,15 @@ after_test() {
 	new_splats
 }
 
-# A process's own fault is no complaint: "traps: NAME[PID] general protection fault ip:".
-splat='BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle|blocked for more'
-splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic'
-splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
-splat+='|unregister_netdevice: waiting|bad page state'
-
 # new_splats: fails when the kernel complained since the test began.
 new_splats() {
 	local line said=()
 	hear_kernel || return 1
 	# Whose race it is shows in the whole report, which the host reads: scripts/vm/verdict.sh.
 	for line in "${heard[@]}"; do
-		[[ $line == *'BUG: KCSAN:'* ]] || said+=("$line")
+		[[ $line == *KCSAN* ]] || said+=("$line")
 	done
-	[[ ${said[*]} =~ $splat ]] || return 0
+	[[ ${said[*]} =~ $complaints ]] || return 0
 	echo "FAILED: the kernel complained:"
 	printf '%s\n' "${heard[@]}"
 	return 1

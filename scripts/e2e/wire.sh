@@ -48,7 +48,7 @@ nothing_lost() {
 	limit 240 python3 "$here/progs/wire.py" decode "$capture" "$table"
 }
 
-check() { python3 "$here/progs/wire.py" "$1" "$table"; }
+check() { python3 "$here/progs/wire.py" "$1" "$table" --suite; }
 
 topology_veth
 record

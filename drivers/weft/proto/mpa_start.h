@@ -131,7 +131,7 @@ int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy, const void *pd, u32 pd_len,
 			  u8 *out);
 
-/* Responder: WEFT_FAULT_MPA_IRD means a reject frame is due (wire.md, judgement calls). */
+/* Responder: WEFT_FAULT_MPA_IRD means a reject frame is due (protocol-rules, CHOICE-12). */
 enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
 				 const struct weft_mpa_policy *policy, struct weft_mpa_result *out);
 

@@ -67,7 +67,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	st->sock = NULL;
 }
 
-/* The one way down: callbacks, tx, flush, socket, cm, in this order. */
+/* The one way down, in this order: rx, the claim of tx, the socket, the flush, events, cm. */
 static void release_stream(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
