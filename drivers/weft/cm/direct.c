@@ -30,17 +30,17 @@
 #include "net/tcp_socket.h"
 
 /* Between two attempts: from the first to the second, and at most. */
-#define RETRY_FIRST msecs_to_jiffies(10)
-#define RETRY_MOST msecs_to_jiffies(250)
+#define RETRY_FIRST	msecs_to_jiffies(10)
+#define RETRY_MOST	msecs_to_jiffies(250)
 /* How often a queue is looked at whose requests must not wait for ever. */
-#define LOOK_EVERY (HZ / 10)
+#define LOOK_EVERY	(HZ / 10)
 /* How long a QP in RTR is thought to be about to enter RTS. */
-#define RTS_GRACE (HZ / 20)
+#define RTS_GRACE	(HZ / 20)
 
 enum direct_state {
-	DIRECT_WAITING, /* no connection yet */
-	DIRECT_CONNECTED, /* there is one, or was */
-	DIRECT_ENDED, /* no connection any more: the QP has left RTR and RTS, or failed */
+	DIRECT_WAITING,		/* no connection yet */
+	DIRECT_CONNECTED,	/* there is one, or was */
+	DIRECT_ENDED,		/* no connection any more: the QP has left RTR and RTS, or failed */
 };
 
 /**
@@ -148,7 +148,7 @@ static void fill_direct_handshake(struct weft_direct *d, struct weft_conn *conn)
 	hs->remote = d->peer;
 	hs->tos = d->tos;
 	hs->itself = d->role == WEFT_DIRECT_ITSELF;
-	hs->retried = true; /* revision 1 is no use */
+	hs->retried = true;	/* revision 1 is no use */
 	hs->pd_len = WEFT_DIRECT_LEN;
 	weft_direct_build(&d->own, hs->pd);
 }
@@ -250,7 +250,7 @@ static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->state != WEFT_CONN_AWAIT_ACCEPT)
-		return true; /* it has gone */
+		return true;	/* it has gone */
 	fill_policy(d, &conn->hs->policy);
 	weft_direct_build(&d->own, pd);
 	if (weft_handshake_prepare_accept(conn, pd, sizeof(pd)) || !conn->result.rtr)
@@ -519,7 +519,7 @@ static void forget_direct_conn(struct weft_conn *conn)
 	struct weft_direct *d;
 	bool had;
 
-	if (conn->reserved) /* before the QP is told, which may get another connection */
+	if (conn->reserved)	/* before the QP is told, which may get another connection */
 		weft_stream_unreserve(conn->stream);
 	conn->reserved = false;
 	mutex_lock(&directs->lock);

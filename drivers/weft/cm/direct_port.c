@@ -22,11 +22,11 @@
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
-#define BACKLOG 256
+#define BACKLOG		256
 /* Beyond this the connection that has waited longest for its request is dropped. */
-#define WAITING_MAX 128U
+#define WAITING_MAX	128U
 /* When memory is out TCP does not say again that somebody waits. */
-#define TRY_AGAIN (HZ / 10)
+#define TRY_AGAIN	(HZ / 10)
 
 /**
  * struct weft_direct_port - a listener
@@ -154,7 +154,7 @@ static void adopt(struct weft_direct_port *port, struct weft_sock *s)
 static void port_accept_work(struct work_struct *work)
 {
 	struct weft_direct_port *port = container_of(work, struct weft_direct_port, work.work);
-	unsigned int noio = memalloc_noio_save(); /* as in conn_work() */
+	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
 	struct weft_sock *s;
 	int ret;
 
@@ -187,7 +187,7 @@ static int open_port_sock(struct weft_direct_port *port)
 	if (!net)
 		return -ENETDOWN;
 	ret = weft_sock_create(net, port->addr.ss_family, &port->sock);
-	put_net(net); /* the socket holds it now */
+	put_net(net);	/* the socket holds it now */
 	if (ret)
 		return ret;
 	weft_cm_tune(port->cm, port->sock, WEFT_TOS_NONE);
@@ -249,7 +249,7 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
 		return port;
 	list_add_tail(&port->all, &cm->directs.ports);
 	weft_sock_attach(port->sock, &listen_events, port);
-	connection_waits(port); /* what came before that was not announced */
+	connection_waits(port);	/* what came before that was not announced */
 	return port;
 }
 

@@ -146,7 +146,7 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
  * may connect the QP again at once. And it destroys the id, with a mutex held that handlers of
  * iw_cm's events take: for an id with another reference iw_cm waits for all of these.
  */
-static void give_back(struct weft_conn *conn)
+static void undo_connect(struct weft_conn *conn)
 {
 	mutex_lock(&conn->lock);
 	unbind_id(conn);
@@ -186,7 +186,7 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 	bind_id(conn, id, stream);
 	ret = begin_connect(conn, id, param);
 	if (ret)
-		give_back(conn);
+		undo_connect(conn);
 	weft_conn_put(conn);
 	return ret;
 
@@ -272,7 +272,7 @@ static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __mu
 
 	lockdep_assert_held(&conn->lock);
 	if (!WARN_ON_ONCE(!first)) {
-		id->device->ops.iw_add_ref(first); /* what was found has to be */
+		id->device->ops.iw_add_ref(first);	/* what was found has to be */
 		id->device->ops.iw_rem_ref(first);
 		id->device->ops.iw_rem_ref(first);
 	}

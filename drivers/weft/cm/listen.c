@@ -23,7 +23,7 @@
 #include "net/tcp_socket.h"
 
 /* When memory is out TCP does not say again that somebody waits. */
-#define TRY_AGAIN (HZ / 10)
+#define TRY_AGAIN	(HZ / 10)
 
 static void free_listener(struct kref *ref)
 {
@@ -120,7 +120,7 @@ static void accept_own(struct weft_listener *l)
 static void listener_accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
-	unsigned int noio = memalloc_noio_save(); /* as in conn_work() */
+	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
 
 	weft_backlog_offer(&l->backlog);
 	if (l->wildcard)
@@ -207,7 +207,7 @@ static int open_listener_sock(struct weft_listener *l, const struct weft_listene
 		return -ENETDOWN;
 	if (!is_deaf(l->cm, cfg, net))
 		ret = is_shared(cfg) ? weft_wildcard_join(l, cfg, net) : open_own(l, cfg, net);
-	put_net(net); /* the socket holds it now */
+	put_net(net);	/* the socket holds it now */
 	return ret;
 }
 
@@ -265,7 +265,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 	if (!l->sock)
 		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
-	child_ready(l); /* what came before that was not announced */
+	child_ready(l);	/* what came before that was not announced */
 	return l;
 }
 
