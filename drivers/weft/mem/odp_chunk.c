@@ -14,6 +14,7 @@
 
 #include <linux/gfp.h>
 #include <linux/hmm.h>
+#include <linux/memcontrol.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
@@ -392,17 +393,7 @@ static int fault_in(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how h
 	return err;
 }
 
-/**
- * weft_odp_fault_range - have pages for an access
- * @odp: the memory, referred to
- * @addr: of the first byte
- * @len: bytes
- * @how: what for
- * @taken: so many more pages than before are in the tables
- *
- * Context: may sleep. Return: 0 or -errno.
- */
-int weft_odp_fault_range(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+static int fault_pieces(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
 {
 	int err = 0;
 	u64 piece;
@@ -414,5 +405,27 @@ int weft_odp_fault_range(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_
 			err = -EINTR;
 		cond_resched();
 	}
+	return err;
+}
+
+/**
+ * weft_odp_fault_range - have pages for an access
+ * @odp: the memory, referred to
+ * @addr: of the first byte
+ * @len: bytes
+ * @how: what for
+ * @taken: so many more pages than before are in the tables
+ *
+ * Chunks, and the process' page tables, are charged to the process also where a worker makes
+ * them. Context: may sleep. Return: 0 or -errno.
+ */
+int weft_odp_fault_range(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+{
+	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(odp->mm);
+	struct mem_cgroup *outer = set_active_memcg(memcg);
+	int err = fault_pieces(odp, addr, len, how, taken);
+
+	set_active_memcg(outer);
+	mem_cgroup_put(memcg);
 	return err;
 }
