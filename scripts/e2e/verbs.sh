@@ -24,9 +24,9 @@ without_ipc_lock() {
 	)
 }
 
-# with_attributes CASE [ATTRIBUTE=VALUE]...: a case with other attributes, which are put back also if it fails.
+# with_attributes CASE [NAME=VALUE]...: a case with other attributes, put back also if it fails.
 with_attributes() {
-	local dir=/sys/class/infiniband/$dev/weft rc=0 name=$1 word before=()
+	local dir=/sys/class/infiniband/$dev/params rc=0 name=$1 word before=()
 	shift
 	for word; do
 		before+=("${word%=*}=$(cat "$dir/${word%=*}")")
@@ -40,7 +40,7 @@ with_attributes() {
 }
 
 # At MTU 1500 and without CRC: the segments of a long message are staged many at once.
-in_rows() {
+in_batches() {
 	local before rc=0
 	before=$(counted tx_segments)
 	ip link set lo mtu 1500
@@ -53,7 +53,7 @@ in_rows() {
 }
 
 # The same for what ends early.
-in_short_rows() {
+in_short_batches() {
 	local rc=0
 	ip link set lo mtu 1500
 	with_attributes "$1" mpa_crc=0 || rc=$?
@@ -247,7 +247,7 @@ t "reuse: with markers" with_attributes memory_is_used_again_at_once mpa_crc=0 m
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
-	t "in rows: $name" in_rows "$name"
+	t "in rows: $name" in_batches "$name"
 done
 for name in odp_capabilities odp_registration odp_every_operation odp_whole_address_space \
 	odp_in_a_list odp_send_of_nothing odp_long_send_into_nothing odp_receive_into_nothing \
@@ -256,12 +256,12 @@ for name in odp_capabilities odp_registration odp_every_operation odp_whole_addr
 	odp_follows_the_address odp_written_memory_is_kept odp_rereg odp_prefetch \
 	odp_prefetch_of_nothing odp_unmapped_amid_advice odp_remapped_amid_traffic \
 	odp_copied_on_write_amid_traffic odp_collapsed_amid_traffic odp_unmapped_amid_traffic \
-	odp_destroyed_amid_faults; do
+	odp_destroyed_amid_faults odp_window odp_window_on_nothing; do
 	t "on demand: ${name#odp_}" case_ "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
 	odp_remapped_amid_traffic; do
-	t "on demand, in rows: ${name#odp_}" in_short_rows "$name"
+	t "on demand, in rows: ${name#odp_}" in_short_batches "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls

@@ -6,12 +6,15 @@
 
 deps_lists=$weft_top/scripts/lib/packages
 
-# deps_of GROUP...: the packages of those groups, one a line.
+# deps_of GROUP...: the packages of those groups, one a line; some are of one release only.
 deps_of() {
-	local group
+	local group codename
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	for group; do
 		[ -r "$deps_lists/$group.list" ] || die "no package group '$group'"
 		sed '/^#/d;/^$/d' "$deps_lists/$group.list"
+		[ ! -r "$deps_lists/$group-$codename.list" ] ||
+			sed '/^#/d;/^$/d' "$deps_lists/$group-$codename.list"
 	done | sort -u
 }
 

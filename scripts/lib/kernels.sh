@@ -54,10 +54,12 @@ _kernel_uml() {
 
 # kernel_source NAME: the source tree it is made of (for checkpatch, siw).
 kernel_source() {
-	local found
+	local found suites
 	case $1 in
-	6.1) found=$(suite_best 'linux-source-6\.1' bookworm-security bookworm | sed -n 1p) ;;
-	6.12) found=$(suite_best 'linux-source-6\.12' bookworm-backports | sed -n 1p) ;;
+	6.1 | 6.12)
+		read -r -a suites <<<"$(distro_suites "$1")"
+		found=$(suite_best "linux-source-${1//./\\.}" "${suites[@]}" | sed -n 1p)
+		;;
 	*) found=$(source_newest) ;;
 	esac
 	[ -n "$found" ] || die "no suite offers the source of $1"

@@ -120,7 +120,7 @@ void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must
  * @conn: in state idle, complete; from now on its worker's
  * @event: how it begins
  *
- * Context: process. Return: 0, or -ENOMEM: it was abandoned.
+ * Context: process. Return: 0, or -ENOMEM, and it is in state idle still, the caller's alone.
  */
 int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event)
 {
@@ -130,10 +130,13 @@ int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event)
 	mutex_lock(&conn->lock);
 	ret = xa_alloc_cyclic(&cm->conns, &conn->handle, conn, xa_limit_31b, &cm->next_handle,
 			      GFP_KERNEL);
-	step_locked(conn, ret < 0 ? WEFT_CONN_ABANDONED : event);
+	if (ret >= 0)
+		step_locked(conn, event);
 	mutex_unlock(&conn->lock);
+	if (ret < 0)
+		return ret;
 	weft_conn_post(conn, WEFT_CONN_POLL);
-	return ret < 0 ? ret : 0;
+	return 0;
 }
 
 /* --- deadlines --- */

@@ -146,9 +146,7 @@ static void adopt(struct weft_direct_port *port, struct weft_sock *s)
 	conn->ops = &weft_direct_conn_ops;
 	conn->hs->policy.revision = 2;
 	weft_handshake_serve(conn, s);
-	if (join_port(port, conn))
-		weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED);
-	else
+	if (!join_port(port, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }

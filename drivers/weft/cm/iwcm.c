@@ -138,10 +138,22 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
 	ret = fill_iwcm_handshake(conn, id, param);
 	if (!ret)
 		ret = weft_handshake_connect(conn);
-	if (!ret)
-		return weft_conn_begin(conn, WEFT_CONN_CONNECT);
+	return ret ?: weft_conn_begin(conn, WEFT_CONN_CONNECT);
+}
+
+/*
+ * A connect that fails at the call leaves nothing to the worker that the consumer can notice. It
+ * may connect the QP again at once. And it destroys the id, with a mutex held that handlers of
+ * iw_cm's events take: for an id with another reference iw_cm waits for all of these.
+ */
+static void undo_connect(struct weft_conn *conn)
+{
+	mutex_lock(&conn->lock);
+	unbind_id(conn);
+	weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
+	mutex_unlock(&conn->lock);
 	weft_conn_post(conn, WEFT_CONN_ABANDONED);
-	return ret;
 }
 
 /**
@@ -173,6 +185,8 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 	}
 	bind_id(conn, id, stream);
 	ret = begin_connect(conn, id, param);
+	if (ret)
+		undo_connect(conn);
 	weft_conn_put(conn);
 	return ret;
 

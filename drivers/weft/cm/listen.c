@@ -85,9 +85,7 @@ void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 	if (l->tos != WEFT_TOS_KEEP)
 		weft_cm_tune(l->cm, s, l->tos);
 	weft_handshake_serve(conn, s);
-	if (join_listener(l, conn))
-		weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED);
-	else
+	if (!join_listener(l, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }

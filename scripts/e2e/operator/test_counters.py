@@ -110,7 +110,7 @@ def terminated(w, reason, fault, break_it):
         count = int(other == reason)
         subset(moved, {"tx_term_" + other: count, "rx_term_" + other: count})
     w.eventually(lambda: kernel_says("Terminate received", lines), "two lines of the kernel")
-    same(len(kernel_says("ends: " + fault, lines)), 1, "lines that name the fault")
+    same(len(kernel_says("error detected: " + fault, lines)), 1, "lines that name the fault")
     return moved
 
 

@@ -130,7 +130,7 @@ def an_srq_tells_what_was_consumed_and_its_limit(w):
 
     for _ in range(2):
         take()
-    details(entries=32, max_sge=1, waiting=3, consumed=2, limit=0)
+    details(entries=32, max_sge=1, posted=3, consumed=2, limit=0)
     w.agent.cmd("srqarm", limit=2)
     details(limit=2)
     take()
@@ -138,7 +138,7 @@ def an_srq_tells_what_was_consumed_and_its_limit(w):
     take()
     w.agent.wait("async", 10, type=SRQ_LIMIT)
     take()
-    details(waiting=0, consumed=5, limit=0)
+    details(posted=0, consumed=5, limit=0)
     w.agent.none("async", type=SRQ_LIMIT)
     w.agent.cmd("modify", k=p, state="err")
     w.agent.wait("async", 10, type=LAST_WQE, k=p)

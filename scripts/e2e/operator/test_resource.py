@@ -26,8 +26,8 @@ def a_qp_tells_its_terms_and_its_connection(w):
     a, p = pair.row(pair.a), pair.row(pair.p)
     terms = {"stream_state": "rts", "mpa_revision": 2, "mpa_enhanced": 1, "mpa_crc": 1,
              "mpa_tx_markers": 0, "mpa_rx_markers": 0, "tx_enabled": 1}
-    subset(a, dict(terms, side="initiator", rtr="write", ird=3, ord=2))
-    subset(p, dict(terms, side="responder", rtr="send,write,read", ird=3, ord=2))
+    subset(a, dict(terms, mpa_role="initiator", mpa_rtr_types="write", ird=3, ord=2))
+    subset(p, dict(terms, mpa_role="responder", mpa_rtr_types="send,write,read", ird=3, ord=2))
     same(p["drv_tcp_local"], "%s:%d" % (w.addr, w.port), "address")
     same((a["drv_tcp_local"], a["drv_tcp_peer"]), (p["drv_tcp_peer"], p["drv_tcp_local"]),
          "the two ends")

@@ -393,4 +393,4 @@ def what_means_ill_behind_a_message_that_waits(f):
 @test()
 def without_crc(f):
     """Then many segments of a message are looked at together."""
-    mutated(f, "without crc", {"crc": 0})
+    mutated(f, "without crc", {"mpa_crc": 0})
