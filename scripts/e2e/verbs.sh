@@ -256,7 +256,7 @@ for name in odp_capabilities odp_registration odp_every_operation odp_whole_addr
 	odp_follows_the_address odp_written_memory_is_kept odp_rereg odp_prefetch \
 	odp_prefetch_of_nothing odp_unmapped_amid_advice odp_remapped_amid_traffic \
 	odp_copied_on_write_amid_traffic odp_collapsed_amid_traffic odp_unmapped_amid_traffic \
-	odp_destroyed_amid_faults; do
+	odp_destroyed_amid_faults odp_window odp_window_on_nothing; do
 	t "on demand: ${name#odp_}" case_ "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \

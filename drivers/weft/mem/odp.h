@@ -62,7 +62,7 @@ struct weft_odp_stats {
 
 int weft_odp_module_init(void);
 void weft_odp_module_exit(void);
-void weft_odp_queue(struct work_struct *work);
+bool weft_odp_queue(struct work_struct *work);
 
 struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length, int access);
 void weft_odp_get(struct weft_odp *odp);
@@ -98,8 +98,9 @@ static inline void weft_odp_module_exit(void)
 {
 }
 
-static inline void weft_odp_queue(struct work_struct *work)
+static inline bool weft_odp_queue(struct work_struct *work)
 {
+	return false;
 }
 
 static inline struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length,
