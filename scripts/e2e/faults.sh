@@ -14,7 +14,7 @@ suite faults <<'TOPOLOGY'
 TOPOLOGY
 
 seconds=${FAULTS_SECONDS:-1}
-silent=${SILENT_CONNS:-2000}
+conns=${SILENT_CONNS:-2000}
 other=${driver}1 other_addr=10.78.0.1
 debugfs=/sys/kernel/debug
 # In which the work is, if it exists.
@@ -260,7 +260,7 @@ silent_connections() {
 	activities "$tmp/work" -- "$dev" "$addr4" traffic
 	good=$started
 	start 200 "$tmp/silent" python3 "$here/progs/hostile.py" initiator stays "$addr4" 7174 150 \
-		"$silent"
+		"$conns"
 	silent=$started
 	said "$tmp/silent" connected "$silent"
 	client 100 rping -c -a "$addr4" -v -C 3
@@ -323,7 +323,7 @@ while IFS='|' read -r -u 9 name condition activities; do
 	# shellcheck disable=SC2086
 	t "$name" under "$condition" $activities
 done 9< <(rows)
-t "$silent connections that are silent, or half-open" silent_connections
+t "$conns connections that are silent, or half-open" silent_connections
 t "a process is stopped, goes on, and is killed while it is stopped" stopped_process
 before_test >/dev/null 2>&1
 finish
