@@ -41,7 +41,7 @@ enum weft_direct_state {
  * @conn: at most one, a reference held
  * @may_send: the QP is in RTS
  * @ord: as in struct weft_direct_send
- * @patience: jiffies that a request may wait for the peer, 0: for ever
+ * @retry_time: jiffies that a request may wait for the peer, 0: for ever
  * @waits_since: jiffies when a request was found to wait
  * @waits: it counts
  * @grace_end: jiffies; until then it is not worth while to be connected before RTS
@@ -71,7 +71,7 @@ struct weft_direct {
 	struct weft_conn *conn;
 	bool may_send;
 	u32 ord;
-	unsigned long patience;
+	unsigned long retry_time;
 	unsigned long waits_since;
 	bool waits;
 	unsigned long grace_end;
