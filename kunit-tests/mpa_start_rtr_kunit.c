@@ -51,7 +51,7 @@ static void respond_and_conclude_rtr(struct kunit *test)
 	struct weft_mpa_policy own = { .revision = 2, .rtr = row->own, .ird = 4, .ord = 4 };
 	struct weft_mpa_frame request, reply;
 	struct weft_mpa_result result;
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len;
 
 	len = weft_mpa_build_request(&sent, NULL, 0, out);

@@ -328,7 +328,7 @@ static const u8 *rdmap_header(struct kunit *test, const void *ulpdu, u32 len)
 	return weft_exact_copy(test, (const u8 *)ulpdu + 18, len);
 }
 
-static u8 *header_room(struct kunit *test, u32 len)
+static u8 *header_space(struct kunit *test, u32 len)
 {
 	u8 *out = kunit_kzalloc(test, len, GFP_KERNEL);
 
@@ -342,7 +342,7 @@ static void read_req_build_and_parse_vector(struct kunit *test)
 	const struct weft_vec_read_req *row = test->param_value;
 	const u8 *wire = rdmap_header(test, row->ulpdu, 28);
 	struct weft_read_req req;
-	u8 *out = header_room(test, 28);
+	u8 *out = header_space(test, 28);
 
 	weft_read_req_parse(wire, &req);
 	KUNIT_EXPECT_EQ(test, req.sink_stag, row->sink_stag);
@@ -384,7 +384,7 @@ static void atomic_req_build_vector(struct kunit *test)
 		.compare = row->compare,
 		.compare_mask = row->compare_mask,
 	};
-	u8 *out = header_room(test, 52);
+	u8 *out = header_space(test, 52);
 
 	weft_atomic_req_build(&req, out);
 	KUNIT_EXPECT_EQ(test, memcmp(out, (const u8 *)row->ulpdu + 18, 52), 0);
@@ -395,7 +395,7 @@ static void atomic_req_build_fetch_add_compare(struct kunit *test)
 {
 	struct weft_atomic_req req = { .code = WEFT_ATOMIC_FADD, .compare = 7, .compare_mask = 9 };
 	struct weft_atomic_req back;
-	u8 *out = header_room(test, 52);
+	u8 *out = header_space(test, 52);
 
 	weft_atomic_req_build(&req, out);
 	KUNIT_EXPECT_EQ(test, weft_atomic_req_parse(out, &back), WEFT_FAULT_NONE);
@@ -407,7 +407,7 @@ static void atomic_req_build_fetch_add_compare(struct kunit *test)
 static void atomic_req_parse_every_code(struct kunit *test)
 {
 	struct weft_atomic_req req;
-	u8 *wire = header_room(test, 52);
+	u8 *wire = header_space(test, 52);
 	u32 code;
 
 	for (code = 0; code < 256; code++) {
@@ -427,7 +427,7 @@ static void atomic_resp_build_and_parse_vector(struct kunit *test)
 	const struct weft_vec_atomic_resp *row = test->param_value;
 	const u8 *wire = rdmap_header(test, row->ulpdu, 12);
 	struct weft_atomic_resp resp;
-	u8 *out = header_room(test, 12);
+	u8 *out = header_space(test, 12);
 
 	weft_atomic_resp_parse(wire, &resp);
 	KUNIT_EXPECT_EQ(test, resp.id, row->id);

@@ -10,7 +10,7 @@
 #include "ring.h"
 
 static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
-		       const struct weft_queue_map *map, struct weft_room *room)
+		       const struct weft_queue_map *map, struct weft_va_range *room)
 {
 	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe), room);
 
@@ -47,7 +47,7 @@ static void lose(struct weft_cq *cq)
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room)
+		 struct weft_va_range *room)
 {
 	struct weft_queue fresh = {};
 	int ret;

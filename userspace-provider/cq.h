@@ -41,7 +41,7 @@ void weft_cq_fini(struct weft_cq *cq);
  * is lost, since the kernel has switched: hence the room, which was kept before.
  */
 int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room);
+		 struct weft_va_range *room);
 
 /* Entries there are to take: a count, or a negative errno. Under the lock. */
 int weft_cq_pending(const struct weft_cq *cq);

@@ -18,7 +18,7 @@ static_assert(offsetof(struct weft_sge, addr) == offsetof(struct ibv_sge, addr),
 static_assert(offsetof(struct weft_sge, length) == offsetof(struct ibv_sge, length), "length");
 static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey), "lkey");
 
-static uint32_t sge_room(const struct weft_queue *queue)
+static uint32_t sge_space(const struct weft_queue *queue)
 {
 	return (queue->stride - sizeof(struct weft_rqe)) / sizeof(struct weft_sge);
 }
@@ -43,7 +43,7 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 
 	rq->ctl = (void *)rq->queue.base;
 	rq->max_wr = at_most(cap->max_wr, map->entries);
-	rq->max_sge = at_most(cap->max_sge, sge_room(&rq->queue));
+	rq->max_sge = at_most(cap->max_sge, sge_space(&rq->queue));
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static void lose(struct weft_rq *rq)
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room)
+		 struct weft_va_range *room)
 {
 	struct weft_queue fresh = {};
 	int ret;

@@ -88,10 +88,10 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct weft_queue_map map = {};
 	struct resize_srq cmd = { .drv.map = (uintptr_t)&map };
-	struct weft_room room;
+	struct weft_va_range room;
 	int ret;
 
-	ret = weft_queue_room(&room, attr->max_wr, srq->rq.queue.stride);
+	ret = weft_queue_reserve(&room, attr->max_wr, srq->rq.queue.stride);
 	if (ret)
 		return ret;
 	weft_lock(&srq->rq.lock);
@@ -99,7 +99,7 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 	if (!ret)
 		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, &room);
 	weft_unlock(&srq->rq.lock);
-	weft_room_put(&room);
+	weft_va_release(&room);
 	return ret;
 }
 

@@ -72,16 +72,16 @@ traffic_begins() {
 	until lqpn=$(rdma resource show qp link "$dev/1" | sed -n 's/.*lqpn \([0-9]*\) .*state RTS.*/\1/p' | head -n 1) &&
 		[ -n "$lqpn" ]; do
 		kill -0 "$client" || fail "$(cat "$tmp/client.log")"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 }
 
 # A capture has to begin before the connection does.
 short_connection() {
-	nap 1
+	sleep_nofork 1
 	serve 7200 20 rping -s -a "$addr4" -p 7200 -C 20
 	limit 20 rping -c -a "$addr4" -p 7200 -C 20
-	served
+	wait_server
 }
 
 bind_counter() {

@@ -158,7 +158,7 @@ counters_count() {
 	received=$(counters rx_messages)
 	serve 7174 60 rping -s -a "$saddr4" -C 5
 	client 60 rping -c -a "$saddr4" -C 5
-	served
+	wait_server
 	rdma statistic show link "$dev/1"
 	# 5 rounds: two Sends each way, one Read, one Write and what goes with it.
 	sent=$(($(counters tx_messages) - sent))

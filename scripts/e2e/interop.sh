@@ -129,7 +129,7 @@ objects() {
 run_rping() {
 	serve 7174 40 rping -s -a "$saddr4" -v -V -C 10 -S 4000
 	client 40 rping -c -a "$saddr4" -v -V -C 10 -S 4000
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
 }
 
@@ -138,7 +138,7 @@ run_refused() {
 	serve 7174 20 rping -s -a "$saddr4" -v -C 1
 	! client 15 rping -c -a "$saddr4" -v -C 1 || fail "it must not connect"
 	stop_server
-	refuse '^ping data' "$tmp/client.log"
+	assert_no_match '^ping data' "$tmp/client.log"
 	expect 'connect error|REJECTED|CONNECT_ERROR|UNREACHABLE' "$tmp/client.log"
 }
 
@@ -153,9 +153,9 @@ run_rstream() {
 	if [ "$responder" = siw ]; then size=16384 turns=40; fi
 	serve 7471 60 rstream -b "$saddr4" -T v -S "$size" -C 1 -I "$turns"
 	client 60 rstream -s "$saddr4" -T v -S "$size" -C 1 -I "$turns"
-	served
+	wait_server
 	expect "^custom +$((size >> 10))k +1 +$turns " "$tmp/client.log" 1
-	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
 }
 
 # run_bw PROGRAM SIZE COUNT
@@ -167,14 +167,14 @@ run_bw() {
 # Here the passive side sends first. An initiator without peer-to-peer mode makes a
 # responder wait that keeps to RFC 5044, unless it is told otherwise.
 run_ucmatose() {
-	local eager=0
+	local early=0
 	if [ "$responder" = weft ]; then
-		case $current_kind in p2p*) ;; *) eager=1 ;; esac
+		case $current_kind in p2p*) ;; *) early=1 ;; esac
 	fi
-	policy responder_early_send "$eager"
+	policy responder_early_send "$early"
 	serve 7471 40 ucmatose -b "$saddr4" -c 2 -C 10 -S 4096
 	client 40 ucmatose -s "$saddr4" -c 2 -C 10 -S 4096
-	served
+	wait_server
 	policy responder_early_send 0
 	expect 'return status 0' "$tmp/client.log" 1
 	expect 'return status 0' "$tmp/server.log" 1

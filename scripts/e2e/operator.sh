@@ -15,7 +15,7 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracin
 agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 
 export PYTHONDONTWRITEBYTECODE=1
-kernel_was_heard
+skip_kernel_log
 /usr/bin/python3 "$here/operator/run.py" --dev "$dev" --addr "$addr4" --addr6 "$addr6" \
 	--slow "$slow" --only "${OPERATOR_ONLY:-}" -- "$agent"
 status=$?

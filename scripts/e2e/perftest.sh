@@ -17,7 +17,7 @@ both() {
 	local program=$1
 	shift
 	perftest 120 "$program" "$dev" "$dev" "$@"
-	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
+	assert_no_match "[Ff]ailed|Couldn't|error" "$tmp/client.log"
 }
 
 # row SIZE ITERATIONS: the table has that line. Its figures are not judged: on
@@ -109,7 +109,7 @@ measured() {
 	serve 19765 60 qperf
 	client 50 qperf -t 2 -cm1 "$saddr4" "$@"
 	stop_server
-	refuse 'failed|error' "$tmp/client.log"
+	assert_no_match 'failed|error' "$tmp/client.log"
 	expect '(bw|latency) +=' "$tmp/client.log" $#
 }
 

@@ -36,7 +36,7 @@ ask() {
 		if [ "$rc" -eq 0 ] || ! grep -qE "$early" "$tmp/client.log"; then break; fi
 		[ "$SECONDS" -lt "$end" ] || break
 		cat "$tmp/client.log"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 	cat "$tmp/client.log"
 	return "$rc"

@@ -200,7 +200,7 @@ done
 for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker unpolled_post_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
 	a_post_before_destroying_goes_out corrupt_rings_are_isolated \
-	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
+	endless_posts_are_isolated endless_deferral_is_isolated; do
 	t "streams: $name" case_ "$name"
 done
 t "streams: a_post_beside_a_ringing_thread_goes_out" \

@@ -171,7 +171,7 @@ def scripts():
         "bad_crc": fpdu(rdmap.SEND, 4, flags=0x80) + SETTLE + b"\x0f",
         "fin": receive() + send + b"\x0f" + SETTLE,
         "reset": receive() + b"\x10\0" + SETTLE,
-        "scribbled": request(0, 1, 0, *local()) + bytes([20, 0, 0, 0, 255, 255, 255, 255]) + DOORBELL,
+        "overwritten": request(0, 1, 0, *local()) + bytes([20, 0, 0, 0, 255, 255, 255, 255]) + DOORBELL,
     }
     out = {
         "send_out": request(0, 1, 0, *local()) + DOORBELL + ack(),

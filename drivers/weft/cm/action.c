@@ -20,7 +20,7 @@
 #include "engine/life/stream.h"
 #include "net/tcp_socket.h"
 
-/* How long an eager responder still waits: its reply shall be read by itself. */
+/* How long a responder that sends early still waits: its reply shall be read by itself. */
 #define EARLY_SEND_DELAY	(HZ / 10)
 
 /* --- what the stream tells --- */
@@ -229,6 +229,6 @@ void weft_action_run(struct weft_conn *conn, unsigned long actions)
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
 		weft_handshake_free(conn);
 	if (actions & WEFT_CONNA_TELL_ESTABLISHED && !(actions & WEFT_CONNA_RELEASE) &&
-	    conn->result.eager)
+	    conn->result.early_send)
 		weft_conn_wake_after(conn, EARLY_SEND_DELAY);
 }

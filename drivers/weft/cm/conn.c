@@ -242,7 +242,7 @@ static void advance(struct weft_conn *conn, enum weft_conn_event event)
 /* The timer also ends the wait of a responder that may speak first. */
 static bool send_early(struct weft_conn *conn)
 {
-	if (!conn->result.eager || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
+	if (!conn->result.early_send || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
 		return false;
 	weft_stream_enable_tx(conn->stream);
 	return true;

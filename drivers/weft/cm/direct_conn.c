@@ -37,7 +37,7 @@ static void fill_policy(struct weft_direct *d, struct weft_mpa_policy *policy)
 	policy->ord = d->ord;
 }
 
-static void fill_in(struct weft_direct *d, struct weft_conn *conn)
+static void fill_direct_handshake(struct weft_direct *d, struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -63,7 +63,7 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 	WRITE_ONCE(d->conn, conn);
 }
 
-/* What fails later is told by the connection, see forget(). */
+/* What fails later is told by the connection, see forget_direct_conn(). */
 static int attempt(struct weft_direct *d)
 {
 	struct weft_stream *stream = weft_stream_find(d->cm->streams, d->own.qpn);
@@ -80,7 +80,7 @@ static int attempt(struct weft_direct *d)
 		ret = -ENOMEM;
 		goto unreserve;
 	}
-	fill_in(d, conn);
+	fill_direct_handshake(d, conn);
 	bind_conn(d, conn, stream);
 	if (weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
@@ -134,8 +134,8 @@ static void settle_terms(struct weft_direct *d, struct weft_conn *conn,
 	d->peer_rq_psn = peer->rq_psn;
 }
 
-static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
-			  const struct weft_direct_hello *peer) __must_hold(&conn->lock)
+static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
+				 const struct weft_direct_hello *peer) __must_hold(&conn->lock)
 {
 	struct weft_stream *stream;
 	u8 pd[WEFT_DIRECT_LEN];
@@ -160,8 +160,8 @@ static bool accept_locked(struct weft_direct *d, struct weft_conn *conn,
 	return true;
 }
 
-static enum weft_direct_reason check(struct weft_direct *d, struct weft_conn *conn,
-				     const struct weft_direct_hello *peer)
+static enum weft_direct_reason check_direct_peer(struct weft_direct *d, struct weft_conn *conn,
+						 const struct weft_direct_hello *peer)
 {
 	enum weft_direct_reason reason = weft_direct_match(&d->own, peer);
 
@@ -176,12 +176,12 @@ static enum weft_direct_reason check(struct weft_direct *d, struct weft_conn *co
 static void answer(struct weft_direct *d, struct weft_conn *conn,
 		   const struct weft_direct_hello *peer)
 {
-	enum weft_direct_reason reason = check(d, conn, peer);
+	enum weft_direct_reason reason = check_direct_peer(d, conn, peer);
 	bool done = false;
 
 	if (reason == WEFT_DIRECT_OK) {
 		mutex_lock(&conn->lock);
-		done = accept_locked(d, conn, peer);
+		done = accept_direct_locked(d, conn, peer);
 		mutex_unlock(&conn->lock);
 		reason = WEFT_DIRECT_MALFORMED;
 	}
@@ -201,7 +201,8 @@ static void request(struct weft_conn *conn)
 	reason = weft_direct_read_request(conn, &peer);
 	if (reason == WEFT_DIRECT_OK) {
 		d = xa_load(&directs->by_qpn, peer.peer_qpn);
-		if (d && (weft_direct_knows_enough(d) || check(d, conn, &peer) != WEFT_DIRECT_OK))
+		if (d && (weft_direct_knows_enough(d) ||
+			  check_direct_peer(d, conn, &peer) != WEFT_DIRECT_OK))
 			answer(d, conn, &peer);
 		else
 			reason = weft_direct_queue_request(conn, peer.peer_qpn);
@@ -323,7 +324,7 @@ static void established(struct weft_conn *conn)
 		weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 }
 
-static void forget(struct weft_conn *conn)
+static void forget_direct_conn(struct weft_conn *conn)
 {
 	struct weft_directs *directs = &conn->cm->directs;
 	struct weft_direct *d;
@@ -374,7 +375,7 @@ static bool act(struct weft_conn *conn, unsigned long action)
 	case WEFT_CONNA_TELL_CLOSE:
 		return true;
 	case WEFT_CONNA_RELEASE:
-		forget(conn);
+		forget_direct_conn(conn);
 		return false;
 	default:
 		return false;

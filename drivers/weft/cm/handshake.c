@@ -218,7 +218,7 @@ void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 p
 	struct weft_handshake *hs = conn->hs;
 
 	lockdep_assert_held(&conn->lock);
-	pd_len = min(pd_len, weft_mpa_pd_room(hs->peer.enhanced));
+	pd_len = min(pd_len, weft_mpa_pd_space(hs->peer.enhanced));
 	hs->out.len = weft_mpa_build_reject(&hs->peer, &hs->policy, pd, pd_len, hs->out.frame);
 }
 

@@ -108,7 +108,7 @@ static void accept_own(struct weft_listener *l)
 	int ret = 0;
 
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(l->sock) &&
-	       weft_backlog_has_room(&l->backlog)) {
+	       weft_backlog_has_space(&l->backlog)) {
 		ret = weft_sock_accept(l->sock, &s);
 		if (!ret)
 			weft_listener_adopt(l, s);

@@ -118,14 +118,14 @@ static struct weft_listener *listener_for(struct weft_wildcard *w, const struct 
 	return l;
 }
 
-static bool all_have_room(struct weft_wildcard *w) __must_hold(&w->lock)
+static bool all_have_space(struct weft_wildcard *w) __must_hold(&w->lock)
 {
 	struct weft_listener *l;
 	bool room = true;
 
 	lockdep_assert_held(&w->lock);
 	list_for_each_entry(l, &w->listeners, at_wildcard)
-		room &= weft_backlog_has_room(&l->backlog);
+		room &= weft_backlog_has_space(&l->backlog);
 	return room;
 }
 
@@ -162,7 +162,7 @@ void weft_wildcard_accept(struct weft_listener *l)
 
 	mutex_lock(&w->lock);
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(w->sock) &&
-	       !list_empty(&w->listeners) && all_have_room(w)) {
+	       !list_empty(&w->listeners) && all_have_space(w)) {
 		ret = accept_one(w);
 		cond_resched();
 	}

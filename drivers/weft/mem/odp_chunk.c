@@ -78,7 +78,7 @@ static void forbid_entries(struct weft_odp_chunk *chunk, u32 first, u32 count)
 }
 
 /* Addresses from @from up to @last are not accessed any more. */
-static void forget(struct weft_odp_chunk *chunk, u64 from, u64 last)
+static void forget_pages(struct weft_odp_chunk *chunk, u64 from, u64 last)
 	__must_hold(&chunk->umem->umem_mutex)
 {
 	u32 first = weft_odp_slot(from), count = weft_odp_slot(last) - first + 1;
@@ -112,7 +112,7 @@ static bool invalidate(struct mmu_interval_notifier *mni, const struct mmu_notif
 	from = max_t(u64, range->start, ib_umem_start(umem));
 	end = min_t(u64, range->end, ib_umem_end(umem));
 	if (umem->private && from < end)
-		forget(umem->private, from, end - 1);
+		forget_pages(umem->private, from, end - 1);
 	ib_umem_odp_unmap_dma_pages(umem, from, end);
 	mutex_unlock(&umem->umem_mutex);
 	return true;
@@ -130,7 +130,7 @@ static void free_chunk(struct weft_odp_chunk *chunk)
 
 	if (umem) {
 		mutex_lock(&umem->umem_mutex);
-		forget(chunk, ib_umem_start(umem), ib_umem_end(umem) - 1);
+		forget_pages(chunk, ib_umem_start(umem), ib_umem_end(umem) - 1);
 		mutex_unlock(&umem->umem_mutex);
 		ib_umem_odp_release(umem);
 	}
@@ -374,7 +374,8 @@ static void take_window(struct weft_odp_chunk *chunk, u64 addr, u32 *taken)
 }
 
 /* A piece of the region that is in one chunk. */
-static int fault_in(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+static int fault_in_pages(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how,
+			  u32 *taken)
 {
 	struct weft_odp_chunk *chunk = use_chunk(odp, addr / WEFT_ODP_CHUNK_BYTES);
 	int err;
@@ -400,7 +401,7 @@ static int fault_pieces(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_h
 
 	for (; len && !err; len -= piece, addr += piece) {
 		piece = min_t(u64, len, WEFT_ODP_CHUNK_BYTES - addr % WEFT_ODP_CHUNK_BYTES);
-		err = fault_in(odp, addr, piece, how, taken);
+		err = fault_in_pages(odp, addr, piece, how, taken);
 		if (fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();

@@ -137,7 +137,7 @@ static void *take_slots(struct weft_ring_map *map, u32 slots) __must_hold(&map->
 	return map->mem + at * SLOT_BYTES;
 }
 
-static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots, void **mem)
+static struct weft_ring_map *find_free_slot(struct weft_ring_space *space, u32 slots, void **mem)
 	__must_hold(&space->lock)
 {
 	struct weft_ring_map *map;
@@ -157,7 +157,7 @@ static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots,
 static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, void **mem)
 	__must_hold(&space->lock)
 {
-	struct weft_ring_map *map = find_room(space, slots, mem);
+	struct weft_ring_map *map = find_free_slot(space, slots, mem);
 
 	lockdep_assert_held(&space->lock);
 	if (map) {

@@ -93,7 +93,7 @@ static struct param params[] = {
 	PARAM(mpa_p2p, cm.policy.p2p, 0, 1),
 	PARAM(mpa_rtr_types, cm.policy.rtr, 1, 7),
 	PARAM(mpa_revision, cm.policy.revision, 1, 2),
-	PARAM(responder_early_send, cm.policy.eager, 0, 1),
+	PARAM(responder_early_send, cm.policy.early_send, 0, 1),
 	PARAM(ird_max, cm.policy.ird_max, 0, WEFT_MAX_IRD),
 	PARAM(ord_max, cm.ord_max, 0, WEFT_MAX_ORD),
 	PARAM(atomics, streams.atomics, 0, 1),

@@ -15,7 +15,7 @@ struct stream {
 	struct weft_rdmap_rx rdmap;
 };
 
-static void accuse(enum weft_fault fault, const u8 *head, u32 head_len, u32 ulpdu_len)
+static void check_terminate(enum weft_fault fault, const u8 *head, u32 head_len, u32 ulpdu_len)
 {
 	u8 *out = malloc(WEFT_TERM_MAX_LEN);
 	struct weft_fault_rec rec;
@@ -121,7 +121,7 @@ static bool segment(struct stream *s, const u8 *ulpdu, u32 len, u32 fragment)
 
 	if (fault) {
 		say("%s ", weft_fault_info(fault)->name);
-		accuse(fault, head, readable, len);
+		check_terminate(fault, head, readable, len);
 		free(head);
 		return false;
 	}

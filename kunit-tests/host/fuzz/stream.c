@@ -199,7 +199,7 @@ static void post_receive(struct world *w)
 }
 
 /* A process writes where it likes. */
-static void scribble(struct world *w)
+static void overwrite(struct world *w)
 {
 	struct weft_ring *rings[] = { &w->sq.ring, &w->rq.ring, &w->send_cq.ring,
 				      &w->recv_cq.ring };
@@ -209,7 +209,7 @@ static void scribble(struct world *w)
 	if (w->choice.kernel)
 		return;
 	((u32 *)ring->mem)[at] = take(&w->in, 4);
-	w->scribbled = true;
+	w->overwritten = true;
 }
 
 static void poll_and_arm(struct world *w)
@@ -392,7 +392,7 @@ static void inspect(struct world *w)
 
 	weft_stream_inspect(w->st, &details);
 	weft_stream_count_tcp_all(&w->index, 0);
-	PROMISE(weft_stream_waits(w->st) || w->scribbled || w->sq.cons == w->posted);
+	PROMISE(weft_stream_waits(w->st) || w->overwritten || w->sq.cons == w->posted);
 }
 
 static void end_it(struct world *w)
@@ -477,7 +477,7 @@ static const struct {
 	EVENT(ring_doorbell), EVENT(ring_doorbell), EVENT(run_work), EVENT(settle),
 	EVENT(pass_time), EVENT(ack), EVENT(set_room), EVENT(peer_closes),
 	EVENT(connection_breaks), EVENT(end_it), EVENT(change_memory), EVENT(change_memory),
-	EVENT(scribble), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
+	EVENT(overwrite), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
 	EVENT(limit_ord), EVENT(inspect), EVENT(set_user_timeout), EVENT(ring_doorbell),
 	EVENT(kill_process), EVENT(set_mss), EVENT(ack), EVENT(post_receive),
 };

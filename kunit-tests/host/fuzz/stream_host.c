@@ -400,7 +400,7 @@ static const struct weft_cq_events cq_events = { cq_completion, cq_overflow };
 /* Completions come in order, each once. */
 static void take_completion(struct world *w, const struct weft_cqe *cqe, u32 *done)
 {
-	if (!w->scribbled)
+	if (!w->overwritten)
 		PROMISE(cqe->wr_id == *done && cqe->qp_num == w->st->qpn);
 	PROMISE(cqe->vendor_err < WEFT_FAULT_COUNT);
 	PROMISE(!cqe->status == !cqe->vendor_err);
@@ -642,7 +642,7 @@ static void free_queues(struct world *w)
 void world_check(struct world *w)
 {
 	world_poll(w);
-	if (w->scribbled || w->overflowed)
+	if (w->overwritten || w->overflowed)
 		return;
 	PROMISE(w->sent_done == w->posted);
 	PROMISE(w->received_done == w->received);

@@ -173,8 +173,8 @@ def failed(w, k):
 class Clock:
     """Something that a deadline of 300 ms ends, and the default would not."""
 
-    def __init__(self, w, knob):
-        w.turn(knob, 300)
+    def __init__(self, w, name):
+        w.turn(name, 300)
         self.w, self.began = w, time.monotonic()
 
     def __enter__(self):
@@ -191,8 +191,8 @@ class Clock:
 
 @test
 def tcp_connect_timeout_ends_a_connect_without_answer(w):
-    nobody = w.addr.rsplit(".", 1)[0] + ".99"
-    k, _ = w.active(addr=nobody, port=1)
+    unused = w.addr.rsplit(".", 1)[0] + ".99"
+    k, _ = w.active(addr=unused, port=1)
     with Clock(w, "tcp_connect_timeout_ms"):
         w.agent.cmd("connect", k=k)
         failed(w, k)

@@ -162,7 +162,7 @@ class Link:
     def state(self):
         return self.agent.cmd("query", k=self.k)
 
-    def kick(self):
+    def start_responder(self):
         """The initiator's first FPDU, so that the responder may send."""
         self.peer.write(0, 0)
 
@@ -338,7 +338,7 @@ class Fixture:
     def running(self, **more):
         """passive() with the gate open: the first FPDU was an empty Write."""
         link = self.passive(**more)
-        link.kick()
+        link.start_responder()
         link.event("ESTABLISHED")
         return link
 

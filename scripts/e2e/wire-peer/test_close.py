@@ -36,7 +36,7 @@ def reach(f, state):
     if state == "half the first fpdu":
         link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
     elif state not in ("undecided", "accepted"):
-        link.kick()
+        link.start_responder()
         link.event("ESTABLISHED")
         DEEDS.get(state, lambda f, link: None)(f, link)
     return link.peer, link

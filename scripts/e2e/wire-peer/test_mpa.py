@@ -33,7 +33,7 @@ def fpdus_octet_for_octet(f, markers):
 def versions_with_either_revision(f, rev):
     """The parser of segments objects to any other DV or RV."""
     link = f.passive(rev=rev, enhanced=mpa.Enhanced(4, 4) if rev == 2 else None)
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     message = send_out(f, link, b"versions")
     assert message.segments[0].ulpdu[:2] == b"\x41\x43"

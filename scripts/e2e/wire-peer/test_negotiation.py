@@ -111,7 +111,7 @@ def flags_of_a_request(f, flags):
             link.peer.read(0, 0, 0)
             assert link.peer.expect(rdmap.READ_RESP).payload == b""
         else:
-            link.kick()
+            link.start_responder()
         link.event("ESTABLISHED")
         both_ways(f, link, (5,))
 
@@ -151,7 +151,7 @@ def depths_of_a_request(f, ird):
         own_ird = 4 if ord == DEPTH else max(4, min(ord, MOST))
         assert e.ord == (DEPTH if ird == DEPTH else own_ord), (ord, e)
         assert e.ird == (DEPTH if ord == DEPTH else own_ird), (ord, e)
-        link.kick()
+        link.start_responder()
         link.event("ESTABLISHED")
         state = link.state()
         # the consumer is told what fits its eight bits

@@ -114,7 +114,7 @@ def s_without_a_whole_block(f, length):
 def r_and_reserved_bits_of_a_request_mean_nothing(f):
     for fields in (dict(r=1), dict(reserved=0x0F), dict(r=1, reserved=0x0F)):
         link = f.passive(rev=1, **fields)
-        link.kick()
+        link.start_responder()
         link.peer.send(b"x")
         link.received(b"x")
         link.peer.close()
@@ -159,7 +159,7 @@ def fuzzed_frames(f):
 @test("CM-037", each=(1, 3, 19))
 def a_request_in_pieces(f, piece):
     link = f.passive(rev=1, piece=piece)
-    link.kick()
+    link.start_responder()
     link.peer.send(b"dribbled")
     link.received(b"dribbled")
 
@@ -214,7 +214,7 @@ def the_responder_waits_for_the_first_fpdu(f):
     except AgentError:
         wr = None
     link.peer.silent(1.5)
-    link.kick()
+    link.start_responder()
     if wr is None:
         link.event("ESTABLISHED")
         wr = link.post("send", sge=out.sge(0, 12))
@@ -238,7 +238,7 @@ def responder_early_send_waits_only_for_a_promised_message(f):
     link.received(b"and heard")
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
     link.peer.silent(1)
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
 
 
@@ -276,7 +276,7 @@ def depths_of_an_enhanced_request(f):
     assert reply.enhanced.ord <= 2 and reply.enhanced.ird >= 3, reply
     assert link.asked["pdlen"] == 0, link.asked
     assert (link.asked["ird"], link.asked["ord"]) == (3, 2), link.asked
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     state = link.state()
     assert state["ord"] <= 2 and state["ird"] >= 3, state
@@ -300,7 +300,7 @@ def depths_not_negotiated(f, which):
     e = link.reply.enhanced
     assert (e.ord == DEPTH) == (which != "ord"), e
     assert (e.ird == DEPTH) == (which != "ird"), e
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     state = link.state()
     if which == "both":

@@ -72,7 +72,7 @@ def what_is_local_needs_no_permission_to_send(f, send_first):
         wr = link.post("inv", inv=key)
     link.peer.silent(0.3)
     link.no_wc()
-    link.kick()
+    link.start_responder()
     link.peer.expect(rdmap.SEND)
     link.wc(wr=send)
     link.wc(wr=wr)

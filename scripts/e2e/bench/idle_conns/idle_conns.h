@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-#ifndef CROWD_H
-#define CROWD_H
+#ifndef IDLE_CONNS_H
+#define IDLE_CONNS_H
 
 #include "../check.h"
 

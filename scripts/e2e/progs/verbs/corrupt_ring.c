@@ -291,12 +291,12 @@ static void corrupt_rings_are_isolated(void)
 	ends_in_time("corrupts_its_queues");
 }
 
-static void posts_without_end_hurt_nobody_else(void)
+static void endless_posts_are_isolated(void)
 {
 	ends_in_time("posts_while_its_queue_pairs_go");
 }
 
-static void deferring_without_end_hurts_nobody_else(void)
+static void endless_deferral_is_isolated(void)
 {
 	ends_in_time("defers_while_its_queue_pairs_go");
 }
@@ -305,9 +305,9 @@ const struct test_case corrupt_cases[] = {
 	CASE(corrupts_its_queues),
 	CASE(corrupt_rings_are_isolated),
 	CASE(posts_while_its_queue_pairs_go),
-	CASE(posts_without_end_hurt_nobody_else),
+	CASE(endless_posts_are_isolated),
 	CASE(defers_while_its_queue_pairs_go),
-	CASE(deferring_without_end_hurts_nobody_else),
+	CASE(endless_deferral_is_isolated),
 	CASE(corrupts_its_queues_until_its_device_goes),
 	{},
 };

@@ -14,7 +14,7 @@ static struct target target;
 static struct ibv_mr *target_mr, *place_mr;
 static struct place place;
 
-void open_shop(struct end *e)
+void open_target(struct end *e)
 {
 	for (uint32_t i = 0; i < TARGET_WORDS; i++)
 		target.words[i] = word_of(i, TARGET_SEED);
@@ -30,7 +30,7 @@ void open_shop(struct end *e)
 	good(e->id->send_cq, 1);
 }
 
-void close_shop(void)
+void close_target(void)
 {
 	CHECK(!ibv_dereg_mr(place_mr) && !ibv_dereg_mr(target_mr));
 }
@@ -47,9 +47,9 @@ static void serve(void (*until_it_goes)(struct end *e))
 	unsetenv("VERBS_PORT"); /* connect to who started us */
 	connect_end(&mine);
 	hear(&mine);
-	open_shop(&mine);
+	open_target(&mine);
 	until_it_goes(&mine);
-	close_shop();
+	close_target();
 	release(&mine);
 }
 

@@ -25,8 +25,8 @@ struct place {
 };
 
 /* One at a time. The reader has said that it can be told. */
-void open_shop(struct end *e);
-void close_shop(void);
+void open_target(struct end *e);
+void close_target(void);
 
 /* In vain, until the reader goes or has been silent for long. */
 void poll_until_it_goes(struct end *e);

@@ -238,10 +238,10 @@ static void readers_exit_amid_a_read(void)
 		accept_end(&mine, make_hearing);
 		good(mine.id->recv_cq, 1);
 		hear(&mine);
-		open_shop(&mine);
+		open_target(&mine);
 		poll_until_it_goes(&mine);
 		ends_well(pid);
-		close_shop();
+		close_target();
 		release(&mine);
 	}
 	works(&c, &s);
