@@ -18,22 +18,39 @@ root=${DAILY:?}/valkey
 messages() { counted tx_messages; }
 
 # The runner finds the address of the device by the netdev that its GIDs name, and ends with 0
-# whatever came out.
+# whatever came out. It gives its client a minute for tens of thousands of requests, one after the
+# other; User-Mode Linux takes 40 s of it, and all of it where the machine is busy. Then the same
+# client is told to do it again, with the time that it takes.
 own_test() {
 	local before
 	before=$(messages)
 	limit 120 python3 -u "$root/tests/rdma/run.py" >"$tmp/out" 2>&1 || true
 	cat "$tmp/out"
 	expect "Valkey Over RDMA test prepare $dev <$addr4> \\[OK\\]" "$tmp/out" 1
-	expect "Valkey Over RDMA test over $addr4 \\[OK\\]" "$tmp/out" 1
 	assert_no_match FAILED "$tmp/out"
+	if grep -q 'TimeoutExpired: .*rdma-test' "$tmp/out"; then
+		echo "the runner's minute was not enough"
+		pkill -KILL -x 'valkey-server|rdma-test' || true
+		idle
+		own_client
+	else
+		expect "Valkey Over RDMA test over $addr4 \\[OK\\]" "$tmp/out" 1
+	fi
 	[ $(($(messages) - before)) -ge 1000 ] || fail "it did not go over $dev"
+}
+
+own_client() {
+	serve_valkey
+	rdma_test 4 400 | tee "$tmp/client.log"
+	expect '^Valkey Over RDMA test \[OK\]' "$tmp/client.log" 1
+	pkill -TERM -P "$server"
+	wait "$server" 2>/dev/null || true
 }
 
 # serve_valkey: port 6379, over RDMA only.
 serve_valkey() {
 	mkdir -p "$tmp/data"
-	start 100 "$tmp/server.log" "$root/src/valkey-server" --port 0 --save '' \
+	start 450 "$tmp/server.log" "$root/src/valkey-server" --port 0 --save '' \
 		--protected-mode no --dir "$tmp/data" --loadmodule "$root/src/valkey-rdma.so" \
 		port=6379 "bind=$addr4"
 	server=$started
@@ -44,7 +61,8 @@ serve_valkey() {
 	fail_server "it does not listen"
 }
 
-rdma_test() { limit 60 "$root/tests/rdma/rdma-test" --thread "$1" -h "$addr4"; }
+# rdma_test THREADS SECONDS
+rdma_test() { limit "$2" "$root/tests/rdma/rdma-test" --thread "$1" -h "$addr4"; }
 
 # Clients are told of a dead server, and the next one serves.
 server_is_killed() {
@@ -55,7 +73,7 @@ server_is_killed() {
 	wait "$server" 2>/dev/null || true
 	wait "$started" && fail "the clients noticed nothing"
 	serve_valkey
-	rdma_test 2
+	rdma_test 2 100
 	pkill -TERM -P "$server"
 	wait "$server" 2>/dev/null || true
 }
