@@ -56,7 +56,7 @@ static int take_over(struct weft_context *ctx)
 
 	if (!ctx->heritable)
 		return EBUSY;
-	if (ioctl(ctx->vctx.context.cmd_fd, RDMA_VERBS_IOCTL, &request))
+	if (ioctl(ctx->ibv.cmd_fd, RDMA_VERBS_IOCTL, &request))
 		return errno;
 	__atomic_store_n(&ctx->generation, weft_generation, __ATOMIC_RELAXED);
 	return 0;

@@ -32,7 +32,7 @@ static void free_context(struct ibv_context *context)
 {
 	struct weft_context *ctx = weft_context(context);
 
-	verbs_uninit_context(&ctx->vctx);
+	verbs_uninit_context(weft_lib_context(ctx));
 	free(ctx);
 }
 
@@ -82,7 +82,10 @@ static const struct verbs_context_ops context_ops = {
 
 static struct weft_context *new_context(struct ibv_device *device, int cmd_fd)
 {
-	return _verbs_init_and_alloc_context(device, cmd_fd, sizeof(struct weft_context), NULL,
+	/* Not an address: how far into the allocation the library's part begins. */
+	struct verbs_context *at = (struct verbs_context *)(pabi_surplus() * sizeof(void *));
+
+	return _verbs_init_and_alloc_context(device, cmd_fd, sizeof(struct weft_context), at,
 					     WEFT_DRIVER_ID);
 }
 
@@ -90,7 +93,7 @@ static struct weft_context *new_context(struct ibv_device *device, int cmd_fd)
 static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 					    const struct weft_uresp_alloc_ctx *resp)
 {
-	struct verbs_context *vctx = &ctx->vctx;
+	struct verbs_context *vctx = weft_lib_context(ctx);
 
 	if (err) {
 		verbs_uninit_context(vctx);
@@ -98,11 +101,11 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		errno = err;
 		return NULL;
 	}
-	weft_regions_init(&ctx->regions, vctx->context.cmd_fd,
+	weft_regions_init(&ctx->regions, ctx->ibv.cmd_fd,
 			  resp->features & WEFT_FEATURE_UNIQUE_MMAP_KEYS);
 	ctx->heritable = resp->features & WEFT_FEATURE_OWNER;
 	ctx->generation = weft_generation;
-	verbs_set_ops(vctx, &context_ops);
+	verbs_set_ops(vctx, pabi_shape(&context_ops));
 	return vctx;
 }
 
@@ -119,7 +122,8 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 	if (!ctx)
 		return NULL;
 
-	ret = ibv_cmd_get_context(&ctx->vctx, &cmd.core, sizeof(cmd), &resp.core, sizeof(resp));
+	ret = pabi_get_context(weft_lib_context(ctx), &cmd.core, sizeof(cmd), &resp.core,
+			       sizeof(resp));
 	return finish_context(ctx, ret, &resp.drv);
 }
 
@@ -133,7 +137,7 @@ static struct verbs_context *import_context(struct ibv_device *device, int cmd_f
 	if (!ctx)
 		return NULL;
 
-	ret = ibv_cmd_query_context(&ctx->vctx.context, NULL);
+	ret = ibv_cmd_query_context(&ctx->ibv, NULL);
 	return finish_context(ctx, ret, &nothing);
 }
 

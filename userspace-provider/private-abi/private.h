@@ -147,11 +147,7 @@ struct pabi_create_cq_ex {
 	static_assert(offsetof(union name, drv) == sizeof(struct core_type),   \
 		      "a gap before the driver's part")
 
-#if WEFT_PABI == 34
-#include "private-abi/pabi-34.h"
-#else
-#error "no layout for this libibverbs private ABI: add private-abi/pabi-NN.h"
-#endif
+#include "private-abi/layouts.h"
 
 void WEFT_PABI_REGISTER(const struct verbs_device_ops *ops);
 
@@ -225,9 +221,8 @@ static_assert(sizeof(struct verbs_device_ops) == 72, "device operations");
 static_assert(sizeof(struct verbs_device) == sizeof(struct ibv_device) + 48, "device");
 static_assert(sizeof(struct verbs_mr) == sizeof(struct ibv_mr) + 8, "mr");
 static_assert(sizeof(struct verbs_qp) == sizeof(struct ibv_qp_ex) + 16, "qp");
-static_assert(sizeof(struct verbs_context_ops) == WEFT_PABI_OPS_SLOTS * 8, "operations");
-static_assert(sizeof(struct verbs_context) == WEFT_PABI_CONTEXT_BYTES,
-	      "this libibverbs' public header is of another private ABI");
+static_assert(sizeof(struct verbs_context_ops) == WEFT_PABI_SLOTS * 8, "operations");
+static_assert(sizeof(struct ibv_context) == 328, "public context");
 #endif
 static_assert(sizeof(struct pabi_get_context) == 16, "get_context");
 static_assert(sizeof(struct pabi_query_port) == 24, "query_port");

@@ -5,7 +5,6 @@
 #include "verbs/attr.h"
 
 #include <linux/etherdevice.h>
-#include <linux/ethtool.h>
 #include <linux/string.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
@@ -13,6 +12,7 @@
 #include "base/limits.h"
 #include "verbs/device.h"
 #include "verbs/netdev.h"
+#include "verbs/speed.h"
 
 #define WEFT_VENDOR_ID		0x776674	/* "wft"; no OUI was bought for it */
 #define WEFT_VENDOR_PART_ID	1
@@ -136,18 +136,6 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 	return 0;
 }
 
-/* The core warns at each query of a device that has no speed at all. */
-static void fill_speed(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
-{
-	const struct ethtool_ops *ops = to_weft_dev(ib)->netdev->ethtool_ops;
-
-	if (ops && ops->get_link_ksettings &&
-	    !ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width))
-		return;
-	attr->active_speed = IB_SPEED_SDR;
-	attr->active_width = IB_WIDTH_1X;
-}
-
 int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *netdev = to_weft_dev(ib)->netdev;
@@ -161,7 +149,7 @@ int weft_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = WEFT_MAX_MSG;
 	attr->max_vl_num = 1;
-	fill_speed(ib, port, attr);
+	weft_speed_of(netdev, &attr->active_speed, &attr->active_width);
 	return 0;
 }
 

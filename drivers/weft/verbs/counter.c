@@ -129,6 +129,36 @@ int weft_counter_unbind_qp(struct ib_qp *ib)
 	return 0;
 }
 
+static void keep_sums(struct weft_device *dev, const struct counter *c)
+	__must_hold(&dev->qp_counters_lock)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&dev->qp_counters_lock);
+	for (i = 0; i < WEFT_CTR_COUNT; i++)
+		dev->past_qp_counters[i] += weft_counters_read(&c->counters, i);
+}
+
+/**
+ * weft_counter_port_sum - a value of the port, with what QPs count apart
+ * @dev: the device
+ * @which: the value
+ *
+ * For readers that the core does not add the counters up for. Context: process.
+ */
+u64 weft_counter_port_sum(struct weft_device *dev, enum weft_counter which)
+{
+	struct counter *c;
+	u64 sum;
+
+	mutex_lock(&dev->qp_counters_lock);
+	sum = weft_counters_read(&dev->counters, which) + dev->past_qp_counters[which];
+	list_for_each_entry(c, &dev->qp_counters, list)
+		sum += weft_counters_read(&c->counters, which);
+	mutex_unlock(&dev->qp_counters_lock);
+	return sum;
+}
+
 /**
  * weft_counter_dealloc - the last QP is gone, and the values were read
  * @counter: of the core
@@ -142,8 +172,10 @@ int weft_counter_dealloc(struct rdma_counter *counter)
 
 	mutex_lock(&dev->qp_counters_lock);
 	c = find_counter(dev, counter);
-	if (c)
+	if (c) {
 		list_del(&c->list);
+		keep_sums(dev, c);
+	}
 	mutex_unlock(&dev->qp_counters_lock);
 	if (!c)
 		return 0;

@@ -9,6 +9,7 @@
 #include <rdma/rdma_counter.h>
 
 #include "base/compat.h"
+#include "base/counters.h"
 
 struct weft_device;
 
@@ -20,5 +21,6 @@ int weft_counter_unbind_qp(struct ib_qp *ib);
 int weft_counter_dealloc(struct rdma_counter *counter);
 struct rdma_hw_stats *weft_counter_alloc_stats(struct rdma_counter *counter);
 int weft_counter_update_stats(struct rdma_counter *counter);
+u64 weft_counter_port_sum(struct weft_device *dev, enum weft_counter which);
 
 #endif

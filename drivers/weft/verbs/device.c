@@ -106,6 +106,7 @@ static const struct ib_device_ops device_ops = {
 	.query_port = weft_query_port,
 	.query_gid = weft_query_gid,
 	.query_pkey = weft_query_pkey,
+	.process_mad = weft_process_mad,
 	.get_port_immutable = weft_get_port_immutable,
 	.get_dev_fw_str = weft_get_dev_fw_str,
 	.alloc_hw_port_stats = weft_alloc_hw_port_stats,

@@ -30,6 +30,7 @@
  * @port_state: enum ib_port_state as last reported; under RTNL
  * @gids: the GID table
  * @counters: events, per cpu
+ * @past_qp_counters: sums of counters of single QPs that are gone
  * @qp_counters: counters of single QPs, see counter.c
  * @qp_counters_lock: protects the list and what is in it
  * @stags: memory regions and windows
@@ -47,6 +48,7 @@ struct weft_device {
 	u8 port_state;
 	struct weft_gids gids;
 	struct weft_counters counters;
+	u64 past_qp_counters[WEFT_CTR_COUNT]; /* qp_counters_lock */
 	struct list_head qp_counters;
 	struct mutex qp_counters_lock; /* qp_counters */
 	struct weft_stag_table stags;

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# One module, many libibverbs: each finds the plugin of its private ABI. scripts/test-providers
+# runs it: LIBRARIES are directories with a library each, PLUGINS has the plugins.
+. "$(dirname "$0")/lib.sh"
+
+suite providers <<'TOPOLOGY'
+  server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
+TOPOLOGY
+
+# where DIR: the libraries of a root of Debian, or of a built tree.
+where() {
+	local dir
+	for dir in "$1/usr/lib/x86_64-linux-gnu" "$1/lib"; do
+		[ ! -e "$dir/libibverbs.so.1" ] || { echo "$dir"; return; }
+	done
+	fail "no libibverbs in $1"
+}
+
+# under LIBS PROGRAM...: with these libraries; with their own loader where there is one, since
+# a C library fits no other. A program, for the deadlines.
+cat >"$tmp/under" <<'SH'
+#!/bin/sh
+libs=$1 program=$2
+shift 2
+[ ! -e "$libs/ld-linux-x86-64.so.2" ] ||
+	exec "$libs/ld-linux-x86-64.so.2" --library-path "$libs" "$libs/../../bin/$program" "$@"
+LD_LIBRARY_PATH=$libs exec "$program" "$@"
+SH
+chmod +x "$tmp/under"
+
+abi_of() { grep -a -o 'IBVERBS_PRIVATE_[0-9]*' "$1/libibverbs.so.1" | head -n 1; }
+
+# The libraries look for plugins by this path, wherever they were built for.
+plugin_for() {
+	local abi
+	abi=$(abi_of "$1")
+	abi=${abi##*_}
+	mkdir -p /etc/libibverbs.d
+	echo "driver $PLUGINS/$abi/libweft" >/etc/libibverbs.d/weft.driver
+	[ -e "$PLUGINS/$abi/libweft-rdmav$abi.so" ] || fail "no plugin for $abi"
+}
+
+opens() {
+	plugin_for "$1"
+	"$tmp/under" "$1" ibv_devinfo -v -d "$dev" >"$tmp/info" 2>&1 || fail "$(cat "$tmp/info")"
+	expect 'transport:.*iWARP' "$tmp/info" 1
+	expect 'PORT_ACTIVE \(4\)' "$tmp/info" 1
+}
+
+rpings() {
+	serve 7174 60 "$tmp/under" "$1" rping -s -a "$saddr4" -v -V -C 10
+	client 60 "$tmp/under" "$1" rping -c -a "$saddr4" -v -V -C 10
+	wait_server
+	expect 'ping data: rdma-ping-9' "$tmp/client.log" 1
+}
+
+# ibv_rc_pingpong makes its CQ by create_cq_ex where it is asked for timestamps.
+pingpongs() {
+	serve 18515 60 "$tmp/under" "$1" ibv_rc_pingpong -d "$dev" -g 1 -n 200 -t
+	client 60 "$tmp/under" "$1" ibv_rc_pingpong -d "$dev" -g 1 -n 200 -t "$saddr4"
+	wait_server
+}
+
+of_no_plugin() {
+	echo "driver $PLUGINS/34/libnone" >/etc/libibverbs.d/weft.driver
+	"$tmp/under" "$1" ibv_devices >"$tmp/devices" 2>&1 || true
+	assert_no_match "^ *$dev" "$tmp/devices"
+	expect "couldn't load driver" "$tmp/devices"
+}
+
+topology_dummy
+[ -n "${LIBRARIES:-}" ] || { echo "Bail out! LIBRARIES is not given"; exit 1; }
+for root in $LIBRARIES; do
+	libs=$(where "$root")
+	name="$(basename "$root"), $(abi_of "$libs")"
+	t "$name: the device is opened" opens "$libs"
+	t "$name: rping" rpings "$libs"
+	t "$name: ibv_rc_pingpong with an extended CQ" pingpongs "$libs"
+done
+t "without a plugin it is said, and there is no device" of_no_plugin "$libs"
+finish
