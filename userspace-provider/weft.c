@@ -17,8 +17,8 @@
 #include "uapi/weft-abi.h"
 #include "verbs.h"
 
-/* For those who look into the file: strings, or a debugger. */
-static const char weft_version[] __attribute__((__used__)) = "libweft " WEFT_VERSION;
+/* To be found in the file by strings(1) or a debugger. */
+__attribute__((used)) static const char weft_version[] = "libweft " WEFT_VERSION;
 
 PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
 
