@@ -110,6 +110,9 @@ static struct knob knobs[] = {
 	KNOB(goodbye_ms, streams.goodbye, 10, TEN_MINUTES),
 	KNOB(rnr_timeout_ms, streams.rnr_timeout, 0, TEN_MINUTES),
 
+	/* two ends on one host */
+	KNOB(loopback, streams.loopback, 0, 2),
+
 	/* work */
 	KNOB_OR_0(watch_us, streams.watch, 10, 10000),
 

@@ -29,6 +29,7 @@ struct weft_stream;
  * @watch: microseconds between two looks at the queue of a process that streams,
  *	0: none is watched; may be changed at any time
  * @watched: queues that are looked at (engine/run/defer.c)
+ * @loopback: enum weft_loopback_mode; may be changed at any time
  * @harvested: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
@@ -37,6 +38,7 @@ struct weft_stream_index {
 	u32 goodbye;
 	u32 rnr_timeout;
 	u8 atomics;
+	u8 loopback;
 	u32 watch;
 	atomic_t watched;
 	unsigned long harvested;
