@@ -57,14 +57,11 @@ static struct weft_loopback_end *find_peer(const struct weft_loopback_end *end)
 	return NULL;
 }
 
-static void link_ends(struct weft_loopback_end *a, struct weft_loopback_end *b)
+static void set_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
 {
-	a->mode = is_same_netns(a, b) ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
-	b->mode = a->mode;
-	kref_get(&a->ref);
-	kref_get(&b->ref);
-	smp_store_release(&a->peer, b); /* pairs with weft_loopback_peer() */
-	smp_store_release(&b->peer, a); /* likewise */
+	end->mode = is_same_netns(end, peer) ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
+	kref_get(&peer->ref);
+	smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
 }
 
 /**
@@ -93,7 +90,8 @@ int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, vo
 	peer = find_peer(end);
 	if (peer) {
 		hash_del(&peer->node);
-		link_ends(end, peer);
+		set_peer(end, peer); /* its owner does not run yet */
+		set_peer(peer, end);
 	} else {
 		hash_add(ends, &end->node, key_of(end));
 	}
@@ -124,6 +122,7 @@ void weft_loopback_leave(struct weft_loopback_end *end)
 	hash_del(&end->node);
 	mutex_unlock(&ends_lock);
 	weft_loopback_exit(end);
+	/* Pairs with weft_loopback_exit(): what they did is done. */
 	wait_var_event(&end->users, !atomic_read_acquire(&end->users));
 }
 
