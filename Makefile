@@ -59,8 +59,8 @@ kunit-tests/vectors.h: kunit-tests/vectors.py kunit-tests/vectors_to_c.py
 check: ## every linter
 	scripts/lint
 
-test: ## everything: linters, KUnit, end-to-end in guests
-	scripts/test
+test: ## linters, KUnit, guests: the default parts of testing.md; or TEST=SUITE, SUITE/CASE, ...
+	$(if $(TEST),scripts/run-test $(TEST),scripts/test)
 
 test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
 	scripts/test debug

@@ -6,7 +6,7 @@
 
 #include "mem/access.h"
 #include "mem/backing.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "proto/atomic.h"
 #include "proto/rdmap.h"
@@ -25,7 +25,7 @@ static enum weft_fault pull(void *arg, u32 done, const struct weft_mem_ref *ref)
 
 	job->moved += ref->len;
 	for (at = 0; at < ref->len; at += len) {
-		const u8 *from = weft_mem_row(ref, at, &len);
+		const u8 *from = weft_mem_span(ref, at, &len);
 
 		memcpy(job->buf + done + at, from, len);
 	}
@@ -39,7 +39,7 @@ static enum weft_fault push(void *arg, u32 done, const struct weft_mem_ref *ref)
 
 	job->moved += ref->len;
 	for (at = 0; at < ref->len; at += len) {
-		u8 *to = weft_mem_row(ref, at, &len);
+		u8 *to = weft_mem_span(ref, at, &len);
 
 		memcpy(to, job->buf + done + at, len);
 	}

@@ -211,7 +211,7 @@ static void send_all(void)
 {
 	u32 result;
 
-	weft_tx_look(&model.claim);
+	weft_tx_clear_mark(&model.claim);
 	if (!access_now(&result))
 		return;
 	model.clash |= model.owner != self;
@@ -365,14 +365,14 @@ static void weft_claim_steps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, weft_tx_try_claim(&claim));
 	KUNIT_EXPECT_FALSE(test, weft_tx_try_claim(&claim));
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_CLAIMED) | BIT(WEFT_TX_AGAIN));
-	weft_tx_look(&claim); /* serves the older mark */
+	weft_tx_clear_mark(&claim); /* serves the older mark */
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_CLAIMED));
 	KUNIT_EXPECT_FALSE(test, weft_tx_unclaim(&claim));
 	KUNIT_EXPECT_EQ(test, claim, 0UL);
 
 	KUNIT_EXPECT_TRUE(test, weft_tx_claim_or_mark(&claim));
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_CLAIMED));
-	weft_tx_look(&claim);
+	weft_tx_clear_mark(&claim);
 	KUNIT_EXPECT_FALSE(test, weft_tx_mark(&claim));
 	KUNIT_EXPECT_TRUE(test, weft_tx_unclaim(&claim)); /* a mark came while it was owned */
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_AGAIN));
@@ -388,7 +388,7 @@ static void weft_claim_leaves_waits(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, weft_tx_mark(&claim));
 	KUNIT_EXPECT_TRUE(test, weft_tx_claim_or_mark(&claim));
-	weft_tx_look(&claim);
+	weft_tx_clear_mark(&claim);
 	KUNIT_EXPECT_FALSE(test, weft_tx_unclaim(&claim));
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_WAITS));
 }

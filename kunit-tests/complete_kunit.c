@@ -21,12 +21,12 @@ static struct weft_swr *send_one(struct kunit *test, struct stream_world *w, u8 
 static void push_to(struct stream_world *w, u32 index)
 {
 	w->st.tx.sock.pushed = (u64)index * BYTES;
-	weft_retire_pushed(&w->st, w->st.tx.sock.pushed, NULL);
+	weft_complete_pushed(&w->st, w->st.tx.sock.pushed, NULL);
 }
 
 static void respond(struct stream_world *w, u32 index)
 {
-	weft_retire_done(&w->st, weft_sendq_wr(&w->sq, index), WEFT_FAULT_NONE, NULL);
+	weft_complete_done(&w->st, weft_sendq_wr(&w->sq, index), WEFT_FAULT_NONE, NULL);
 }
 
 static void weft_complete_in_order_of_posting(struct kunit *test)
@@ -45,8 +45,8 @@ static void weft_complete_in_order_of_posting(struct kunit *test)
 	respond(w, 2);
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
 	respond(w, 0);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 4U);
-	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->retired, 4U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 4U);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->cons, 4U);
 	respond(w, 4);
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
 		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
@@ -67,20 +67,20 @@ static void weft_complete_what_tcp_has(struct kunit *test)
 
 	send_one(test, w, WEFT_WR_SEND, 0);
 	read = send_one(test, w, WEFT_WR_READ, 0);
-	weft_retire_pushed(&w->st, BYTES - 1, NULL);
+	weft_complete_pushed(&w->st, BYTES - 1, NULL);
 	expect_sends(test, w, 0, 0, 0);
-	KUNIT_EXPECT_FALSE(test, weft_retire_is_sent(&w->st, read));
-	weft_retire_pushed(&w->st, 2 * BYTES - 1, NULL);
+	KUNIT_EXPECT_FALSE(test, weft_complete_is_sent(&w->st, read));
+	weft_complete_pushed(&w->st, 2 * BYTES - 1, NULL);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_SUCCESS);
-	KUNIT_EXPECT_FALSE(test, weft_retire_is_sent(&w->st, read));
+	KUNIT_EXPECT_FALSE(test, weft_complete_is_sent(&w->st, read));
 
 	/* TCP has it all, and the peer answers before its pusher has told us. */
 	w->st.tx.sock.pushed = 2 * BYTES;
 	KUNIT_EXPECT_EQ(test, read->state, WEFT_SWR_FETCHED);
-	KUNIT_EXPECT_TRUE(test, weft_retire_is_sent(&w->st, read));
+	KUNIT_EXPECT_TRUE(test, weft_complete_is_sent(&w->st, read));
 	push_to(w, 2);
 	KUNIT_EXPECT_EQ(test, read->state, WEFT_SWR_SENT);
-	KUNIT_EXPECT_TRUE(test, weft_retire_is_sent(&w->st, read));
+	KUNIT_EXPECT_TRUE(test, weft_complete_is_sent(&w->st, read));
 	expect_sends(test, w, 0, 0, 0);
 }
 
@@ -96,9 +96,9 @@ static void weft_complete_unsignalled(struct kunit *test)
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 4);
 	expect_sends(test, w, 1, 2, WEFT_STATUS_SUCCESS);
-	weft_retire_done(&w->st, weft_sendq_wr(&w->sq, 2), WEFT_FAULT_LOCAL_PROTECTION, NULL);
+	weft_complete_done(&w->st, weft_sendq_wr(&w->sq, 2), WEFT_FAULT_LOCAL_PROTECTION, NULL);
 	expect_sends(test, w, 2, 3, WEFT_STATUS_LOC_PROT);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 4U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 4U);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_ERRORS), 1ULL);
 }
 
@@ -112,7 +112,7 @@ static void mix_send(struct kunit *test, struct stream_world *w, struct mix *mix
 {
 	struct weft_swr *swr;
 
-	if (w->posted - weft_sendq_ctl(&w->sq)->retired == STREAM_SQES)
+	if (w->posted - weft_sendq_ctl(&w->sq)->cons == STREAM_SQES)
 		return;
 	swr = send_one(test, w, random & 1 ? WEFT_WR_READ : WEFT_WR_SEND, 0);
 	if (random & 1)
@@ -123,7 +123,8 @@ static void mix_respond(struct stream_world *w, struct mix *mix)
 {
 	u32 index = mix->asked[mix->answers % STREAM_SQES];
 
-	if (mix->answers == mix->asks || !weft_retire_is_sent(&w->st, weft_sendq_wr(&w->sq, index)))
+	if (mix->answers == mix->asks ||
+	    !weft_complete_is_sent(&w->st, weft_sendq_wr(&w->sq, index)))
 		return;
 	mix->answers++;
 	respond(w, index);
@@ -151,14 +152,14 @@ static void weft_complete_any_mix(struct kunit *test)
 		default:
 			mix_respond(w, &mix);
 		}
-		expect_sends(test, w, completed, w->sq.retired, WEFT_STATUS_SUCCESS);
-		completed = w->sq.retired;
+		expect_sends(test, w, completed, w->sq.cons, WEFT_STATUS_SUCCESS);
+		completed = w->sq.cons;
 	}
 	push_to(w, w->posted);
 	for (i = 0; i < STREAM_SQES; i++)
 		mix_respond(w, &mix);
 	expect_sends(test, w, completed, w->posted, WEFT_STATUS_SUCCESS);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, w->posted);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, w->posted);
 	KUNIT_EXPECT_GT(test, completed, STEPS / 10U);
 }
 
@@ -173,7 +174,7 @@ static void weft_complete_overflow_is_a_fault(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, weft_cq_post(&w->send_cq, &cqe, NULL), 0);
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 1);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 1U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 1U);
 	KUNIT_EXPECT_EQ(test, w->overflows, 1U);
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
 	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
@@ -196,11 +197,11 @@ static void weft_complete_flush_in_order(struct kunit *test)
 	post_send(w, WEFT_WR_SEND, 0);
 	post_send(w, 255, 0);
 	weft_sendq_set_busy(&w->sq);
-	weft_retire_flush_sends(&w->st, NULL);
-	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
+	weft_complete_flush_sends(&w->st, NULL);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_DOORBELL);
 	KUNIT_EXPECT_NULL(test, w->st.tx.swr);
 	KUNIT_EXPECT_EQ(test, w->st.tx.sent, 5U);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 5U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 5U);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_FLUSHES), 4ULL);
 
 	for (i = 0; i < ARRAY_SIZE(statuses); i++) {
@@ -226,12 +227,12 @@ static void weft_complete_flush_without_a_peer(struct kunit *test)
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 1);
 	w->st.oldest_fault = WEFT_FAULT_UNREACHABLE;
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	w->st.oldest_fault = WEFT_FAULT_UNREACHABLE;
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	post_send(w, WEFT_WR_SEND, 0);
 	post_send(w, WEFT_WR_SEND, 0);
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	for (i = 0; i < ARRAY_SIZE(statuses); i++) {
 		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)i);
@@ -244,13 +245,13 @@ static void weft_complete_flush_of_unused_queue(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
 	post_send(w, WEFT_WR_SEND, 0);
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
 	weft_sendq_ctl(&w->sq)->prod = w->sq.fetched + STREAM_SQES + 1;
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, 0, 0);
 }
 
@@ -263,7 +264,7 @@ static void weft_complete_flush_is_bounded(struct kunit *test)
 	post_receive(w);
 	w->send_cq.ctl->arm = WEFT_ARM_NEXT;
 	w->reposts = STREAM_CQES / 2;
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	expect_sends(test, w, 0, STREAM_SQES, WEFT_STATUS_FLUSH);
 	KUNIT_EXPECT_TRUE(test, weft_sendq_pending(&w->sq));
 }
@@ -276,7 +277,7 @@ static void weft_complete_flush_of_receives_is_bounded(struct kunit *test)
 	post_receive(w);
 	w->recv_cq.ctl->arm = WEFT_ARM_NEXT;
 	w->reposts = STREAM_CQES / 2;
-	weft_retire_flush_receives(&w->st, NULL);
+	weft_complete_flush_receives(&w->st, NULL);
 	KUNIT_EXPECT_EQ(test, w->recv_cq.prod, STREAM_RQES);
 }
 
@@ -330,7 +331,7 @@ static void weft_complete_named_by_terminate(struct kunit *test)
 	push_to(w, 4);
 	w->st.peer_term = row->term;
 	w->st.peer_terminated = true;
-	weft_retire_flush_sends(&w->st, NULL);
+	weft_complete_flush_sends(&w->st, NULL);
 	for (i = 0; i < 4; i++) {
 		u8 wanted = !i ? WEFT_STATUS_FLUSH :
 			    i == row->fails ? WEFT_STATUS_REM_ACCESS :
@@ -353,13 +354,13 @@ static void weft_complete_named_but_not_sent(struct kunit *test)
 	swr->msn = 1;
 	w->st.tx.swr = swr;
 	w->st.peer_term = (struct weft_term)TERM(.qn = WEFT_QN_SEND, .msn = 1);
-	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_complete_named(&w->st));
 	w->st.peer_terminated = true;
-	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
+	KUNIT_EXPECT_NULL(test, weft_complete_named(&w->st));
 	w->st.tx.swr = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, weft_retire_named(&w->st), swr);
-	weft_retire_done(&w->st, swr, WEFT_FAULT_LOCAL_LENGTH, NULL);
-	KUNIT_EXPECT_NULL(test, weft_retire_named(&w->st));
+	KUNIT_EXPECT_PTR_EQ(test, weft_complete_named(&w->st), swr);
+	weft_complete_done(&w->st, swr, WEFT_FAULT_LOCAL_LENGTH, NULL);
+	KUNIT_EXPECT_NULL(test, weft_complete_named(&w->st));
 }
 
 static void expect_flushed_receives(struct kunit *test, struct stream_world *w, u32 first, u32 end)
@@ -386,7 +387,7 @@ static void weft_complete_flush_of_receives(struct kunit *test)
 	((struct weft_rqe *)weft_ring_entry(&w->rq.ring, 2))->num_sge = 100;
 	KUNIT_ASSERT_EQ(test, weft_recvq_fetch(&w->rq, &w->st.rx.rwr), 0);
 	w->st.rx.rwr_held = true;
-	weft_retire_flush_receives(&w->st, NULL);
+	weft_complete_flush_receives(&w->st, NULL);
 	KUNIT_EXPECT_FALSE(test, w->st.rx.rwr_held);
 	expect_flushed_receives(test, w, 0, 4);
 }
@@ -400,7 +401,7 @@ static void weft_complete_flush_leaves_shared_receives(struct kunit *test)
 	w->st.cfg.shared_rq = true;
 	KUNIT_ASSERT_EQ(test, weft_recvq_fetch(&w->rq, &w->st.rx.rwr), 0);
 	w->st.rx.rwr_held = true;
-	weft_retire_flush_receives(&w->st, NULL);
+	weft_complete_flush_receives(&w->st, NULL);
 	expect_flushed_receives(test, w, 0, 1);
 	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(&w->rq, &w->st.rx.rwr), 0);
 }

@@ -39,7 +39,7 @@ static struct weft_cq *make_cq(struct kunit *test, struct cq_seen *seen)
 	return cq;
 }
 
-static void weft_cq_overflow_is_told_once(struct kunit *test)
+static void weft_cq_overflow_is_reported_once(struct kunit *test)
 {
 	struct cq_seen seen = {};
 	struct weft_cq *cq = make_cq(test, &seen);
@@ -283,7 +283,7 @@ static void free_counters(struct kunit_suite *suite)
 }
 
 static struct kunit_case cq_cases[] = {
-	KUNIT_CASE(weft_cq_overflow_is_told_once),
+	KUNIT_CASE(weft_cq_overflow_is_reported_once),
 	KUNIT_CASE(weft_cq_post_hostile_cons),
 	KUNIT_CASE_PARAM(weft_cq_post_notifies, arm_rows_gen_params),
 	KUNIT_CASE(weft_cq_arm_is_not_weakened),

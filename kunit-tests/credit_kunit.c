@@ -57,9 +57,9 @@ static bool waits(struct stream_world *w, u8 opcode, u8 flags)
 static bool response(struct stream_world *w)
 {
 	weft_readq_sent_pop(&w->st.readq);
-	WRITE_ONCE(w->st.rx.kick, false);
+	WRITE_ONCE(w->st.rx.tx_needed, false);
 	weft_tx_response_in(&w->st);
-	return READ_ONCE(w->st.rx.kick);
+	return READ_ONCE(w->st.rx.tx_needed);
 }
 
 static void weft_credit_waits(struct kunit *test)
@@ -89,7 +89,7 @@ static void weft_credit_response_goes_on(struct kunit *test)
 }
 
 /* Nobody waits: rx leaves tx alone, and the claim as it is. */
-static void weft_credit_response_nobody_waits_for(struct kunit *test)
+static void weft_credit_unexpected_response(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 
@@ -121,7 +121,7 @@ static void weft_credit_response_while_closing(struct kunit *test)
 
 struct race {
 	struct stream_world *w;
-	atomic_t kicks;
+	atomic_t doorbells;
 };
 
 static int answer(void *arg)
@@ -132,7 +132,7 @@ static int answer(void *arg)
 		if (!weft_readq_sent_head(&race->w->st.readq))
 			cond_resched();
 		else if (response(race->w))
-			atomic_inc(&race->kicks);
+			atomic_inc(&race->doorbells);
 	}
 	return 0;
 }
@@ -150,7 +150,7 @@ static void weft_credit_no_response_is_missed(struct kunit *test)
 		/* Every other request has a fence: waits for the last of ORD, or for any. */
 		while (waits(race.w, WEFT_WR_READ, sent & 1 ? WEFT_WRF_FENCE : 0)) {
 			waited++;
-			while (!atomic_xchg(&race.kicks, 0) && time_before(jiffies, deadline))
+			while (!atomic_xchg(&race.doorbells, 0) && time_before(jiffies, deadline))
 				cond_resched();
 			if (time_after_eq(jiffies, deadline))
 				goto out;
@@ -166,7 +166,7 @@ out:
 static struct kunit_case credit_cases[] = { KUNIT_CASE_PARAM(weft_credit_waits,
 							     wait_rows_gen_params),
 					    KUNIT_CASE(weft_credit_response_goes_on),
-					    KUNIT_CASE(weft_credit_response_nobody_waits_for),
+					    KUNIT_CASE(weft_credit_unexpected_response),
 					    KUNIT_CASE(weft_credit_response_while_closing),
 					    KUNIT_CASE(weft_credit_no_response_is_missed),
 					    {} };

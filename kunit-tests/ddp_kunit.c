@@ -103,7 +103,7 @@ static const struct ctrl_row ctrl_rows[] = {
 	{ "untagged_version_3", 0x43, 18, WEFT_FAULT_UNTAGGED_VERSION },
 	{ "tagged_version_2_not_last", 0x82, 100, WEFT_FAULT_TAGGED_VERSION },
 	{ "untagged_version_2_not_last", 0x02, 100, WEFT_FAULT_UNTAGGED_VERSION },
-	/* a ULPDU shorter than its header comes before the version: wire.md, 6 and 9 */
+	/* a ULPDU too short comes before the version: protocol-rules, ORDER-2, CHOICE-17 */
 	{ "tagged_one_octet_short", 0xc1, 13, WEFT_FAULT_MPA_MARKER },
 	{ "untagged_one_octet_short", 0x41, 17, WEFT_FAULT_MPA_MARKER },
 	{ "untagged_as_long_as_tagged", 0x41, 14, WEFT_FAULT_MPA_MARKER },

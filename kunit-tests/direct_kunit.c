@@ -207,14 +207,14 @@ static void direct_roles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_direct_role(peer, row->peer_qpn, gid, row->qpn), row->peer_role);
 }
 
-struct patience_row {
+struct retry_time_row {
 	const char *name;
 	u8 timeout;
 	u8 retry_cnt;
 	u64 ns;
 };
 
-static const struct patience_row patience_rows[] = {
+static const struct retry_time_row retry_time_rows[] = {
 	{ "for_ever", 0, 7, 0 },
 	{ "as_short_as_tcp_goes", 1, 0, 3000000000ULL },
 	{ "of_ibv_rc_pingpong", 14, 7, 3000000000ULL },
@@ -222,13 +222,13 @@ static const struct patience_row patience_rows[] = {
 	{ "longest", 31, 7, 4096ULL * (1ULL << 31) * 32 },
 };
 
-WEFT_ROWS(patience_rows)
+WEFT_ROWS(retry_time_rows)
 
-static void direct_patience(struct kunit *test)
+static void direct_retry_time(struct kunit *test)
 {
-	const struct patience_row *row = test->param_value;
+	const struct retry_time_row *row = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, weft_direct_patience_ns(row->timeout, row->retry_cnt), row->ns);
+	KUNIT_EXPECT_EQ(test, weft_direct_retry_ns(row->timeout, row->retry_cnt), row->ns);
 }
 
 struct rnr_row {
@@ -270,7 +270,7 @@ static struct kunit_case direct_cases[] = {
 	KUNIT_CASE(direct_match_psns),
 	KUNIT_CASE(direct_rejects),
 	KUNIT_CASE_PARAM(direct_roles, role_rows_gen_params),
-	KUNIT_CASE_PARAM(direct_patience, patience_rows_gen_params),
+	KUNIT_CASE_PARAM(direct_retry_time, retry_time_rows_gen_params),
 	{},
 };
 

@@ -11,52 +11,52 @@
 #include "stream_world.h"
 #include "suite.h"
 
-struct watch_world {
+struct poll_world {
 	struct stream_world *w;
 	struct weft_stream_index index;
 	struct weft_db_stat db_stat;
 };
 
 /* A queue of an application that defers its doorbells; something was sent. */
-static struct watch_world *make_watched(struct kunit *test)
+static struct poll_world *make_polled(struct kunit *test)
 {
-	struct watch_world *watch = kunit_kzalloc(test, sizeof(*watch), GFP_KERNEL);
+	struct poll_world *poll = kunit_kzalloc(test, sizeof(*poll), GFP_KERNEL);
 	struct weft_stream *st;
 
-	KUNIT_ASSERT_NOT_NULL(test, watch);
-	watch->w = test->priv;
-	watch->index.watch = 10000;
-	st = &watch->w->st;
-	st->index = &watch->index;
-	st->cfg.db_stat = &watch->db_stat;
+	KUNIT_ASSERT_NOT_NULL(test, poll);
+	poll->w = test->priv;
+	poll->index.sq_poll_interval = 10000;
+	st = &poll->w->st;
+	st->index = &poll->index;
+	st->cfg.db_stat = &poll->db_stat;
 	st->wq = system_wq;
 	weft_doorbell_init(st);
-	watch->w->sq.fetched = 1;
-	watch->w->sq.retired = 1;
-	weft_sendq_ctl(&watch->w->sq)->prod = 1;
-	return watch;
+	poll->w->sq.fetched = 1;
+	poll->w->sq.cons = 1;
+	weft_sendq_ctl(&poll->w->sq)->prod = 1;
+	return poll;
 }
 
-static void free_watched(struct watch_world *watch)
+static void free_polled(struct poll_world *poll)
 {
-	weft_defer_cancel(&watch->w->st);
-	kfree(watch->w->st.defer);
+	weft_defer_cancel(&poll->w->st);
+	kfree(poll->w->st.defer);
 }
 
 static void weft_defer_counts_queues(struct kunit *test)
 {
-	struct watch_world *watch = make_watched(test);
-	struct weft_stream *st = &watch->w->st;
+	struct poll_world *poll = make_polled(test);
+	struct weft_stream *st = &poll->w->st;
 
 	KUNIT_EXPECT_TRUE(test, weft_defer_begin(st));
 	KUNIT_EXPECT_TRUE(test, weft_defer_begin(st)); /* goes on */
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->db_stat.polled), 1);
 	weft_defer_cancel(st);
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->db_stat.polled), 0);
 	KUNIT_EXPECT_FALSE(test, weft_defer_is_active(st));
-	free_watched(watch);
+	free_polled(poll);
 }
 
 struct limit_row {
@@ -79,36 +79,36 @@ WEFT_ROWS(limit_rows)
 static void weft_defer_is_limited(struct kunit *test)
 {
 	const struct limit_row *row = test->param_value;
-	struct watch_world *watch = make_watched(test);
+	struct poll_world *poll = make_polled(test);
 
-	atomic_set(&watch->db_stat.watched, row->process);
-	atomic_set(&watch->index.watched, row->device);
-	KUNIT_EXPECT_EQ(test, weft_defer_begin(&watch->w->st), row->begins);
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->db_stat.watched), row->process + row->begins);
-	KUNIT_EXPECT_EQ(test, atomic_read(&watch->index.watched), row->device + row->begins);
-	free_watched(watch);
+	atomic_set(&poll->db_stat.polled, row->process);
+	atomic_set(&poll->index.polled, row->device);
+	KUNIT_EXPECT_EQ(test, weft_defer_begin(&poll->w->st), row->begins);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->db_stat.polled), row->process + row->begins);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), row->device + row->begins);
+	free_polled(poll);
 }
 
 /* Whatever the mapped queue says, and whoever rings, after the end nothing begins. */
 static void weft_doorbell_end_is_final(struct kunit *test)
 {
-	struct watch_world *watch = make_watched(test);
-	struct weft_stream *st = &watch->w->st;
+	struct poll_world *poll = make_polled(test);
+	struct weft_stream *st = &poll->w->st;
 
 	weft_tx_schedule(st);
 	weft_doorbell_end(st);
-	watch->w->net.segments = 1;
-	watch->w->net.segment_bytes = 1;
-	watch->w->net.pushes = 0;
-	weft_sendq_ctl(&watch->w->sq)->lazy = 1;
-	weft_sendq_ctl(&watch->w->sq)->state = WEFT_SQ_WATCHED;
-	weft_sendq_ctl(&watch->w->sq)->prod = 5;
+	poll->w->net.segments = 1;
+	poll->w->net.segment_bytes = 1;
+	poll->w->net.pushes = 0;
+	weft_sendq_ctl(&poll->w->sq)->defer_doorbell = 1;
+	weft_sendq_ctl(&poll->w->sq)->state = WEFT_SQ_POLLED;
+	weft_sendq_ctl(&poll->w->sq)->prod = 5;
 	weft_tx_schedule(st);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&st->tx_work));
 	weft_doorbell(st);
-	KUNIT_EXPECT_EQ(test, watch->w->net.pushes, 0U);
-	KUNIT_EXPECT_EQ(test, watch->w->seen.defers, 0U);
-	free_watched(watch);
+	KUNIT_EXPECT_EQ(test, poll->w->net.pushes, 0U);
+	KUNIT_EXPECT_EQ(test, poll->w->seen.defers, 0U);
+	free_polled(poll);
 }
 
 struct later_row {
@@ -134,8 +134,8 @@ WEFT_ROWS(later_rows)
 static void weft_doorbell_without_memory(struct kunit *test)
 {
 	const struct later_row *row = test->param_value;
-	struct watch_world *watch = make_watched(test);
-	struct stream_world *w = watch->w;
+	struct poll_world *poll = make_polled(test);
+	struct stream_world *w = poll->w;
 	u64 before;
 
 	w->st.state = row->state;
@@ -144,14 +144,14 @@ static void weft_doorbell_without_memory(struct kunit *test)
 	w->net.no_context = row->no_memory;
 	w->net.push_error = row->push_error;
 	weft_sendq_set_busy(&w->sq);
-	before = weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED);
+	before = weft_counters_read(&w->counters, WEFT_CTR_TX_WORK_QUEUED);
 	weft_doorbell(&w->st);
-	KUNIT_EXPECT_GE(test, weft_counters_read(&w->counters, WEFT_CTR_KICKS_QUEUED) - before,
+	KUNIT_EXPECT_GE(test, weft_counters_read(&w->counters, WEFT_CTR_TX_WORK_QUEUED) - before,
 			row->workers);
 	if (!row->workers)
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&w->st.tx_work));
 	weft_doorbell_end(&w->st);
-	free_watched(watch);
+	free_polled(poll);
 }
 
 static struct kunit_case doorbell_cases[] = {

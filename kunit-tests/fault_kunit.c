@@ -180,7 +180,7 @@ static const struct verdict_row verdict_rows[] = {
 	{ "rdmap_access", 0, 1, 2, WEFT_FAULT_REMOTE_ACCESS },
 	{ "rdmap_stream", 0, 1, 3, WEFT_FAULT_REMOTE_ACCESS },
 	{ "rdmap_wrap", 0, 1, 4, WEFT_FAULT_REMOTE_ACCESS },
-	/* wire.md, 9: sent as type 1, accepted as either */
+	/* protocol-rules, CHOICE-6: sent as type 1, accepted as either */
 	{ "rdmap_cannot_invalidate", 0, 1, 9, WEFT_FAULT_REMOTE_ACCESS },
 	{ "rdmap_cannot_invalidate_as_operation", 0, 2, 9, WEFT_FAULT_REMOTE_ACCESS },
 	{ "rdmap_protection", 0, 1, 255, WEFT_FAULT_REMOTE_ACCESS },

@@ -22,8 +22,8 @@ struct event_row {
 static const struct event_row event_rows[] = {
 	{ "started", WEFT_QP_IDLE, WEFT_QP_STARTED, 0, UNTOLD },
 	{ "start_fails", WEFT_QP_IDLE, WEFT_QP_FAULTED, 0, UNTOLD },
-	{ "close_asked", WEFT_QP_RTS, WEFT_QP_CLOSE_ASKED, 0, UNTOLD },
-	{ "abort_asked", WEFT_QP_RTS, WEFT_QP_ABORT_ASKED, -EPIPE, 0 },
+	{ "close", WEFT_QP_RTS, WEFT_QP_CLOSE, 0, UNTOLD },
+	{ "abort", WEFT_QP_RTS, WEFT_QP_ABORT, -EPIPE, 0 },
 	{ "faulted", WEFT_QP_RTS, WEFT_QP_FAULTED, 0, -EPROTO },
 	{ "peer_terminated", WEFT_QP_RTS, WEFT_QP_PEER_TERMINATED, 0, -EPROTO },
 	{ "peer_closed", WEFT_QP_RTS, WEFT_QP_PEER_CLOSED, 0, 0 },
@@ -75,7 +75,7 @@ static void weft_fsm_todo_adds_up(struct kunit *test)
 	struct stream_world *w = test->priv;
 	struct weft_stream *st = &w->st;
 
-	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
+	weft_stream_step(st, WEFT_QP_CLOSE);
 	KUNIT_EXPECT_EQ(test, st->todo, (u32)WEFT_QPA_DEADLINE);
 	weft_stream_step(st, WEFT_QP_SQ_DRAINED);
 	KUNIT_EXPECT_EQ(test, st->todo, (u32)(WEFT_QPA_DEADLINE | WEFT_QPA_HALF_CLOSE));

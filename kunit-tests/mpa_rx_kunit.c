@@ -193,7 +193,7 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
 	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), OCTETS);
-	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_GATHERED);
+	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_REASSEMBLED);
 	weft_mpa_rx_free(&rx, NULL);
 	weft_counters_free(&r->counters);
 	kfree_skb(skb);

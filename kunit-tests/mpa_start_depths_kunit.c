@@ -97,7 +97,7 @@ static void respond_depths(struct kunit *test)
 		.ird_max = row->own.ird_max,
 	};
 	struct weft_mpa_result result;
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len;
 
 	KUNIT_ASSERT_EQ(test, weft_mpa_respond(&request, &own, &result), WEFT_FAULT_NONE);

@@ -15,18 +15,18 @@ static void respond_eagerly(struct kunit *test)
 	u32 bits;
 
 	for (bits = 0; bits < 4; bits++) {
-		own.eager = bits & 1;
+		own.early_send = bits & 1;
 		peer.p2p = bits & 2;
 		KUNIT_EXPECT_EQ(test, weft_mpa_respond(&peer, &own, &result), WEFT_FAULT_NONE);
-		KUNIT_EXPECT_EQ(test, result.eager, bits == 1);
+		KUNIT_EXPECT_EQ(test, result.early_send, bits == 1);
 	}
 	peer = (struct weft_mpa_frame){ .revision = 1 };
 	KUNIT_EXPECT_EQ(test, weft_mpa_respond(&peer, &own, &result), WEFT_FAULT_NONE);
-	KUNIT_EXPECT_TRUE(test, result.eager);
+	KUNIT_EXPECT_TRUE(test, result.early_send);
 	own.revision = 1;
 	own.p2p = false;
 	KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result), WEFT_FAULT_NONE);
-	KUNIT_EXPECT_FALSE(test, result.eager);
+	KUNIT_EXPECT_FALSE(test, result.early_send);
 }
 
 /* RFC 5044, 7.1.1: M asks the other side; C of either side is for both. */
@@ -172,7 +172,7 @@ static void handshake_both_sides_agree(struct kunit *test)
 	u64 seed = 6581;
 	struct handshake h;
 	enum weft_fault fault;
-	u8 *wire = frame_room(test);
+	u8 *wire = frame_space(test);
 	u32 round, agreed = 0;
 
 	for (round = 0; round < 20000; round++) {

@@ -98,7 +98,7 @@ static void build_vector(struct kunit *test)
 		.ird = row->ird,
 		.ord = row->ord,
 	};
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len;
 
 	len = row->request ? weft_mpa_build_request(&policy, pd, pd_len, out) :
@@ -281,7 +281,7 @@ static void build_private_data(struct kunit *test)
 	struct weft_mpa_frame request = { .revision = row->revision,
 					  .enhanced = row->revision == 2 };
 	struct weft_mpa_result result = { .revision = row->revision };
-	u8 *pd = kunit_kzalloc(test, 513, GFP_KERNEL), *out = frame_room(test);
+	u8 *pd = kunit_kzalloc(test, 513, GFP_KERNEL), *out = frame_space(test);
 
 	KUNIT_ASSERT_NOT_NULL(test, pd);
 	KUNIT_EXPECT_EQ(test, weft_mpa_build_request(&policy, pd, row->pd_len, out), row->built);
@@ -290,17 +290,17 @@ static void build_private_data(struct kunit *test)
 			row->built);
 	KUNIT_EXPECT_EQ(test, weft_mpa_build_reject(&request, &policy, pd, row->pd_len, out),
 			row->built);
-	KUNIT_EXPECT_EQ(test, weft_mpa_pd_room(row->revision == 2) >= row->pd_len, row->built > 0);
+	KUNIT_EXPECT_EQ(test, weft_mpa_pd_space(row->revision == 2) >= row->pd_len, row->built > 0);
 }
 
 static void build_without_private_data(struct kunit *test)
 {
 	struct weft_mpa_policy policy = { .revision = 1 };
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 
 	KUNIT_EXPECT_EQ(test, weft_mpa_build_request(&policy, NULL, 0, out), 20);
-	KUNIT_EXPECT_EQ(test, weft_mpa_pd_room(false), 512U);
-	KUNIT_EXPECT_EQ(test, weft_mpa_pd_room(true), 508U);
+	KUNIT_EXPECT_EQ(test, weft_mpa_pd_space(false), 512U);
+	KUNIT_EXPECT_EQ(test, weft_mpa_pd_space(true), 508U);
 }
 
 /* RFC 6581, 9.1: a reject may say which ORD would be needed. */
@@ -315,7 +315,7 @@ static void build_reject_enhanced(struct kunit *test)
 		.ird = 2,
 		.ord = 2,
 	};
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len = weft_mpa_build_reject(&request, &own, "no", 2, out);
 
 	KUNIT_ASSERT_EQ(test, len, 26);
@@ -334,7 +334,7 @@ static void build_accept_plain(struct kunit *test)
 	struct weft_mpa_policy own = { .revision = 2, .crc = true, .p2p = true, .rtr = RTR_ALL };
 	struct weft_mpa_frame reply, request = { .revision = 1 };
 	struct weft_mpa_result result;
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len;
 
 	KUNIT_ASSERT_EQ(test, weft_mpa_respond(&request, &own, &result), WEFT_FAULT_NONE);

@@ -18,7 +18,7 @@ struct rtr_row {
 #define W	WEFT_RTR_WRITE
 #define R	WEFT_RTR_READ
 
-/* RFC 6581, 9.2; preference from wire.md, 9: Write, then Read, then Send. */
+/* RFC 6581, 9.2; preference from protocol-rules, CHOICE-14: Write, then Read, then Send. */
 static const struct rtr_row rtr_rows[] = {
 	{ "all_of_both", RTR_ALL, RTR_ALL, RTR_ALL, W },
 	{ "send_only", S, RTR_ALL, S, S },
@@ -51,7 +51,7 @@ static void respond_and_conclude_rtr(struct kunit *test)
 	struct weft_mpa_policy own = { .revision = 2, .rtr = row->own, .ird = 4, .ord = 4 };
 	struct weft_mpa_frame request, reply;
 	struct weft_mpa_result result;
-	u8 *out = frame_room(test);
+	u8 *out = frame_space(test);
 	int len;
 
 	len = weft_mpa_build_request(&sent, NULL, 0, out);

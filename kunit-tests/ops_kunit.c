@@ -31,7 +31,7 @@ static void weft_ops_take_each_message(struct kunit *test)
 		if (!weft_rdmap_info(i)->known)
 			continue;
 		op = weft_rx_op(i);
-		KUNIT_EXPECT_TRUE_MSG(test, op->begin && op->place && op->place_row && op->end,
+		KUNIT_EXPECT_TRUE_MSG(test, op->begin && op->place && op->place_batch && op->end,
 				      "RDMAP opcode %u", i);
 	}
 }

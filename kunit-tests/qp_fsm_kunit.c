@@ -8,7 +8,7 @@
 
 #define FLUSH	(WEFT_QPA_TX | WEFT_QPA_RELEASE)
 #define DOWN	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | FLUSH)
-#define ACCUSE \
+#define SEND_TERMINATE \
 	(WEFT_QPA_STOP_RX | WEFT_QPA_TX | WEFT_QPA_TELL_CM | WEFT_QPA_DEADLINE | WEFT_QPA_REPORT)
 
 struct step_row {
@@ -26,29 +26,29 @@ struct step_row {
 
 static const struct step_row step_rows[] = {
 	STEP(IDLE, STARTED, RTS, WEFT_QPA_TX),
-	STEP(IDLE, ABORT_ASKED, ERROR, FLUSH),
+	STEP(IDLE, ABORT, ERROR, FLUSH),
 	STEP(IDLE, FAULTED, ERROR, FLUSH | WEFT_QPA_REPORT),
 	STEP(IDLE, PEER_CLOSED, ERROR, DOWN),
 	STEP(IDLE, CONN_LOST, ERROR, DOWN),
 
 	/* RFC 5040, 6.2: the three ends of a stream */
-	STEP(RTS, CLOSE_ASKED, CLOSING, WEFT_QPA_TX | WEFT_QPA_DEADLINE),
-	STEP(RTS, ABORT_ASKED, ERROR, DOWN),
-	STEP(RTS, FAULTED, TERMINATE, ACCUSE),
+	STEP(RTS, CLOSE, CLOSING, WEFT_QPA_TX | WEFT_QPA_DEADLINE),
+	STEP(RTS, ABORT, ERROR, DOWN),
+	STEP(RTS, FAULTED, TERMINATE, SEND_TERMINATE),
 	STEP(RTS, PEER_TERMINATED, ERROR, DOWN | WEFT_QPA_REPORT),
 	STEP(RTS, PEER_CLOSED, ERROR, DOWN),
 	STEP(RTS, CONN_LOST, ERROR, DOWN),
 
 	/* RFC 5041, 6.2.1: what was posted goes out, then FIN */
-	STEP(CLOSING, ABORT_ASKED, ERROR, DOWN),
-	STEP(CLOSING, FAULTED, TERMINATE, ACCUSE),
+	STEP(CLOSING, ABORT, ERROR, DOWN),
+	STEP(CLOSING, FAULTED, TERMINATE, SEND_TERMINATE),
 	STEP(CLOSING, PEER_TERMINATED, ERROR, DOWN | WEFT_QPA_REPORT),
 	STEP(CLOSING, SQ_DRAINED, CLOSING, WEFT_QPA_HALF_CLOSE | WEFT_QPA_DEADLINE),
 	STEP(CLOSING, CONN_LOST, ERROR, DOWN),
 	STEP(CLOSING, TIMED_OUT, ERROR, DOWN),
 
 	/* RFC 5040, 6.2.1: nothing follows a Terminate but a FIN */
-	STEP(TERMINATE, ABORT_ASKED, ERROR, FLUSH),
+	STEP(TERMINATE, ABORT, ERROR, FLUSH),
 	STEP(TERMINATE, PEER_TERMINATED, ERROR, FLUSH),
 	STEP(TERMINATE, TERMINATE_SENT, TERMINATE, WEFT_QPA_HALF_CLOSE | WEFT_QPA_DEADLINE),
 	STEP(TERMINATE, CONN_LOST, ERROR, FLUSH),
@@ -64,10 +64,10 @@ WEFT_ROWS(step_rows)
 
 /* Events that come too late, or again, and change nothing. */
 static const u32 ignored[WEFT_QP_STATES] = {
-	[WEFT_QP_IDLE] = BIT_OF(CLOSE_ASKED) | BIT_OF(RESET),
+	[WEFT_QP_IDLE] = BIT_OF(CLOSE) | BIT_OF(RESET),
 	[WEFT_QP_RTS] = 0,
-	[WEFT_QP_CLOSING] = BIT_OF(CLOSE_ASKED) | BIT_OF(PEER_CLOSED),
-	[WEFT_QP_TERMINATE] = BIT_OF(CLOSE_ASKED) | BIT_OF(FAULTED) | BIT_OF(SQ_DRAINED) |
+	[WEFT_QP_CLOSING] = BIT_OF(CLOSE) | BIT_OF(PEER_CLOSED),
+	[WEFT_QP_TERMINATE] = BIT_OF(CLOSE) | BIT_OF(FAULTED) | BIT_OF(SQ_DRAINED) |
 			      BIT_OF(PEER_CLOSED),
 	[WEFT_QP_ERROR] = ((1U << WEFT_QP_EVENTS) - 1) & ~BIT_OF(RESET),
 };
@@ -173,12 +173,12 @@ static void every_life_of_a_stream(struct kunit *test)
 }
 
 /* From wherever it is, destroying a queue pair gets it to its end at once. */
-static void abort_asked_ends_every_state(struct kunit *test)
+static void abort_ends_every_state(struct kunit *test)
 {
 	u32 state;
 
 	for (state = 0; state < WEFT_QP_STATES; state++)
-		KUNIT_EXPECT_EQ(test, weft_qp_fsm(state, WEFT_QP_ABORT_ASKED).next, WEFT_QP_ERROR);
+		KUNIT_EXPECT_EQ(test, weft_qp_fsm(state, WEFT_QP_ABORT).next, WEFT_QP_ERROR);
 }
 
 static void names_are_distinct(struct kunit *test)
@@ -205,7 +205,7 @@ static struct kunit_case qp_fsm_cases[] = {
 	KUNIT_CASE_PARAM(step_of_table, step_rows_gen_params),
 	KUNIT_CASE(step_of_all_other_pairs),
 	KUNIT_CASE(every_life_of_a_stream),
-	KUNIT_CASE(abort_asked_ends_every_state),
+	KUNIT_CASE(abort_ends_every_state),
 	KUNIT_CASE(names_are_distinct),
 	KUNIT_CASE(names_of_no_such_value),
 	{},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * RDMAP messages: RFC 5040, 4, 5 and 7.2; RFC 7306, 4 to 6; order of the checks
- * as in wire.md, 6.
+ * as in protocol-rules, ORDER-3 and ORDER-4.
  */
 #include "proto/rdmap.h"
 #include "suite.h"
@@ -24,7 +24,7 @@ struct message_row {
 	bool solicited;
 };
 
-/* The table of wire.md, 5. */
+/* The table of messages in protocol-rules. */
 static const struct message_row message_rows[] = {
 	{ "write", 0, true, 0, 0, true, false, false, false },
 	{ "read_request", 1, false, 1, 28, false, false, false, false },
@@ -94,7 +94,7 @@ static void check_vector(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, weft_ddp_parse(row->ulpdu, row->len, &hdr), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_rdmap_opcode(hdr.ulp), row->opcode);
-	/* wire.md, 9: Immediate Data that is not 8 octets long */
+	/* protocol-rules, CHOICE-5: Immediate Data that is not 8 octets long */
 	KUNIT_EXPECT_EQ(test, weft_rdmap_check(&hdr),
 			row->legal ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPERATION);
 }
@@ -125,7 +125,7 @@ static void check_reserved_bits_set(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rdmap_check(&hdr), WEFT_FAULT_NONE);
 }
 
-/* Defects in the order of wire.md, 6, steps 3 and 4; each with its fault. */
+/* Defects in the order of protocol-rules, ORDER-3 and ORDER-4; each with its fault. */
 enum defect { VERSION, KIND, QUEUE, SIZE, DEFECTS };
 
 static const enum weft_fault defect_fault[DEFECTS] = {
@@ -328,7 +328,7 @@ static const u8 *rdmap_header(struct kunit *test, const void *ulpdu, u32 len)
 	return weft_exact_copy(test, (const u8 *)ulpdu + 18, len);
 }
 
-static u8 *header_room(struct kunit *test, u32 len)
+static u8 *header_space(struct kunit *test, u32 len)
 {
 	u8 *out = kunit_kzalloc(test, len, GFP_KERNEL);
 
@@ -342,7 +342,7 @@ static void read_req_build_and_parse_vector(struct kunit *test)
 	const struct weft_vec_read_req *row = test->param_value;
 	const u8 *wire = rdmap_header(test, row->ulpdu, 28);
 	struct weft_read_req req;
-	u8 *out = header_room(test, 28);
+	u8 *out = header_space(test, 28);
 
 	weft_read_req_parse(wire, &req);
 	KUNIT_EXPECT_EQ(test, req.sink_stag, row->sink_stag);
@@ -384,7 +384,7 @@ static void atomic_req_build_vector(struct kunit *test)
 		.compare = row->compare,
 		.compare_mask = row->compare_mask,
 	};
-	u8 *out = header_room(test, 52);
+	u8 *out = header_space(test, 52);
 
 	weft_atomic_req_build(&req, out);
 	KUNIT_EXPECT_EQ(test, memcmp(out, (const u8 *)row->ulpdu + 18, 52), 0);
@@ -395,7 +395,7 @@ static void atomic_req_build_fetch_add_compare(struct kunit *test)
 {
 	struct weft_atomic_req req = { .code = WEFT_ATOMIC_FADD, .compare = 7, .compare_mask = 9 };
 	struct weft_atomic_req back;
-	u8 *out = header_room(test, 52);
+	u8 *out = header_space(test, 52);
 
 	weft_atomic_req_build(&req, out);
 	KUNIT_EXPECT_EQ(test, weft_atomic_req_parse(out, &back), WEFT_FAULT_NONE);
@@ -407,7 +407,7 @@ static void atomic_req_build_fetch_add_compare(struct kunit *test)
 static void atomic_req_parse_every_code(struct kunit *test)
 {
 	struct weft_atomic_req req;
-	u8 *wire = header_room(test, 52);
+	u8 *wire = header_space(test, 52);
 	u32 code;
 
 	for (code = 0; code < 256; code++) {
@@ -427,7 +427,7 @@ static void atomic_resp_build_and_parse_vector(struct kunit *test)
 	const struct weft_vec_atomic_resp *row = test->param_value;
 	const u8 *wire = rdmap_header(test, row->ulpdu, 12);
 	struct weft_atomic_resp resp;
-	u8 *out = header_room(test, 12);
+	u8 *out = header_space(test, 12);
 
 	weft_atomic_resp_parse(wire, &resp);
 	KUNIT_EXPECT_EQ(test, resp.id, row->id);

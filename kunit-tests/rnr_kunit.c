@@ -48,7 +48,7 @@ static struct rnr_world *make_rnr_world(struct kunit *test, bool shared)
 	return w;
 }
 
-/* As a process does: publish, fence, look. Return: it is asked for a kick. */
+/* As a process does: publish, fence, look. Return: it is asked for a doorbell. */
 static bool publish(struct rnr_world *w, u32 count)
 {
 	u32 i;
@@ -61,7 +61,7 @@ static bool publish(struct rnr_world *w, u32 count)
 	}
 	WRITE_ONCE(w->rq.ctl->prod, w->prod);
 	smp_mb(); /* as weft_ring_state() of the provider */
-	return READ_ONCE(w->rq.ctl->state) == WEFT_RQ_NEED_KICK;
+	return READ_ONCE(w->rq.ctl->state) == WEFT_RQ_NEED_DOORBELL;
 }
 
 static void wait_for(struct kunit *test, struct rnr_world *w, u32 guest)
@@ -82,7 +82,7 @@ static void gets(struct kunit *test, struct rnr_world *w, u32 guest, u64 wr_id)
 }
 
 /* Posting makes no system call but while somebody waits. */
-static void weft_rnr_asks_for_kicks(struct kunit *test)
+static void weft_rnr_asks_for_doorbells(struct kunit *test)
 {
 	struct rnr_world *w = make_rnr_world(test, false);
 
@@ -95,12 +95,12 @@ static void weft_rnr_asks_for_kicks(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, publish(w, 0));
 	gets(test, w, 0, 1);
 	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(&w->rq, &w->rwr), 0);
-	weft_recvq_posted(&w->rq); /* a kick that comes late */
+	weft_recvq_posted(&w->rq); /* a doorbell that comes late */
 	KUNIT_EXPECT_EQ(test, w->guests[0].wakes, 1U);
 	weft_recvq_free(&w->rq);
 }
 
-/* Posted after the queue was found empty, and before the wish for a kick shows. */
+/* Posted after the queue was found empty, and before the wish for a doorbell shows. */
 static void weft_rnr_sees_what_was_posted_meanwhile(struct kunit *test)
 {
 	struct rnr_world *w = make_rnr_world(test, false);
@@ -120,7 +120,7 @@ static void weft_rnr_is_fair(struct kunit *test)
 	wait_for(test, w, 1);
 	wait_for(test, w, 2);
 	KUNIT_EXPECT_TRUE(test, publish(w, 2));
-	/* One that comes now goes to the end, though the kick is still to come. */
+	/* One that comes now goes to the end, though the doorbell is still to come. */
 	wait_for(test, w, 3);
 	weft_recvq_posted(&w->rq);
 	KUNIT_EXPECT_EQ(test, w->guests[2].wakes, 0U);
@@ -137,7 +137,7 @@ static void weft_rnr_is_fair(struct kunit *test)
 	weft_recvq_free(&w->rq);
 }
 
-/* A kick wakes so many, and each of them the next. */
+/* A doorbell wakes so many, and each of them the next. */
 static void weft_rnr_wakes_a_few_at_once(struct kunit *test)
 {
 	struct rnr_world *w = make_rnr_world(test, true);
@@ -241,7 +241,7 @@ static const struct told_row told_rows[] = {
 
 WEFT_ROWS(told_rows)
 
-static void weft_rnr_is_told(struct kunit *test)
+static void weft_rnr_is_reported(struct kunit *test)
 {
 	const struct told_row *row = test->param_value;
 	struct stream_world *w = test->priv;
@@ -265,22 +265,22 @@ static struct stream_world *make_waiting(struct kunit *test)
 	return w;
 }
 
-/* The process posts and kicks; rx is run, and takes the receive. */
+/* The process posts and rings; rx is run, and takes the receive. */
 static void weft_rnr_goes_on(struct kunit *test)
 {
 	struct stream_world *w = make_waiting(test);
 
-	weft_rnr_kick(&w->st);
+	weft_rnr_doorbell(&w->st);
 	KUNIT_EXPECT_EQ(test, w->seen.want_rx, 0U);
 	post_receive(w);
-	weft_rnr_kick(&w->st);
+	weft_rnr_doorbell(&w->st);
 	KUNIT_EXPECT_EQ(test, w->seen.want_rx, 1U);
 	KUNIT_EXPECT_FALSE(test, weft_rnr_holds(&w->st));
 	KUNIT_EXPECT_EQ(test, weft_rnr_fetch(&w->st), 0);
 	KUNIT_EXPECT_FALSE(test, w->st.rnr_waits);
 	KUNIT_EXPECT_EQ(test, w->rq.ctl->state, (u32)WEFT_RQ_OPEN);
 	KUNIT_EXPECT_EQ(test, timeouts(w), 0ULL);
-	weft_rnr_kick(&w->st);
+	weft_rnr_doorbell(&w->st);
 	KUNIT_EXPECT_EQ(test, w->seen.want_rx, 1U);
 }
 
@@ -310,7 +310,7 @@ static void weft_rnr_closing_ends_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timeouts(w), 0ULL);
 }
 
-/* The timer runs rx when the time is up, and looks for what a library posts that never kicks. */
+/* The timer runs rx when the time is up, and looks for what a library posts that never rings. */
 static void weft_rnr_timer(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -322,7 +322,7 @@ static void weft_rnr_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rnr_wait(&w->st), WEFT_FAULT_UNTAGGED_NO_BUFFER);
 
 	w->index.rnr_timeout = 60000;
-	w->rq.kicks = false;
+	w->rq.has_doorbell = false;
 	KUNIT_ASSERT_EQ(test, weft_rnr_wait(&w->st), WEFT_FAULT_NOT_READY);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, w->seen.want_rx, 1U);
@@ -332,13 +332,14 @@ static void weft_rnr_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rnr_fetch(&w->st), 0);
 }
 
-static struct kunit_case rnr_cases[] = { KUNIT_CASE(weft_rnr_asks_for_kicks),
+static struct kunit_case rnr_cases[] = { KUNIT_CASE(weft_rnr_asks_for_doorbells),
 					 KUNIT_CASE(weft_rnr_sees_what_was_posted_meanwhile),
 					 KUNIT_CASE(weft_rnr_is_fair),
 					 KUNIT_CASE(weft_rnr_wakes_a_few_at_once),
 					 KUNIT_CASE(weft_rnr_hostile_index),
 					 KUNIT_CASE_PARAM(weft_rnr_begins, begin_rows_gen_params),
-					 KUNIT_CASE_PARAM(weft_rnr_is_told, told_rows_gen_params),
+					 KUNIT_CASE_PARAM(weft_rnr_is_reported,
+							  told_rows_gen_params),
 					 KUNIT_CASE(weft_rnr_goes_on),
 					 KUNIT_CASE(weft_rnr_time_is_up),
 					 KUNIT_CASE(weft_rnr_closing_ends_it),

@@ -5,7 +5,7 @@
  */
 #include "engine/ops/op.h"
 #include "engine/path/rx.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "stream_world.h"
 #include "suite.h"

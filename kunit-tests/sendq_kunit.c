@@ -42,9 +42,9 @@ static void weft_sendq_fetch_copies(struct kunit *test)
 
 	/* All counters wrap during the test. */
 	sq->fetched = U32_MAX;
-	sq->retired = U32_MAX;
+	sq->cons = U32_MAX;
 	weft_sendq_ctl(sq)->prod = U32_MAX;
-	weft_sendq_ctl(sq)->retired = U32_MAX;
+	weft_sendq_ctl(sq)->cons = U32_MAX;
 	KUNIT_EXPECT_NULL(test, weft_sendq_fetch(sq));
 	KUNIT_EXPECT_FALSE(test, weft_sendq_pending(sq));
 
@@ -151,7 +151,7 @@ static void weft_sendq_fetch_judges(struct kunit *test)
 
 struct index_row {
 	const char *name;
-	u32 retired;
+	u32 cons;
 	u32 fetched;
 	u32 prod;
 	bool good;
@@ -162,7 +162,7 @@ static const struct index_row index_rows[] = {
 	{ "one_too_many", 0, 0, ENTRIES + 1, false },
 	{ "far", 0, 0, 0x80000000, false },
 	{ "behind", 5, 7, 6, false },
-	{ "behind_retired", 5, 7, 4, false },
+	{ "behind_cons", 5, 7, 4, false },
 	{ "in_flight_full", 5, 5 + ENTRIES - 1, 5 + ENTRIES, true },
 	{ "over_in_flight", 5, 5 + ENTRIES - 1, 6 + ENTRIES, false },
 	{ "wrapped", U32_MAX - 1, 1, 3, true },
@@ -177,7 +177,7 @@ static void weft_sendq_fetch_impossible_index(struct kunit *test)
 	struct weft_sendq *sq = make_sendq(test, true);
 	struct weft_swr *swr;
 
-	sq->retired = row->retired;
+	sq->cons = row->cons;
 	sq->fetched = row->fetched;
 	weft_sendq_ctl(sq)->prod = row->prod;
 	swr = weft_sendq_fetch(sq);
@@ -189,10 +189,10 @@ static void weft_sendq_fetch_impossible_index(struct kunit *test)
 	weft_sendq_free(sq);
 }
 
-static void retire_one(struct weft_sendq *sq)
+static void complete_oldest(struct weft_sendq *sq)
 {
-	WRITE_ONCE(sq->retired, sq->retired + 1);
-	weft_sendq_publish_retired(sq);
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	weft_sendq_publish_cons(sq);
 }
 
 static void weft_sendq_reserve_until_full(struct kunit *test)
@@ -219,8 +219,8 @@ static void weft_sendq_reserve_until_full(struct kunit *test)
 
 	KUNIT_EXPECT_NULL(test, weft_sendq_fetch(sq)->kernel);
 	KUNIT_EXPECT_PTR_EQ(test, weft_sendq_fetch(sq)->kernel, mr);
-	retire_one(sq);
-	retire_one(sq);
+	complete_oldest(sq);
+	complete_oldest(sq);
 
 	spin_lock_irqsave(&sq->post_lock, flags);
 	weft_sendq_reserve(sq);
@@ -234,7 +234,7 @@ static void weft_sendq_reserve_until_full(struct kunit *test)
 	weft_sendq_free(sq);
 }
 
-/* A queue is left for rest, with or without a watch, only when nothing came meanwhile. */
+/* A queue is left for rest, polled or not, only when nothing came meanwhile. */
 static void weft_sendq_left_by_tx(struct kunit *test)
 {
 	struct weft_sendq *sq = make_sendq(test, true);
@@ -242,32 +242,32 @@ static void weft_sendq_left_by_tx(struct kunit *test)
 
 	weft_sendq_set_busy(sq);
 	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_BUSY);
-	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_is_watched(sq));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
-	KUNIT_EXPECT_FALSE(test, weft_sendq_is_watched(sq));
-	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_KICK);
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_POLLED));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_is_polled(sq));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL));
+	KUNIT_EXPECT_FALSE(test, weft_sendq_is_polled(sq));
+	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_DOORBELL);
 
 	/* Posted while the queue was BUSY: nobody was told of it. */
 	weft_sendq_set_busy(sq);
 	user_sqe(sq, 0);
 	ctl->prod = 1;
-	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_is_watched(sq));
-	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
-	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_KICK);
+	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_POLLED));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_is_polled(sq));
+	KUNIT_EXPECT_FALSE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL));
+	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_DOORBELL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(weft_sendq_fetch(sq)));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_WATCHED));
-	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_KICK));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_POLLED));
+	KUNIT_EXPECT_TRUE(test, weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL));
 	weft_sendq_free(sq);
 }
 
-/* A consumer that leaves and comes back only when kicked loses nothing. */
+/* A consumer that leaves and comes back only for a doorbell loses nothing. */
 #define ROUNDS	50000U
 
 struct handshake {
 	struct weft_sendq *sq;
-	atomic_t kicks;
+	atomic_t doorbells;
 };
 
 static int produce(void *arg)
@@ -285,8 +285,8 @@ static int produce(void *arg)
 			weft_sendq_commit(h->sq);
 		}
 		spin_unlock_irqrestore(&h->sq->post_lock, flags);
-		if (sqe && weft_sendq_wants_kick(h->sq))
-			atomic_inc(&h->kicks);
+		if (sqe && weft_sendq_needs_doorbell(h->sq))
+			atomic_inc(&h->doorbells);
 		if (!sqe)
 			cond_resched();
 	}
@@ -307,7 +307,7 @@ static void weft_sendq_handshake_loses_nothing(struct kunit *test)
 	task = kthread_run(produce, &h, "weft_ring_produce");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	while (next < ROUNDS && time_before(jiffies, deadline)) {
-		if (!atomic_xchg(&h.kicks, 0)) {
+		if (!atomic_xchg(&h.doorbells, 0)) {
 			cond_resched();
 			continue;
 		}
@@ -317,10 +317,10 @@ static void weft_sendq_handshake_loses_nothing(struct kunit *test)
 				if (IS_ERR(swr) || swr->wqe.wr_id != next)
 					goto out;
 				next++;
-				retire_one(h.sq);
+				complete_oldest(h.sq);
 			}
 			idle++;
-		} while (!weft_sendq_leave(h.sq, WEFT_SQ_NEED_KICK));
+		} while (!weft_sendq_leave(h.sq, WEFT_SQ_NEED_DOORBELL));
 	}
 out:
 	KUNIT_EXPECT_EQ(test, next, ROUNDS);

@@ -53,7 +53,7 @@ static bool post(struct world *w, u8 opcode)
 {
 	struct weft_sqe *sqe = weft_ring_entry(&w->sq.ring, w->prod);
 
-	if (w->prod - weft_sendq_ctl(&w->sq)->retired >= ENTRIES)
+	if (w->prod - weft_sendq_ctl(&w->sq)->cons >= ENTRIES)
 		return false;
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->wr_id = w->prod;
@@ -78,7 +78,7 @@ static bool stage(struct kunit *test, struct world *w)
 }
 
 /* All that may leave does, and is the next that was posted. */
-static void retire(struct kunit *test, struct world *w)
+static void complete_done(struct kunit *test, struct world *w)
 {
 	struct weft_swr *swr;
 
@@ -86,17 +86,17 @@ static void retire(struct kunit *test, struct world *w)
 		KUNIT_ASSERT_EQ(test, swr->wqe.wr_id, (u64)w->completed);
 		KUNIT_ASSERT_EQ(test, swr->status, WEFT_STATUS_SUCCESS);
 		w->completed++;
-		weft_sendq_retire(&w->sq, swr);
+		weft_sendq_advance_cons(&w->sq, swr);
 	}
-	KUNIT_ASSERT_EQ(test, w->sq.retired, w->completed);
-	KUNIT_ASSERT_LE(test, w->sq.fetched - w->sq.retired, ENTRIES);
-	KUNIT_ASSERT_EQ(test, weft_sendq_in_flight(&w->sq), w->sq.fetched - w->sq.retired);
+	KUNIT_ASSERT_EQ(test, w->sq.cons, w->completed);
+	KUNIT_ASSERT_LE(test, w->sq.fetched - w->sq.cons, ENTRIES);
+	KUNIT_ASSERT_EQ(test, weft_sendq_in_flight(&w->sq), w->sq.fetched - w->sq.cons);
 }
 
 static void hear_of_push(struct kunit *test, struct world *w)
 {
 	w->sent = weft_sendq_pushed(&w->sq, w->sent, w->pushed);
-	retire(test, w);
+	complete_done(test, w);
 }
 
 /* The oldest request that waits for one; @early: also if the peer cannot have it. */
@@ -111,7 +111,7 @@ static bool respond(struct kunit *test, struct world *w, bool early)
 		return false;
 	w->answers++;
 	weft_sendq_done(swr, WEFT_FAULT_NONE);
-	retire(test, w);
+	complete_done(test, w);
 	return true;
 }
 
@@ -213,11 +213,11 @@ static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, weft_sendq_fetch(&w->sq));
 		KUNIT_EXPECT_EQ(test, weft_sendq_waiting(&w->sq), 0U);
 	}
-	weft_sendq_ctl(&w->sq)->prod = w->sq.retired + ENTRIES + 1;
+	weft_sendq_ctl(&w->sq)->prod = w->sq.cons + ENTRIES + 1;
 	KUNIT_EXPECT_EQ(test, weft_sendq_discard(&w->sq), -EIO);
-	weft_sendq_ctl(&w->sq)->prod = w->sq.retired - 1;
+	weft_sendq_ctl(&w->sq)->prod = w->sq.cons - 1;
 	KUNIT_EXPECT_EQ(test, weft_sendq_discard(&w->sq), -EIO);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, w->prod);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, w->prod);
 }
 
 static struct kunit_case sendq_order_cases[] = {

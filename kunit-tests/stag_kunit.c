@@ -36,7 +36,7 @@ static void weft_stag_alloc_numbers(struct kunit *test)
 	leave(test, w);
 }
 
-#define CROWD	(WEFT_STAG_RECENT + WEFT_STAG_RECENT / 4)
+#define PINNERS	(WEFT_STAG_RECENT + WEFT_STAG_RECENT / 4)
 
 static void expect_found(struct kunit *test, struct world *w, struct weft_mem_region *mr, u32 stag)
 {
@@ -46,24 +46,24 @@ static void expect_found(struct kunit *test, struct world *w, struct weft_mem_re
 }
 
 /* Some share a slot of what was made last, and lose it to each other. */
-static void weft_stag_pin_in_a_crowd(struct kunit *test)
+static void weft_stag_pin_concurrently(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	struct weft_mem_region **mr = kunit_kcalloc(test, CROWD, sizeof(*mr), GFP_KERNEL);
+	struct weft_mem_region **mr = kunit_kcalloc(test, PINNERS, sizeof(*mr), GFP_KERNEL);
 	u32 stag;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, mr);
-	for (i = 0; i < CROWD; i++) {
+	for (i = 0; i < PINNERS; i++) {
 		struct weft_stag_grant grant = { .length = 1 };
 
 		mr[i] = make_stag(test, w, WEFT_STAG_WINDOW1);
 		grant.stag = mr[i]->grant.stag;
 		KUNIT_ASSERT_EQ(test, weft_stag_enable(mr[i], &grant), 0);
 	}
-	for (i = 0; i < CROWD; i++)
+	for (i = 0; i < PINNERS; i++)
 		expect_found(test, w, mr[i], mr[i]->grant.stag);
-	for (i = CROWD; i--;) {
+	for (i = PINNERS; i--;) {
 		stag = mr[i]->grant.stag;
 		drop(test, w, mr[i]);
 		expect_found(test, w, NULL, stag);
@@ -199,7 +199,7 @@ static void weft_stag_revoke_waits_for_accesses(struct kunit *test)
 
 static struct kunit_case stag_cases[] = {
 	KUNIT_CASE(weft_stag_alloc_numbers),   KUNIT_CASE(weft_stag_pin_follows_state),
-	KUNIT_CASE(weft_stag_pin_in_a_crowd),  KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
+	KUNIT_CASE(weft_stag_pin_concurrently),  KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
 	KUNIT_CASE_SLOW(weft_stag_alloc_many), {},
 };
 

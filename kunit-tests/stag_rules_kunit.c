@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * May a request touch an STag, and if not, what is said first: RFC 5041, 7.1;
- * RFC 5040, 7.2; order of wire.md, 6.
+ * RFC 5040, 7.2; order of protocol-rules, ORDER-5.
  */
 #include "proto/stag_rules.h"
 #include "suite.h"
@@ -163,7 +163,7 @@ struct words_row {
 };
 
 static const struct words_row words_rows[] = {
-	/* DDP has no code for a missing right: wire.md, 9 */
+	/* DDP has no code for a missing right: protocol-rules, CHOICE-4 */
 	{ "tagged",
 	  WEFT_STAG_TAGGED,
 	  { WEFT_FAULT_TAGGED_STAG, WEFT_FAULT_TAGGED_STREAM, WEFT_FAULT_TAGGED_STAG,
@@ -194,7 +194,7 @@ static void spoil(struct weft_stag_view *stag, struct weft_stag_req *req, u32 de
 		req->to = ~0ULL;
 }
 
-/* Every combination of defects: what is told is the first in the order of wire.md, 6. */
+/* Every combination of defects: the first of protocol-rules, ORDER-5 is told. */
 static void check_first_of_several(struct kunit *test)
 {
 	const struct words_row *row = test->param_value;

@@ -31,7 +31,7 @@ static inline enum weft_fault parse(struct kunit *test, const void *wire, u32 le
 }
 
 /* For the longest there is. */
-static inline u8 *frame_room(struct kunit *test)
+static inline u8 *frame_space(struct kunit *test)
 {
 	u8 *out = kunit_kzalloc(test, WEFT_MPA_FRAME_MAX, GFP_KERNEL);
 

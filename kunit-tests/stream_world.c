@@ -185,7 +185,7 @@ int make_stream(struct kunit *test)
 	make_queues(test, w);
 	kref_init(&st->ref);
 	spin_lock_init(&st->lock);
-	spin_lock_init(&st->retire_lock);
+	spin_lock_init(&st->complete_lock);
 	st->qpn = STREAM_QPN;
 	st->state = WEFT_QP_RTS;
 	st->gate_open = true;

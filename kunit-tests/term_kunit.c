@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Terminate messages, out and in: RFC 5040, 4.8 and 7.1; RFC 7306, 8.1; readings
- * of wire.md, 9.
+ * of protocol-rules, CHOICE-7 to CHOICE-10.
  */
 #include "proto/rdmap.h"
 #include "proto/term.h"
@@ -109,7 +109,7 @@ static const struct attach_row attach_rows[] = {
 	{ "protection_read_request", WEFT_FAULT_RDMAP_BOUNDS, 0x41, 0x41, 46, 18, 28 },
 	{ "protection_read_request_reserved", WEFT_FAULT_RDMAP_STAG, 0x7d, 0x71, 46, 18, 28 },
 	{ "protection_read_request_and_more", WEFT_FAULT_RDMAP_WRAP, 0x41, 0x41, 70, 18, 28 },
-	/* but only of a Read Request (wire.md, 9; RFC 7306, 8.1 (2)) */
+	/* but only of a Read Request (protocol-rules, CHOICE-7; RFC 7306, 8.1 (2)) */
 	{ "protection_atomic", WEFT_FAULT_RDMAP_ACCESS, 0x41, 0x4a, 70, 18, 0 },
 	{ "protection_send_inv", WEFT_FAULT_RDMAP_INVALIDATE, 0x41, 0x44, 70, 18, 0 },
 	{ "protection_write", WEFT_FAULT_RDMAP_PROTECTION, 0xc1, 0x40, 70, 14, 0 },
@@ -234,7 +234,7 @@ struct hostile_row {
 	bool has_ddp;
 };
 
-/* After "M=1 D=0 as 2-octet length only; accept zeros": wire.md, 9. */
+/* After "M=1 D=0 as 2-octet length only; accept zeros": protocol-rules, CHOICE-9. */
 static const struct hostile_row hostile_rows[] = {
 	{ "control_only", 0x00, 0, 4, false },
 	{ "m_without_d", 0x80, 0, 6, false },

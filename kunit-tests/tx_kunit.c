@@ -97,7 +97,7 @@ static void weft_tx_process_sends_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_DONE);
 	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
 	KUNIT_EXPECT_FALSE(test, w->st.tx.sock.atomic);
-	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_DOORBELL);
 }
 
 static void weft_tx_process_that_is_late_stops(struct kunit *test)
@@ -170,29 +170,29 @@ static void weft_tx_turn_flushes(struct kunit *test)
 	w->st.state = WEFT_QP_ERROR;
 	post_send(w, WEFT_WR_SEND, 0);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 0U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 0U);
 	w->st.quiet = true;
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &atomic), WEFT_TX_NEEDS_PROCESS);
-	KUNIT_EXPECT_EQ(test, w->sq.retired, 0U);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 0U);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY);
 }
 
-/* An application that kicks only at rest is left to a watch if there is one. */
+/* An application that defers doorbells is left to the timer if there is one. */
 static void weft_tx_turn_defers(struct kunit *test)
 {
 	struct stream_world *w = make_sender(test, 0);
 	struct weft_tx_run run;
 
-	weft_sendq_ctl(&w->sq)->lazy = 1;
+	weft_sendq_ctl(&w->sq)->defer_doorbell = 1;
 	weft_tx_run_process(&run);
 	weft_tx_turn(&w->st, &run);
 	KUNIT_EXPECT_EQ(test, w->seen.defers, 1U);
-	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_KICK);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_NEED_DOORBELL);
 	w->defer = true;
 	weft_tx_turn(&w->st, &run);
-	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_WATCHED);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_POLLED);
 }
 
 /*

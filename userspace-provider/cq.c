@@ -10,7 +10,7 @@
 #include "ring.h"
 
 static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
-		       const struct weft_queue_map *map, struct weft_room *room)
+		       const struct weft_queue_map *map, struct weft_va_range *room)
 {
 	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe), room);
 
@@ -28,7 +28,7 @@ int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct 
 
 	weft_lock_init(&cq->lock, single_threaded);
 	weft_lock_init(&cq->arming, single_threaded);
-	weft_lazy_cq_init(&cq->lazy);
+	weft_defer_cq_init(&cq->defer);
 	cq->generation = weft_generation;
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
@@ -47,7 +47,7 @@ static void lose(struct weft_cq *cq)
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room)
+		 struct weft_va_range *room)
 {
 	struct weft_queue fresh = {};
 	int ret;
@@ -151,7 +151,7 @@ int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 	weft_lock(&cq->arming);
 	if (weft_ring_arm(&cq->ctl->arm, solicited_only))
-		weft_lazy_arm(&cq->lazy);
+		weft_defer_arm(&cq->defer);
 	weft_unlock(&cq->arming);
 	weft_cq_flush(cq);
 	return 0;
@@ -163,7 +163,7 @@ int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
  */
 void weft_cq_event(struct ibv_cq *ibcq)
 {
-	weft_lazy_disarm(&weft_cq(ibcq)->lazy);
+	weft_defer_disarm(&weft_cq(ibcq)->defer);
 }
 
 /*

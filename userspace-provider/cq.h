@@ -8,7 +8,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "lazy.h"
+#include "defer.h"
 #include "lock.h"
 #include "private-abi/private.h"
 #include "queue.h"
@@ -20,7 +20,7 @@ struct weft_cq {
 	struct weft_lock arming;	/* for one who arms, maybe amid an extended poll: @ctl */
 	struct weft_queue queue;	/* changes under both locks */
 	struct weft_cq_ctl *ctl;
-	struct weft_lazy_cq lazy;
+	struct weft_defer_cq defer;
 	uint32_t cons;			/* next entry to look at */
 	const struct weft_cqe *taken;	/* the extended poll stands here */
 	int64_t wall_clock;		/* realtime minus monotonic, in ns */
@@ -41,7 +41,7 @@ void weft_cq_fini(struct weft_cq *cq);
  * is lost, since the kernel has switched: hence the room, which was kept before.
  */
 int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room);
+		 struct weft_va_range *room);
 
 /* Entries there are to take: a count, or a negative errno. Under the lock. */
 int weft_cq_pending(const struct weft_cq *cq);
@@ -55,14 +55,14 @@ void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
 /* Under the lock, when nothing is left to take. */
 static inline void weft_cq_rest(struct weft_cq *cq)
 {
-	weft_lazy_rest(&cq->lazy);
+	weft_defer_note_empty(&cq->defer);
 }
 
 /* Nobody comes back to it soon: what was put off is due. Not under the lock. */
 static inline void weft_cq_flush(struct weft_cq *cq)
 {
-	if (weft_lazy_owes(&cq->lazy))
-		weft_lazy_flush(&cq->lazy);
+	if (weft_defer_pending(&cq->defer))
+		weft_defer_flush(&cq->defer);
 }
 
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);

@@ -7,8 +7,8 @@
 /* A holder that is running has done with it by then. */
 #define SPINS 1000
 
-#define DOZE_MIN 50000		/* nanoseconds */
-#define DOZE_MAX 1000000
+#define PAUSE_MIN 50000		/* nanoseconds */
+#define PAUSE_MAX 1000000
 
 static void pause_cpu(void)
 {
@@ -17,16 +17,16 @@ static void pause_cpu(void)
 #endif
 }
 
-static void doze(long nanoseconds)
+static void pause_ns(long nanoseconds)
 {
 	const struct timespec moment = { .tv_nsec = nanoseconds };
 
 	nanosleep(&moment, NULL);
 }
 
-void weft_doze(void)
+void weft_lock_pause(void)
 {
-	doze(DOZE_MIN);
+	pause_ns(PAUSE_MIN);
 }
 
 /*
@@ -35,7 +35,7 @@ void weft_doze(void)
  */
 void weft_lock_wait(struct weft_lock *l)
 {
-	long nanoseconds = DOZE_MIN;
+	long nanoseconds = PAUSE_MIN;
 	int spins = 0;
 
 	do {
@@ -44,8 +44,8 @@ void weft_lock_wait(struct weft_lock *l)
 				pause_cpu();
 				continue;
 			}
-			doze(nanoseconds);
-			if (nanoseconds < DOZE_MAX)
+			pause_ns(nanoseconds);
+			if (nanoseconds < PAUSE_MAX)
 				nanoseconds *= 2;
 		}
 	} while (!weft_lock_try(l));

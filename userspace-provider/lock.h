@@ -30,7 +30,7 @@ static inline void weft_lock_init(struct weft_lock *l, bool single_threaded)
 void weft_lock_wait(struct weft_lock *l);
 
 /* Sleeps for a moment. */
-void weft_doze(void);
+void weft_lock_pause(void);
 
 static inline bool weft_lock_try(struct weft_lock *l)
 {

@@ -17,7 +17,7 @@
 #include "uapi/weft-abi.h"
 
 /* In seconds: the parent of a daemon has nothing left to do but to end. */
-#define PATIENCE 1
+#define OWN_TIMEOUT 1
 
 uint32_t weft_generation = 1;
 
@@ -88,9 +88,9 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 	for (;;) {
 		ret = take_over(ctx);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + PATIENCE)
+		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + OWN_TIMEOUT)
 			break;
-		weft_doze();
+		weft_lock_pause();
 	}
 	if (ret)
 		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells no other way */

@@ -48,8 +48,8 @@ static int map_queues(struct weft_qp *qp, struct ibv_context *context,
 		.max_wr = attr->cap.max_send_wr,
 		.max_sge = attr->cap.max_send_sge,
 		.max_inline = drv->max_inline,
-		.send_cq = &weft_cq(attr->send_cq)->lazy,
-		.recv_cq = &weft_cq(attr->recv_cq)->lazy,
+		.send_cq = &weft_cq(attr->send_cq)->defer,
+		.recv_cq = &weft_cq(attr->recv_cq)->defer,
 		.signal_all = attr->sq_sig_all,
 		.single_threaded = weft_pd_is_single_threaded(attr->pd),
 	};
@@ -61,12 +61,12 @@ static int map_queues(struct weft_qp *qp, struct ibv_context *context,
 	struct weft_regions *regions = weft_regions(context);
 	int ret;
 
-	weft_kick_init_qp(&qp->sq.kick, context->cmd_fd, qp->vqp.qp.handle);
+	weft_doorbell_init_qp(&qp->sq.doorbell, context->cmd_fd, qp->vqp.qp.handle);
 	ret = weft_sq_init(&qp->sq, regions, &drv->sq, &cap);
 	if (ret)
 		return ret;
 
-	qp->rq.kick = &qp->sq.kick;
+	qp->rq.doorbell = &qp->sq.doorbell;
 	ret = weft_rq_init(&qp->rq, regions, &drv->rq, &rq_cap);
 	if (ret)
 		weft_sq_fini(&qp->sq);
@@ -171,7 +171,7 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	ret = weft_must_own(ibqp->context, weft_qp(ibqp)->generation);
 	if (ret)
 		return ret;
-	weft_lazy_settle(&weft_qp(ibqp)->sq.lazy);
+	weft_defer_flush_qp(&weft_qp(ibqp)->sq.defer);
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (ret || !(mask & IBV_QP_STATE))
 		return ret;
@@ -188,8 +188,8 @@ static int destroy(struct weft_qp *qp)
 {
 	int ret;
 
-	weft_lazy_settle(&qp->sq.lazy);
-	weft_lazy_leave(&qp->sq.lazy);
+	weft_defer_flush_qp(&qp->sq.defer);
+	weft_defer_remove(&qp->sq.defer);
 	ret = ibv_cmd_destroy_qp(&qp->vqp.qp);
 	if (!ret)
 		forget_completions(&qp->vqp.qp);
@@ -205,7 +205,7 @@ int weft_destroy_qp(struct ibv_qp *ibqp)
 	if (weft_owns(ibqp->context, qp->generation))
 		ret = destroy(qp);
 	else
-		weft_lazy_leave(&qp->sq.lazy);
+		weft_defer_remove(&qp->sq.defer);
 	if (ret)
 		return ret;
 

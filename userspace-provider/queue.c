@@ -19,7 +19,7 @@ static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
 }
 
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
-		   const struct weft_queue_map *map, size_t min_stride, struct weft_room *room)
+		   const struct weft_queue_map *map, size_t min_stride, struct weft_va_range *room)
 {
 	struct weft_region *region;
 	int ret;
@@ -41,7 +41,7 @@ int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 }
 
 /* A power of two, and whole pages; if a later kernel does it otherwise, it is in vain. */
-int weft_queue_room(struct weft_room *room, uint32_t entries, size_t stride)
+int weft_queue_reserve(struct weft_va_range *room, uint32_t entries, size_t stride)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t granted = 1;
@@ -50,7 +50,7 @@ int weft_queue_room(struct weft_room *room, uint32_t entries, size_t stride)
 	while (granted < entries)
 		granted *= 2;
 	bytes = (WEFT_CTL_BYTES + granted * stride + page - 1) & ~(page - 1);
-	return bytes <= SIZE_MAX ? weft_room_get(room, (size_t)bytes) : ENOMEM;
+	return bytes <= SIZE_MAX ? weft_va_reserve(room, (size_t)bytes) : ENOMEM;
 }
 
 void weft_queue_unmap(struct weft_queue *queue)

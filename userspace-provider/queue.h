@@ -24,10 +24,10 @@ struct weft_queue {
  * NULL.
  */
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
-		   const struct weft_queue_map *map, size_t min_stride, struct weft_room *room);
+		   const struct weft_queue_map *map, size_t min_stride, struct weft_va_range *room);
 
 /* Room for a queue that the kernel grants to one who asks for @entries. */
-int weft_queue_room(struct weft_room *room, uint32_t entries, size_t stride);
+int weft_queue_reserve(struct weft_va_range *room, uint32_t entries, size_t stride);
 void weft_queue_unmap(struct weft_queue *queue);
 
 /* The entry a free running index stands for. */

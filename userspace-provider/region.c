@@ -60,7 +60,7 @@ static int map(void **base, size_t bytes, int prot, int flags, int fd, uint64_t 
 	return 0;
 }
 
-int weft_room_get(struct weft_room *room, size_t bytes)
+int weft_va_reserve(struct weft_va_range *room, size_t bytes)
 {
 	struct weft_region *region = calloc(1, sizeof(*region));
 	void *base = NULL;
@@ -79,7 +79,7 @@ int weft_room_get(struct weft_room *room, size_t bytes)
 	return 0;
 }
 
-void weft_room_put(struct weft_room *room)
+void weft_va_release(struct weft_va_range *room)
 {
 	if (!room->region)
 		return;
@@ -88,7 +88,7 @@ void weft_room_put(struct weft_room *room)
 }
 
 /* One with room of the right size, or with none yet. */
-static struct weft_region *new_region(struct weft_room *room, size_t bytes)
+static struct weft_region *new_region(struct weft_va_range *room, size_t bytes)
 {
 	struct weft_region *region;
 
@@ -116,7 +116,7 @@ static int map_region(struct weft_region *region)
 	return ret;
 }
 
-static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
+static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_va_range *room,
 	       struct weft_region **out)
 {
 	struct weft_region *region = new_region(room, bytes);
@@ -140,8 +140,8 @@ static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft
 	return ret;
 }
 
-static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
-		       struct weft_region **out)
+static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes,
+		       struct weft_va_range *room, struct weft_region **out)
 {
 	int ret = 0;
 
@@ -155,8 +155,8 @@ static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes, str
 	return ret;
 }
 
-int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
-		    struct weft_region **out)
+int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes,
+		    struct weft_va_range *room, struct weft_region **out)
 {
 	int ret;
 

@@ -23,7 +23,7 @@ struct weft_region {
 };
 
 /* Room in the address space for a region that is yet to come. */
-struct weft_room {
+struct weft_va_range {
 	struct weft_region *region;	/* NULL once it is used */
 };
 
@@ -37,12 +37,12 @@ void weft_regions_unlock(void);
  * Keeps room for @bytes: mapping a region of that size into it does not fail for want of
  * address space. Returns 0 or an errno. Give it back when done, used or not.
  */
-int weft_room_get(struct weft_room *room, size_t bytes);
-void weft_room_put(struct weft_room *room);
+int weft_va_reserve(struct weft_va_range *room, size_t bytes);
+void weft_va_release(struct weft_va_range *room);
 
 /* Returns 0 or an errno. @room may be NULL. */
-int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_room *room,
-		    struct weft_region **out);
+int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes,
+		    struct weft_va_range *room, struct weft_region **out);
 void weft_region_put(struct weft_region *region);
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "inherit.h"
-#include "kick.h"
+#include "doorbell.h"
 #include "ring.h"
 
 /* Scatter elements are copied as they are. */
@@ -18,7 +18,7 @@ static_assert(offsetof(struct weft_sge, addr) == offsetof(struct ibv_sge, addr),
 static_assert(offsetof(struct weft_sge, length) == offsetof(struct ibv_sge, length), "length");
 static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey), "lkey");
 
-static uint32_t sge_room(const struct weft_queue *queue)
+static uint32_t sge_space(const struct weft_queue *queue)
 {
 	return (queue->stride - sizeof(struct weft_rqe)) / sizeof(struct weft_sge);
 }
@@ -43,7 +43,7 @@ int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct 
 
 	rq->ctl = (void *)rq->queue.base;
 	rq->max_wr = at_most(cap->max_wr, map->entries);
-	rq->max_sge = at_most(cap->max_sge, sge_room(&rq->queue));
+	rq->max_sge = at_most(cap->max_sge, sge_space(&rq->queue));
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static void lose(struct weft_rq *rq)
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room)
+		 struct weft_va_range *room)
 {
 	struct weft_queue fresh = {};
 	int ret;
@@ -126,7 +126,7 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 static bool publish(struct weft_rq *rq)
 {
 	weft_ring_publish(&rq->ctl->prod, rq->prod);
-	return weft_ring_state(&rq->ctl->state) == WEFT_RQ_NEED_KICK;
+	return weft_ring_state(&rq->ctl->state) == WEFT_RQ_NEED_DOORBELL;
 }
 
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -150,7 +150,7 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		wanted = publish(rq);
 	weft_unlock(&rq->lock);
 
-	err = wanted ? weft_kick(rq->kick) : 0;
+	err = wanted ? weft_doorbell(rq->doorbell) : 0;
 	if (err && !ret) {
 		*bad_wr = first;
 		ret = err;

@@ -11,13 +11,13 @@
 #include "lock.h"
 #include "queue.h"
 
-struct weft_kick;
+struct weft_doorbell;
 
 struct weft_rq {
 	struct weft_lock lock;		/* prod, cons, the entries in between */
 	struct weft_queue queue;
 	struct weft_rq_ctl *ctl;
-	const struct weft_kick *kick;	/* of the QP, or of the SRQ */
+	const struct weft_doorbell *doorbell;	/* of the QP, or of the SRQ */
 	uint32_t prod;			/* next entry to fill */
 	uint32_t cons;			/* the kernel's word as last seen */
 	uint32_t max_wr;
@@ -39,7 +39,7 @@ void weft_rq_fini(struct weft_rq *rq);
  * is lost, since the kernel has switched: hence the room, which was kept before.
  */
 int weft_rq_move(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
-		 struct weft_room *room);
+		 struct weft_va_range *room);
 
 /* ibv_post_recv() and ibv_post_srq_recv(). Errors leave @bad_wr at the culprit. */
 int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -2,7 +2,7 @@
 /*
  * Post sends. One table row per verbs opcode says what becomes of it; the
  * steps shared by all are the ones in put_wr(). A call publishes once, fences
- * once and kicks at most once, however long the list.
+ * once and rings at most once, however long the list.
  */
 #include "sq.h"
 
@@ -28,7 +28,7 @@ int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct 
 		return ret;
 
 	weft_lock_init(&sq->lock, cap->single_threaded);
-	weft_lazy_init(&sq->lazy, &sq->kick, cap->send_cq, cap->recv_cq);
+	weft_defer_init(&sq->defer, &sq->doorbell, cap->send_cq, cap->recv_cq);
 	if (!sq->queue.base)
 		return 0;
 
@@ -49,15 +49,15 @@ void weft_sq_fini(struct weft_sq *sq)
 /* Look at the kernel's word only when the copy says there is no room. */
 static int find_room(struct weft_sq *sq)
 {
-	if (sq->prod - sq->retired < sq->max_wr)
+	if (sq->prod - sq->cons < sq->max_wr)
 		return 0;
 	if (!sq->ctl)
 		return ENOMEM;
 
-	sq->retired = weft_ring_observe(&sq->ctl->retired);
-	if (sq->prod - sq->retired > sq->queue.entries)
+	sq->cons = weft_ring_observe(&sq->ctl->cons);
+	if (sq->prod - sq->cons > sq->queue.entries)
 		return EIO;	/* the mapping went away with its device */
-	return sq->prod - sq->retired < sq->max_wr ? 0 : ENOMEM;
+	return sq->prod - sq->cons < sq->max_wr ? 0 : ENOMEM;
 }
 
 static uint8_t map_flags(unsigned int send_flags)
@@ -300,15 +300,15 @@ static int put_wr(struct weft_sq *sq, const struct ibv_send_wr *wr)
 
 bool weft_sq_publish(struct weft_sq *sq, uint32_t posted)
 {
-	bool streams = weft_lazy_streams(&sq->lazy, posted);
+	bool streams = weft_defer_is_streaming(&sq->defer, posted);
 	uint32_t state;
 
-	if (streams != sq->ctl->lazy)
-		__atomic_store_n(&sq->ctl->lazy, streams, __ATOMIC_RELAXED);
+	if (streams != sq->ctl->defer_doorbell)
+		__atomic_store_n(&sq->ctl->defer_doorbell, streams, __ATOMIC_RELAXED);
 	weft_ring_publish(&sq->ctl->prod, sq->prod);
 	state = weft_ring_state(&sq->ctl->state);
-	if (state == WEFT_SQ_WATCHED && streams)
-		return !weft_lazy_defer(&sq->lazy);
+	if (state == WEFT_SQ_POLLED && streams)
+		return !weft_defer_add(&sq->defer);
 	return state != WEFT_SQ_BUSY;
 }
 
@@ -316,7 +316,7 @@ int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr 
 {
 	struct ibv_send_wr *first = wr;
 	uint32_t before;
-	bool kick = false;
+	bool doorbell = false;
 	int ret = 0;
 	int err;
 
@@ -330,10 +330,10 @@ int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr 
 		}
 	}
 	if (sq->prod != before)
-		kick = weft_sq_publish(sq, sq->prod - before);
+		doorbell = weft_sq_publish(sq, sq->prod - before);
 	weft_unlock(&sq->lock);
 
-	err = kick ? weft_kick(&sq->kick) : 0;
+	err = doorbell ? weft_doorbell(&sq->doorbell) : 0;
 	if (err && !ret) {
 		*bad_wr = first;
 		ret = err;

@@ -9,19 +9,19 @@
 
 #include <infiniband/verbs.h>
 
-#include "kick.h"
-#include "lazy.h"
+#include "doorbell.h"
+#include "defer.h"
 #include "lock.h"
 #include "queue.h"
 
 struct weft_sq {
-	struct weft_lock lock;		/* all below but kick */
+	struct weft_lock lock;		/* all below but doorbell */
 	struct weft_queue queue;
 	struct weft_sq_ctl *ctl;
-	struct weft_kick kick;
-	struct weft_lazy lazy;
+	struct weft_doorbell doorbell;
+	struct weft_defer defer;
 	uint32_t prod;			/* next entry to fill */
-	uint32_t retired;		/* the kernel's word as last seen */
+	uint32_t cons;		/* the kernel's word as last seen */
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t max_inline;
@@ -33,8 +33,8 @@ struct weft_sq_cap {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	struct weft_lazy_cq *send_cq;
-	struct weft_lazy_cq *recv_cq;
+	struct weft_defer_cq *send_cq;
+	struct weft_defer_cq *recv_cq;
 	bool signal_all;
 	bool single_threaded;
 };
@@ -61,7 +61,7 @@ int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const voi
 
 /*
  * Under the lock: pass everything before sq->prod on, of which @posted requests
- * are new. True: the kernel asks for a kick, to be given after the lock.
+ * are new. True: the kernel asks for a doorbell, to be given after the lock.
  */
 bool weft_sq_publish(struct weft_sq *sq, uint32_t posted);
 

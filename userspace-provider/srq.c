@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "context.h"
-#include "kick.h"
+#include "doorbell.h"
 #include "pd.h"
 #include "private-abi/private.h"
 #include "process.h"
@@ -17,7 +17,7 @@ struct weft_srq {
 	struct ibv_srq srq;
 	uint32_t generation;	/* that made it */
 	struct weft_rq rq;
-	struct weft_kick kick;
+	struct weft_doorbell doorbell;
 };
 
 PABI_RESP(create_srq_resp, ib_uverbs_create_srq_resp, weft_uresp_create_srq);
@@ -36,7 +36,7 @@ struct create_srq {
 static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	union create_srq_resp resp = {};
-	struct create_srq cmd = { .drv.flags = WEFT_SRQ_KICKS };
+	struct create_srq cmd = { .drv.flags = WEFT_SRQ_DOORBELL };
 	struct weft_rq_cap cap;
 	int ret;
 
@@ -50,8 +50,8 @@ static int create(struct weft_srq *srq, struct ibv_pd *pd, struct ibv_srq_init_a
 		.max_sge = attr->attr.max_sge,
 		.single_threaded = weft_pd_is_single_threaded(pd),
 	};
-	weft_kick_init_srq(&srq->kick, pd->context->cmd_fd, srq->srq.handle);
-	srq->rq.kick = &srq->kick;
+	weft_doorbell_init_srq(&srq->doorbell, pd->context->cmd_fd, srq->srq.handle);
+	srq->rq.doorbell = &srq->doorbell;
 	ret = weft_rq_init(&srq->rq, weft_regions(pd->context), &resp.drv.rq, &cap);
 	if (ret)
 		ibv_cmd_destroy_srq(&srq->srq);
@@ -88,10 +88,10 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct weft_queue_map map = {};
 	struct resize_srq cmd = { .drv.map = (uintptr_t)&map };
-	struct weft_room room;
+	struct weft_va_range room;
 	int ret;
 
-	ret = weft_queue_room(&room, attr->max_wr, srq->rq.queue.stride);
+	ret = weft_queue_reserve(&room, attr->max_wr, srq->rq.queue.stride);
 	if (ret)
 		return ret;
 	weft_lock(&srq->rq.lock);
@@ -99,7 +99,7 @@ static int resize(struct weft_srq *srq, struct ibv_srq_attr *attr, int mask)
 	if (!ret)
 		ret = weft_rq_move(&srq->rq, weft_regions(srq->srq.context), &map, &room);
 	weft_unlock(&srq->rq.lock);
-	weft_room_put(&room);
+	weft_va_release(&room);
 	return ret;
 }
 

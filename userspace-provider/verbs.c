@@ -175,7 +175,7 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 	struct weft_cq *cq = weft_cq(ibcq);
 	union resize_cq_resp resp = {};
 	struct pabi_resize_cq cmd = {};
-	struct weft_room room;
+	struct weft_va_range room;
 	int ret;
 
 	if (cqe < 1)
@@ -183,7 +183,7 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 	ret = weft_must_own(ibcq->context, cq->generation);
 	if (ret)
 		return ret;
-	ret = weft_queue_room(&room, (uint32_t)cqe, sizeof(struct weft_cqe));
+	ret = weft_queue_reserve(&room, (uint32_t)cqe, sizeof(struct weft_cqe));
 	if (ret)
 		return ret;
 	weft_lock(&cq->lock);
@@ -193,7 +193,7 @@ int weft_resize_cq(struct ibv_cq *ibcq, int cqe)
 		ret = weft_cq_move(cq, weft_regions(ibcq->context), &resp.drv.cq, &room);
 	weft_unlock(&cq->arming);
 	weft_unlock(&cq->lock);
-	weft_room_put(&room);
+	weft_va_release(&room);
 	return ret;
 }
 

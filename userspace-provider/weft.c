@@ -17,6 +17,9 @@
 #include "uapi/weft-abi.h"
 #include "verbs.h"
 
+/* To be found in the file by strings(1) or a debugger. */
+__attribute__((used)) static const char weft_version[] = "libweft " WEFT_VERSION;
+
 PABI_RESP(get_context_resp, ib_uverbs_get_context_resp, weft_uresp_alloc_ctx);
 
 /* Which kernels of before do not look at. */
@@ -95,7 +98,8 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		errno = err;
 		return NULL;
 	}
-	weft_regions_init(&ctx->regions, vctx->context.cmd_fd, resp->features & WEFT_FEATURE_KEYS);
+	weft_regions_init(&ctx->regions, vctx->context.cmd_fd,
+			  resp->features & WEFT_FEATURE_UNIQUE_MMAP_KEYS);
 	ctx->heritable = resp->features & WEFT_FEATURE_OWNER;
 	ctx->generation = weft_generation;
 	verbs_set_ops(vctx, &context_ops);
@@ -106,7 +110,7 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 					   void *private_data)
 {
 	union get_context_resp resp = {};
-	struct get_context cmd = { .drv.flags = WEFT_CTX_OFFSETS };
+	struct get_context cmd = { .drv.flags = WEFT_CTX_SHARED_PAGES };
 	struct weft_context *ctx;
 	int ret;
 

@@ -181,7 +181,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	struct weft_qp *qp = from_ex(qpx);
 	int err = qp->builder.error;
 	uint32_t posted;
-	bool kick;
+	bool doorbell;
 
 	if (err) {
 		wr_abort(qpx);
@@ -189,9 +189,9 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	}
 
 	posted = qp->sq.prod - qp->builder.before;
-	kick = posted && weft_sq_publish(&qp->sq, posted);
+	doorbell = posted && weft_sq_publish(&qp->sq, posted);
 	weft_unlock(&qp->sq.lock);
-	return kick ? weft_kick(&qp->sq.kick) : 0;
+	return doorbell ? weft_doorbell(&qp->sq.doorbell) : 0;
 }
 
 void weft_wr_init(struct ibv_qp_ex *qpx, uint64_t send_ops)

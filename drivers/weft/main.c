@@ -24,3 +24,4 @@ module_exit(weft_exit);
 
 MODULE_DESCRIPTION("weft software RNIC (iWARP over TCP)");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION(WEFT_VERSION);

@@ -82,7 +82,7 @@ reach() {
 	remember_counts
 	serve "$port" 60 rping -s -a "$1" -V -C 2
 	client 60 rping -c -a "$2" "${source[@]}" -V -C 2
-	served
+	wait_server
 	[ "$3" = any ] || served_by "$3"
 }
 
@@ -307,7 +307,7 @@ beside() {
 # rdma_cm gives up if one device cannot listen for a wildcard.
 everybody_listens() {
 	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
-	nap 0.5
+	sleep_nofork 0.5
 	kill -0 "$server" || fail_server "it does not go on"
 	stop_server
 }
@@ -316,7 +316,7 @@ everybody_listens() {
 by_hand() {
 	serve 18515 60 ibv_rc_pingpong -d "$a" -g "$(gid_of "$a" 0a4d:0001)" -n 10
 	client 60 ibv_rc_pingpong -d "$b" -g "$(gid_of "$b" 0a4d:0002)" -n 10 10.77.0.1
-	served
+	wait_server
 }
 
 gid_of() {
@@ -341,7 +341,7 @@ s.accept()' "$2" "$port"
 	local end=$((SECONDS + 20 * slow))
 	until grep -q listens "$tmp/occupied"; do
 		[ "$SECONDS" -lt "$end" ] || { cat "$tmp/occupied"; return 1; }
-		nap 0.05
+		sleep_nofork 0.05
 	done
 }
 
@@ -373,7 +373,7 @@ two_wildcards() {
 	! limit 20 "${srv[@]}" rping -s -a 0.0.0.0 -V -C 2 || fail "two listen"
 	! limit 20 "${srv[@]}" rping -s -a 10.77.0.3 -V -C 2 || fail "two listen"
 	client 60 rping -c -a 10.77.0.1 -V -C 2
-	served
+	wait_server
 }
 
 # A device that comes and goes under a wildcard takes part while it is there.

@@ -20,7 +20,7 @@ port=62000
 pair() {
 	serve "$1" 60 "${@:2}" -P "$ia"
 	client 50 "${@:2}" -P "$ia" -h "$saddr4"
-	served
+	wait_server
 }
 
 # Without -B it registers 900 MB.
@@ -51,16 +51,16 @@ ask() {
 	serve "$port" 90 dapltest -T S -D "$ia"
 	client 60 dapltest -T "$1" -s "$saddr4" -D "$ia" "${@:2}"
 	limit 20 dapltest -T Q -s "$saddr4" -D "$ia"
-	served
+	wait_server
 	expect 'End of Work -- Client Exiting' "$tmp/client.log" 1
-	refuse 'DAT_[A-Z]+_|rror|ailed' "$tmp/client.log"
+	assert_no_match 'DAT_[A-Z]+_|rror|ailed' "$tmp/client.log"
 }
 
 transactions() {
 	ask T -i 100 -t 2 -w 4 -V client SR 4096 2 server SR 25600 \
 		client RW 4096 server RR 8192 client SR 100 server SR 100
 	expect '2 threads, 4 EPs' "$tmp/client.log" 1
-	refuse 'Total (Send|Recv|RDMA Read|RDMA Write) +: +0.00 MB' "$tmp/client.log"
+	assert_no_match 'Total (Send|Recv|RDMA Read|RDMA Write) +: +0.00 MB' "$tmp/client.log"
 }
 
 performance() {
@@ -73,7 +73,7 @@ limits() {
 	client 60 dapltest -T L -D "$ia" -w 8 -m 100 limit_ia limit_pz limit_evd limit_ep \
 		limit_lmr limit_rpost
 	expect 'recv buffers posted per EP' "$tmp/client.log"
-	refuse 'destroy.*fails|free.*fails' "$tmp/client.log"
+	assert_no_match 'destroy.*fails|free.*fails' "$tmp/client.log"
 }
 
 topology_dummy

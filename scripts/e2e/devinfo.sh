@@ -34,6 +34,7 @@ complete() {
 	is state "PORT_ACTIVE (4)"
 	at_least vendor_id 1
 	value fw_ver | grep -q . || fail "no fw_ver"
+	[ "$driver" != weft ] || is fw_ver "$(cat "$here/../../VERSION").0"
 }
 
 guids() {
@@ -157,7 +158,7 @@ counters_count() {
 	received=$(counters rx_messages)
 	serve 7174 60 rping -s -a "$saddr4" -C 5
 	client 60 rping -c -a "$saddr4" -C 5
-	served
+	wait_server
 	rdma statistic show link "$dev/1"
 	# 5 rounds: two Sends each way, one Read, one Write and what goes with it.
 	sent=$(($(counters tx_messages) - sent))

@@ -20,7 +20,7 @@ await_gid() {
 	local end=$((SECONDS + 5 * slow))
 	until [ "$(gid "$1")" = "$2" ]; do
 		[ "$SECONDS" -lt "$end" ] || fail "GID $1 is $(gid "$1"), not $2"
-		nap 0.05
+		sleep_nofork 0.05
 	done
 }
 
@@ -62,12 +62,12 @@ gid_event() {
 	local watch=$started end=$((SECONDS + 20 * slow))
 	until grep -q 'async event' "$tmp/events"; do
 		[ "$SECONDS" -lt "$end" ] || fail "ibv_asyncwatch does not start"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 	ip addr add 10.79.0.1/24 dev wd0
 	until grep -qE 'event_type (GID table change|IBV_EVENT_GID_CHANGE|.*GID.*)' "$tmp/events"; do
 		[ "$SECONDS" -lt "$end" ] || { cat "$tmp/events"; fail "no event"; }
-		nap 0.1
+		sleep_nofork 0.1
 	done
 	ip addr del 10.79.0.1/24 dev wd0
 	kill "$watch" 2>/dev/null || true
@@ -76,7 +76,7 @@ gid_event() {
 many_addresses() {
 	local i
 	for i in $(seq 200); do ip addr add "10.80.0.$i/32" dev wd0; done
-	nap 0.5
+	sleep_nofork 0.5
 	[ "$(gid 2)" = fd77:0000:0000:0000:0000:0000:0000:0001 ] || fail "an address lost its GID"
 	[ "$(gid 127)" != "$none" ] || fail "the table does not fill"
 	pingpong ibv_rc_pingpong -n 100
@@ -91,7 +91,7 @@ pingpong() {
 	shift
 	serve 18515 60 "$program" -d "$sdev" -g "$index" "$@"
 	client 60 "$program" -d "$cdev" -g "$index" "$@" "$saddr4"
-	served
+	wait_server
 	expect 'iters in' "$tmp/client.log"
 	expect 'iters in' "$tmp/server.log"
 }
@@ -116,8 +116,8 @@ bench() {
 	shift
 	serve 18515 120 "$program" -d "$sdev" -x "$index" -F "$@"
 	client 120 "$program" -d "$cdev" -x "$index" -F "$@" "$saddr4"
-	served
-	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
+	wait_server
+	assert_no_match "[Ff]ailed|Couldn't|error" "$tmp/client.log"
 	awk 'NF >= 5 && $1 ~ /^[0-9]+$/ { ok = 1 } END { exit !ok }' "$tmp/client.log" ||
 		fail "no measurement"
 }
@@ -133,7 +133,7 @@ send_bw() {
 		>"$tmp/client.log" 2>&1 || expect "Failed to deallocate PD" "$tmp/client.log" 1
 	cat "$tmp/client.log"
 	wait "$server" || expect "Failed to deallocate PD" "$tmp/server.log" 1
-	refuse "Completion with error|Couldn't (read|write|modify)" "$tmp/client.log"
+	assert_no_match "Completion with error|Couldn't (read|write|modify)" "$tmp/client.log"
 	awk '$1 == size && NF >= 5 { ok = 1 } END { exit !ok }' size="$2" "$tmp/client.log" ||
 		fail "no measurement"
 }

@@ -4,7 +4,7 @@
 # data, or end with an error that says so; a good neighbour is not hurt; nothing stays
 # behind. What other suites show of the matrix is named in Documentation/testing.md.
 #
-# FAULTS_SECONDS is how long each row lasts (default 1), CROWD how many connections are
+# FAULTS_SECONDS is how long each row lasts (default 1), SILENT_CONNS how many connections are
 # silent (default 2000).
 . "$(dirname "$0")/lib.sh"
 
@@ -14,7 +14,7 @@ suite faults <<'TOPOLOGY'
 TOPOLOGY
 
 seconds=${FAULTS_SECONDS:-1}
-crowd=${CROWD:-2000}
+conns=${SILENT_CONNS:-2000}
 other=${driver}1 other_addr=10.78.0.1
 debugfs=/sys/kernel/debug
 # In which the work is, if it exists.
@@ -35,7 +35,7 @@ a queue of two packets|netem limit 2 delay 1ms|traffic
 the MTU goes from 576 to 65535 and back|mtus|traffic
 bits turn where no checksum of TCP tells|pedit|cut
 all packets are lost, and TCP gives up|lost retries|cut
-all packets are lost, for longer than user_timeout_ms|lost user_timeout|cut
+all packets are lost, for longer than tcp_user_timeout_ms|lost user_timeout|cut
 the network device goes down for good|down|cut
 a tenth of the pages that may not wait are not to be had|pages 10|traffic
 1 % of the objects that may not wait are not to be had|objects 1|traffic
@@ -59,7 +59,7 @@ turn_mtus() {
 	local mtu
 	for mtu in 576 1500 9000 65535 1280 4000 576 65535; do
 		ip link set lo mtu "$mtu"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 }
 
@@ -78,13 +78,13 @@ cut_pedit() {
 
 judge_pedit() {
 	ended "$1" "$tmp/work"
-	nap 0.1	# the core reads its counters afresh by and by
+	sleep_nofork 0.1	# the core reads its counters afresh by and by
 	[ "$(counted rx_crc_errors)" -gt 0 ] || fail "no CRC was wrong"
 }
 
 begin_lost() { "begin_lost_$1"; }
 begin_lost_retries() { sysctl -qw net.ipv4.tcp_retries2=3; }
-begin_lost_user_timeout() { echo 1500 >"/sys/class/infiniband/$dev/weft/user_timeout_ms"; }
+begin_lost_user_timeout() { echo 1500 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"; }
 cut_lost() { tc qdisc add dev lo root netem loss 100%; }
 
 begin_down() { begin_lost_retries; }
@@ -141,7 +141,7 @@ undo() {
 	tc qdisc del dev lo clsact
 	ip link set lo mtu 65536 up
 	sysctl -qw net.ipv4.tcp_retries2=15
-	echo 0 >"/sys/class/infiniband/$dev/weft/user_timeout_ms"
+	echo 0 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"
 	[ ! -d "$group" ] || rmdir "$group"
 	return 0
 }
@@ -176,7 +176,7 @@ failed() {
 	cat "$2"
 	[ "$rc" -ne 0 ] || fail "it came through"
 	[ "$rc" -ne 124 ] || fail "it hung"
-	refuse hangs "$2"
+	assert_no_match hangs "$2"
 }
 
 # said FILE WORDS PROCESS
@@ -185,7 +185,7 @@ said() {
 	until grep -q "$2" "$1"; do
 		kill -0 "$3" 2>/dev/null || { cat "$1"; fail "it ended without '$2'"; }
 		[ "$SECONDS" -lt "$end" ] || { cat "$1"; fail "no '$2'"; }
-		nap 0.05
+		sleep_nofork 0.05
 	done
 }
 
@@ -260,7 +260,7 @@ silent_connections() {
 	activities "$tmp/work" -- "$dev" "$addr4" traffic
 	good=$started
 	start 200 "$tmp/silent" python3 "$here/progs/hostile.py" initiator stays "$addr4" 7174 150 \
-		"$crowd"
+		"$conns"
 	silent=$started
 	said "$tmp/silent" connected "$silent"
 	client 100 rping -c -a "$addr4" -v -C 3
@@ -280,7 +280,7 @@ progresses() {
 	until [ "$(pings)" -gt $((before + 20)) ]; do
 		kill -0 "$1" || { tail -n 3 "$tmp/client.log"; fail "the connection broke"; }
 		[ "$SECONDS" -lt "$end" ] || fail "the connection does not go on"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 }
 
@@ -301,7 +301,7 @@ stopped_process() {
 	kill -KILL "$program"
 	wait "$pinging" || true
 	expect 'RDMA_CM_EVENT_DISCONNECTED' "$tmp/client.log" 1
-	refuse 'mismatch' "$tmp/client.log"
+	assert_no_match 'mismatch' "$tmp/client.log"
 }
 
 topology() {
@@ -323,7 +323,7 @@ while IFS='|' read -r -u 9 name condition activities; do
 	# shellcheck disable=SC2086
 	t "$name" under "$condition" $activities
 done 9< <(rows)
-t "$crowd connections that are silent, or half-open" silent_connections
+t "$conns connections that are silent, or half-open" silent_connections
 t "a process is stopped, goes on, and is killed while it is stopped" stopped_process
 before_test >/dev/null 2>&1
 finish

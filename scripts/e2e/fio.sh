@@ -26,7 +26,7 @@ moved() {
 		--rw=read --bs="$block" --iodepth="$depth" --size=16m
 	client 50 fio --name=client --ioengine=rdma --port="$port" --hostname="$saddr4" \
 		--rw=write --verb="$verb" --bs="$block" --iodepth="$depth" --size=16m "${@:5}"
-	served
+	wait_server
 	expect 'client: .* err= 0:' "$tmp/client.log" 1
 	expect 'WRITE: bw=.* io=16.0MiB' "$tmp/client.log" 1
 	[ $(($(counted "$counter") - before)) -ge $((16 * 1024 / ${block%k})) ]
@@ -50,7 +50,7 @@ verified() {
 
 good_data() {
 	verified "$1" --verify=crc32c
-	served
+	wait_server
 	expect 'server: .* err= 0:' "$tmp/server.log" 1
 	expect 'READ: bw=.* io=1024KiB' "$tmp/server.log" 1
 }
@@ -77,7 +77,7 @@ two_jobs() {
 	done
 	client 50 fio --name=one "${both[@]}" --port="$port" --rw=write --verb=write \
 		--name=two "${both[@]}" --port=$((port + 1)) --rw=write --verb=read
-	served
+	wait_server
 	expect '(one|two): .* err= 0:' "$tmp/client.log" 2
 	expect 'WRITE: bw=.* io=32.0MiB' "$tmp/client.log" 1
 	[ $(($(counted tx_writes) - writes)) -ge 256 ]

@@ -23,9 +23,9 @@ neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traff
 
 # A process that is killed while it connects to itself cannot end before iw_cm has its
 # answer, which is that nobody has decided in time.
-patience() {
+short_timeouts() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
 	done
 }
@@ -53,7 +53,7 @@ looked_at() {
 	done
 }
 
-faults=(rx_faults rx_crc_errors terminates_sent terminates_received cq_overflows wr_errors
+faults=(rx_protocol_errors rx_crc_errors tx_terminates rx_terminates cq_overflows wr_errors
 	connections_lost)
 
 # besieged FUZZER...: they are at it, and two neighbours beside them.
@@ -71,7 +71,7 @@ besieged() {
 	limit "$((seconds + 60))" "$races" -s "$seed" "$dev" "$addr4" "$seconds" "$@"
 	ended "$same" "$tmp/same"
 	ended "$another" "$tmp/other"
-	nap 0.1 # the core reads its counters afresh by and by
+	sleep_nofork 0.1 # the core reads its counters afresh by and by
 	looked_at
 }
 
@@ -92,7 +92,7 @@ ip link add wd1 type dummy
 ip link set wd1 up
 ip addr add "$other_addr/24" dev wd1
 rdma link add "$other" type "$driver" netdev wd1
-patience "$dev"
+short_timeouts "$dev"
 races=$(compile races) || { echo "Bail out! $races"; exit 1; }
 echo "# seed $seed, $seconds s each"
 t "random writes to every mapped page" pages_are_read pages pages

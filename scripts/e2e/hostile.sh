@@ -150,11 +150,11 @@ netdev_deleted_in_use() {
 	removal "$tmp/server.log" "$server"
 	removal "$tmp/client.log" "$client_pid"
 	rdma link show | tee "$tmp/links"
-	refuse "${driver}[ab]" "$tmp/links"
+	assert_no_match "${driver}[ab]" "$tmp/links"
 }
 
-# patience DEVICE KNOB MS
-patience() { [ "$driver" != weft ] || echo "$3" >"/sys/class/infiniband/$1/weft/$2"; }
+# set_timeout DEVICE ATTRIBUTE MS
+set_timeout() { [ "$driver" != weft ] || echo "$3" >"/sys/class/infiniband/$1/params/$2"; }
 
 topology_veth
 for case in garbage wrong-key reply-instead-of-request unknown-revision \
@@ -162,7 +162,7 @@ for case in garbage wrong-key reply-instead-of-request unknown-revision \
 	t "request: $case, closed at once" bad_initiator "$case" "$prompt"
 done
 t "request: silence, closed at the deadline" bad_initiator silence "$deadline"
-patience "${driver}a" request_ms 3000
+set_timeout "${driver}a" mpa_request_timeout_ms 3000
 for case in half-a-key half-a-request private-data-missing one-octet-a-second; do
 	t "request: $case, closed at the deadline" bad_initiator "$case" "$sooner"
 done
@@ -170,14 +170,14 @@ t "a good request, then an FPDU with a bad CRC" bad_initiator bad-crc "$prompt"
 t "connections closed at once, by the dozen" many_connect connect-and-close
 t "connections reset at once, by the dozen" many_connect connect-and-reset
 # They must not use up the listener.
-t "twenty silent peers at once" bad_initiator silent-crowd "$sooner"
-patience "${driver}a" request_ms 10000
-patience "${driver}b" reply_ms 5000
+t "twenty silent peers at once" bad_initiator silent-conns "$sooner"
+set_timeout "${driver}a" mpa_request_timeout_ms 10000
+set_timeout "${driver}b" mpa_reply_timeout_ms 5000
 for case in garbage wrong-key unknown-revision oversized-private-data half-a-reply \
 	close-at-once reset-at-once; do
 	t "reply: $case" bad_responder "$case"
 done
-patience "${driver}b" reply_ms 30000
+set_timeout "${driver}b" mpa_reply_timeout_ms 30000
 t "a killed client: the server hears it once" killed_client
 t "a killed server: the client hears it once" killed_server
 t "a reset TCP connection: both hear it once" reset_connection

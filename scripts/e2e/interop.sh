@@ -91,7 +91,7 @@ siw() {
 
 # policy NAME VALUE: of weft's device.
 policy() {
-	"${weft_end[@]}" sh -c "echo $2 >/sys/class/infiniband/$weft_dev/weft/$1"
+	"${weft_end[@]}" sh -c "echo $2 >/sys/class/infiniband/$weft_dev/params/$1"
 }
 
 # cable LENGTH: how long what weft sends is under way to siw.
@@ -129,7 +129,7 @@ objects() {
 run_rping() {
 	serve 7174 40 rping -s -a "$saddr4" -v -V -C 10 -S 4000
 	client 40 rping -c -a "$saddr4" -v -V -C 10 -S 4000
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
 }
 
@@ -138,7 +138,7 @@ run_refused() {
 	serve 7174 20 rping -s -a "$saddr4" -v -C 1
 	! client 15 rping -c -a "$saddr4" -v -C 1 || fail "it must not connect"
 	stop_server
-	refuse '^ping data' "$tmp/client.log"
+	assert_no_match '^ping data' "$tmp/client.log"
 	expect 'connect error|REJECTED|CONNECT_ERROR|UNREACHABLE' "$tmp/client.log"
 }
 
@@ -153,9 +153,9 @@ run_rstream() {
 	if [ "$responder" = siw ]; then size=16384 turns=40; fi
 	serve 7471 60 rstream -b "$saddr4" -T v -S "$size" -C 1 -I "$turns"
 	client 60 rstream -s "$saddr4" -T v -S "$size" -C 1 -I "$turns"
-	served
+	wait_server
 	expect "^custom +$((size >> 10))k +1 +$turns " "$tmp/client.log" 1
-	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
 }
 
 # run_bw PROGRAM SIZE COUNT
@@ -167,15 +167,15 @@ run_bw() {
 # Here the passive side sends first. An initiator without peer-to-peer mode makes a
 # responder wait that keeps to RFC 5044, unless it is told otherwise.
 run_ucmatose() {
-	local eager=0
+	local early=0
 	if [ "$responder" = weft ]; then
-		case $current_kind in p2p*) ;; *) eager=1 ;; esac
+		case $current_kind in p2p*) ;; *) early=1 ;; esac
 	fi
-	policy eager "$eager"
+	policy responder_early_send "$early"
 	serve 7471 40 ucmatose -b "$saddr4" -c 2 -C 10 -S 4096
 	client 40 ucmatose -s "$saddr4" -c 2 -C 10 -S 4096
-	served
-	policy eager 0
+	wait_server
+	policy responder_early_send 0
 	expect 'return status 0' "$tmp/client.log" 1
 	expect 'return status 0' "$tmp/server.log" 1
 }
@@ -224,17 +224,17 @@ kind_mix() {
 kinds_of_crc() {
 	siw crc
 	both_ways mix "siw wants CRC, weft wants CRC"
-	policy crc 0
+	policy mpa_crc 0
 	serves siw
 	one "rping, siw wants CRC, weft does not" run_rping
 	serves weft
 	one "refused: rping, siw wants CRC, weft does not" run_refused
-	policy crc 1
+	policy mpa_crc 1
 	siw nocrc
 	both_ways one "refused: rping, siw refuses CRC, weft wants it" run_refused
-	policy crc 0
+	policy mpa_crc 0
 	both_ways one "rping, siw refuses CRC, weft wants none" run_rping
-	policy crc 1
+	policy mpa_crc 1
 }
 
 # Nothing but revision 1. As responder siw tells its consumer a depth of 0 then, so
@@ -244,12 +244,12 @@ kinds_of_revision() {
 	serves weft
 	mix "revision 1"
 	serves siw
-	policy revision 1
+	policy mpa_revision 1
 	one "rstream, revision 1" run_rstream
 	one "ib_send_bw, revision 1" run_bw ib_send_bw 65536 20
 	one "ib_write_bw, revision 1" run_bw ib_write_bw 65536 20
 	one "ucmatose, revision 1" run_ucmatose
-	policy revision 2
+	policy mpa_revision 2
 }
 
 # The kinds weft offers as initiator. An empty Send siw does not take, and when the
@@ -257,14 +257,14 @@ kinds_of_revision() {
 kinds_of_rtr() {
 	siw plain
 	serves siw
-	policy rtr 2
+	policy mpa_rtr_types 2
 	one "ucmatose, weft offers an empty Write" run_ucmatose
-	policy rtr 4
+	policy mpa_rtr_types 4
 	one "ucmatose, weft offers an empty Read" run_ucmatose
-	policy rtr 7
-	policy p2p 0
+	policy mpa_rtr_types 7
+	policy mpa_p2p 0
 	one "ucmatose, weft offers no peer-to-peer mode" run_ucmatose
-	policy p2p 1
+	policy mpa_p2p 1
 }
 
 full() {
@@ -273,9 +273,9 @@ full() {
 	for size in 1500 9000; do
 		mtu "$size"
 		both_ways mix "MTU $size, CRC"
-		policy crc 0
+		policy mpa_crc 0
 		both_ways mix "MTU $size, no CRC"
-		policy crc 1
+		policy mpa_crc 1
 	done
 	mtu 1500
 	kinds_of_crc
@@ -293,9 +293,9 @@ core() {
 	siw plain
 	both_ways mix "MTU 1500, CRC"
 	mtu 9000
-	policy crc 0
+	policy mpa_crc 0
 	both_ways mix "MTU 9000, no CRC"
-	policy crc 1
+	policy mpa_crc 1
 	mtu 1500
 	kinds_of_rtr
 	siw crc
@@ -309,9 +309,9 @@ core() {
 	serves weft
 	one "rping, revision 1" run_rping
 	serves siw
-	policy revision 1
+	policy mpa_revision 1
 	one "ib_send_bw, revision 1" run_bw ib_send_bw 65536 20
-	policy revision 2
+	policy mpa_revision 2
 }
 
 if [ -n "${REMOTE:-}" ]; then

@@ -24,9 +24,9 @@ all_cases() {
 # The client sends first, and the server has local requests before that.
 without_p2p() {
 	local rc=0
-	echo 0 >"/sys/class/infiniband/$dev/weft/p2p"
+	echo 0 >"/sys/class/infiniband/$dev/params/mpa_p2p"
 	(all_cases) || rc=$?
-	echo 1 >"/sys/class/infiniband/$dev/weft/p2p"
+	echo 1 >"/sys/class/infiniband/$dev/params/mpa_p2p"
 	return "$rc"
 }
 

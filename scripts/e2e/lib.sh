@@ -15,6 +15,7 @@ set -uo pipefail
 
 driver=${DRIVER:-weft}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../vm/complaints.sh"
 tmp=$(mktemp -d)
 dev=${driver}0
 tests=0 failures=0 again=0
@@ -33,7 +34,7 @@ suite() {
 	echo "# suite $suite_name on $(uname -r), driver $driver"
 	sed 's/^/# /'
 	cleanup >/dev/null 2>&1
-	listen_to_kernel
+	follow_kernel_log
 	trap suite_exit EXIT
 	trap 'exit 143' TERM INT
 }
@@ -87,7 +88,8 @@ told() {
 	_verdict "$rc" "$name" 0
 }
 
-# t NAME FUNCTION [ARG]...: run one test. E2E_ONLY is a regular expression for names.
+# t NAME FUNCTION [ARG]...: run one test. E2E_ONLY is a regular expression for names; E2E_CASE is
+# one name, or a function, or the first argument of functions that have several cases.
 #
 # Suites of unmodified programs set attempts=2: what they race for among themselves
 # comes out wrong once in hundreds of runs on busy, emulated CPUs. Objects left behind and
@@ -95,6 +97,7 @@ told() {
 t() {
 	local name=$1 rc=1 began=$SECONDS attempt
 	[[ $name =~ ${E2E_ONLY:-} ]] || return 0
+	case ${E2E_CASE:-$name} in "$name" | "$2" | "${3:-$2}") ;; *) return 0 ;; esac
 	shift
 	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
 		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
@@ -115,7 +118,7 @@ _tell_failed_attempt() {
 
 _attempt() {
 	local rc
-	kernel_was_heard
+	skip_kernel_log
 	before_test >/dev/null 2>&1
 	(
 		trap '[ -z "$(jobs -p)" ] || kill_jobs 2>/dev/null' EXIT
@@ -139,7 +142,7 @@ fail() {
 kill_jobs() {
 	set +e
 	pkill -TERM -P "$BASHPID"
-	nap 0.2
+	sleep_nofork 0.2
 	pkill -KILL -P "$BASHPID"
 	kill_traced
 	wait
@@ -156,23 +159,17 @@ after_test() {
 	new_splats
 }
 
-# A process's own fault is no complaint: "traps: NAME[PID] general protection fault ip:".
-splat='BUG:|kernel BUG|WARNING:|Oops|general protection fault[:,]|Unable to handle|blocked for more'
-splat+='|stall|lockup|UBSAN|KASAN|refcount_t|sleeping function|scheduling while atomic'
-splat+='|possible (recursive|circular)|inconsistent lock|suspicious RCU|list_(add|del) corruption'
-splat+='|unregister_netdevice: waiting|bad page state'
-
 # new_splats: fails when the kernel complained since the test began.
 new_splats() {
 	local line said=()
-	hear_kernel || return 1
+	read_kernel_log || return 1
 	# Whose race it is shows in the whole report, which the host reads: scripts/vm/verdict.sh.
-	for line in "${heard[@]}"; do
-		[[ $line == *'BUG: KCSAN:'* ]] || said+=("$line")
+	for line in "${kernel_lines[@]}"; do
+		[[ $line == *KCSAN* ]] || said+=("$line")
 	done
-	[[ ${said[*]} =~ $splat ]] || return 0
+	[[ ${said[*]} =~ $complaints ]] || return 0
 	echo "FAILED: the kernel complained:"
-	printf '%s\n' "${heard[@]}"
+	printf '%s\n' "${kernel_lines[@]}"
 	return 1
 }
 
@@ -180,44 +177,44 @@ new_splats() {
 
 # A process writes it all to a file, so that a look at it starts no program: a test takes
 # several, and on emulated CPUs each program takes a tenth of a second.
-heard=() heard_before=0
+kernel_lines=() kernel_lines_seen=0
 
-listen_to_kernel() {
+follow_kernel_log() {
 	: >"$tmp/kernel"
 	dmesg --follow-new >>"$tmp/kernel" &
 	listener=$!
 	disown
 	exec {never}<> <(:)
-	hear_kernel
+	read_kernel_log
 }
 
-# hear_kernel: all that it has said since the last call of kernel_was_heard, in ${heard[@]}.
+# read_kernel_log: what it has said since the last skip_kernel_log, in ${kernel_lines[@]}.
 # Up to now: what we say ourselves comes last. (Anew, as the listener may just have begun.)
-hear_kernel() {
+read_kernel_log() {
 	local try look="a look, $BASHPID.$SRANDOM"
 	for ((try = 0; try < 1000; try++)); do
 		[ $((try % 50)) -ne 0 ] || echo "<7>e2e: $look" >/dev/kmsg
-		mapfile -t -s "$heard_before" heard <"$tmp/kernel"
-		[[ ${heard[*]: -1} != *"$look" ]] || return 0
-		nap 0.02
+		mapfile -t -s "$kernel_lines_seen" kernel_lines <"$tmp/kernel"
+		[[ ${kernel_lines[*]: -1} != *"$look" ]] || return 0
+		sleep_nofork 0.02
 	done
-	echo "FAILED: what the kernel says is not heard"
+	echo "FAILED: the kernel's log cannot be read"
 	return 1
 }
 
-kernel_was_heard() {
-	hear_kernel
-	heard_before=$((heard_before + ${#heard[@]}))
+skip_kernel_log() {
+	read_kernel_log
+	kernel_lines_seen=$((kernel_lines_seen + ${#kernel_lines[@]}))
 }
 
 # kernel_says: what it has said since the test began.
 kernel_says() {
-	hear_kernel
-	printf '%s\n' "${heard[@]}"
+	read_kernel_log
+	printf '%s\n' "${kernel_lines[@]}"
 }
 
-# nap SECONDS: sleep, without starting a program.
-nap() { read -rt "$1" -u "$never" || true; }
+# sleep_nofork SECONDS: sleep, without starting a program.
+sleep_nofork() { read -rt "$1" -u "$never" || true; }
 
 # --- RDMA objects --------------------------------------------------------------
 
@@ -241,7 +238,7 @@ idle() {
 			rdma resource show qp
 			return 1
 		fi
-		nap 0.2
+		sleep_nofork 0.2
 	done
 }
 
@@ -371,7 +368,7 @@ serve() {
 	until listening "$port"; do
 		kill -0 "$server" 2>/dev/null || fail_server "it ended before it listened"
 		[ "$SECONDS" -lt "$end" ] || fail_server "it does not listen on port $port"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 }
 
@@ -381,15 +378,15 @@ fail_server() {
 	fail "server: $1"
 }
 
-# asked_late LOG: was it rping whose second thread asked for one more event when the first
+# rping_raced_at_exit LOG: was it rping whose second thread asked for one more event when the first
 # one, at the end of main(), had destroyed the channel? Its status says so; all is done.
-asked_late() { grep -qx 'rdma_get_cm_event: Bad file descriptor' "$1"; }
+rping_raced_at_exit() { grep -qx 'rdma_get_cm_event: Bad file descriptor' "$1"; }
 
-# served: the server started last has to end by itself, with status 0.
-served() {
+# wait_server: the server started last has to end by itself, with status 0.
+wait_server() {
 	local rc=0
 	wait "$server" || rc=$?
-	[ "$rc" -eq 0 ] || asked_late "$tmp/server.log" || fail_server "status $rc"
+	[ "$rc" -eq 0 ] || rping_raced_at_exit "$tmp/server.log" || fail_server "status $rc"
 }
 
 # stop_server: end a persistent one.
@@ -425,7 +422,7 @@ perftest() {
 	for try in 1 2 3 4 5; do
 		serve 18515 "$seconds" "${tracer[@]}" "$program" -R -d "$sdev" -F "$@"
 		if client "$seconds" "$program" -R -d "$cdev" -F "$@" "$saddr4"; then
-			served
+			wait_server
 			return
 		fi
 		grep -qE "$refused" "$tmp/client.log" ||
@@ -452,7 +449,7 @@ expect() {
 	fail "output is not as expected"
 }
 
-refuse() {
+assert_no_match() {
 	! grep -nE -e "$1" "$2" || fail "'$1' must not stand in $(basename "$2")"
 }
 

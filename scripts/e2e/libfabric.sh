@@ -34,8 +34,8 @@ pingpong() {
 	before=$(counter "$device" tx_bytes)
 	serve 47592 60 fi_pingpong -c "$@"
 	client 60 fi_pingpong -c "$@" "$address"
-	served
-	refuse 'error|ret=-|data check' "$tmp/client.log"
+	wait_server
+	assert_no_match 'error|ret=-|data check' "$tmp/client.log"
 	expect '^[0-9.]+[km]? +[0-9]+ +=[0-9]+ ' "$tmp/client.log"
 	after=$(counter "$device" tx_bytes)
 	[ $((after - before)) -ge "$floor" ] ||

@@ -73,7 +73,7 @@ delete_nobody() { refused 'No such device|Invalid argument|Wrong device' rdma li
 ping_over() {
 	serve 7174 40 rping -s -a "$1" -v -C 3
 	client 40 rping -c -a "$1" -v -C 3
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
 }
 
@@ -134,7 +134,7 @@ netdev_vanishes() {
 	add "$dev" wd3
 	limit 20 ip link delete wd3
 	rdma link show | tee "$tmp/links"
-	refuse "^link $dev/" "$tmp/links"
+	assert_no_match "^link $dev/" "$tmp/links"
 }
 
 netdev_renamed() {
@@ -154,7 +154,7 @@ deleted_while_open() {
 	sleep 1
 	limit 15 rdma link delete "$dev"
 	rdma link show | tee "$tmp/links"
-	refuse "^link $dev/" "$tmp/links"
+	assert_no_match "^link $dev/" "$tmp/links"
 }
 
 listener_survives_deletion() {
@@ -197,7 +197,7 @@ cycle() {
 		read -rt 0.02 <>"$tmp/nobody" || true
 	done
 	rping -c -a "$saddr4" -C 1 >"$tmp/c" 2>&1 || { cat "$tmp/c"; return 1; }
-	wait "$server" || asked_late "$tmp/s" || { cat "$tmp/s"; return 1; }
+	wait "$server" || rping_raced_at_exit "$tmp/s" || { cat "$tmp/s"; return 1; }
 	rdma link delete "$dev"
 }
 

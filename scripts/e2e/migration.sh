@@ -14,7 +14,7 @@ machine=(-accel tcg -machine pc -m 32 -nodefaults -vga none -display none)
 
 boot_sector() {
 	cc -m32 -nostdlib -static -Wl,--build-id=none,-Ttext=0x7c00,--oformat=binary \
-		-o "$tmp/disk" "$here/progs/scribble.S"
+		-o "$tmp/disk" "$here/progs/dirty_memory.S"
 	truncate -s 1M "$tmp/disk"
 }
 
@@ -55,8 +55,8 @@ word() { tell "$1" "xp /1xw $2" | sed -n 's/^[0-9a-f]*: 0x//p'; }
 # passes NAME: how often its guest has been through its memory.
 passes() { echo $((16#$(word "$1" 0x8000))); }
 
-# scribbles NAME: its guest runs, and changes memory.
-scribbles() {
+# dirties NAME: its guest runs, and changes memory.
+dirties() {
 	local before
 	before=$(passes "$1")
 	[[ $(tell "$1" info status) == *running* ]] || fail "$1 does not run"
@@ -69,7 +69,7 @@ source_up() {
 	machine src
 	source=$started
 	until_says src '0x0*[1-9a-f][0-9a-f]*' xp /1xw 0x8000
-	scribbles src
+	dirties src
 }
 
 # destination_up PIN: it waits, and does not run its guest by itself.
@@ -129,7 +129,7 @@ migrates() {
 	same_memory
 	over_weft "$bytes" "$writes"
 	tell dst cont
-	scribbles dst
+	dirties dst
 	over src dst
 }
 
@@ -140,7 +140,7 @@ cancelled() {
 	under_way
 	tell src migrate_cancel
 	until_says src 'Migration status: cancelled' info migrate
-	scribbles src
+	dirties src
 	wait "$destination" || true
 	expect 'RDMA|load of migration failed' "$tmp/dst.log"
 	destination_up "$1"
@@ -159,7 +159,7 @@ destination_dies() {
 	under_way
 	pkill -KILL -P "$destination" qemu
 	until_says src 'Migration status: failed' info migrate
-	scribbles src
+	dirties src
 	over src
 }
 

@@ -35,7 +35,7 @@ progresses() {
 stop_load() {
 	kill -TERM "$load" "$server" 2>/dev/null || true
 	wait "$load" "$server" 2>/dev/null || true
-	refuse 'mismatch|error|fail' "$tmp/client.log"
+	assert_no_match 'mismatch|error|fail' "$tmp/client.log"
 }
 
 mtu_changes() {

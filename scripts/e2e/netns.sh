@@ -79,7 +79,7 @@ listener.accept()'
 	for _ in $(seq 50); do grep -q listens "$tmp/other" && break; sleep 0.1; done
 	serve 7174 60 rping -s -a 0.0.0.0 -v -C 3
 	client 60 rping -c -a "$saddr4" -v -C 3
-	served
+	wait_server
 	# In one's own namespace it is an error as ever.
 	if limit 20 "${cli[@]}" rping -s -a 0.0.0.0 -v -C 3; then fail "two listen"; fi
 }
@@ -87,7 +87,7 @@ listener.accept()'
 ping_between() {
 	serve 7174 60 rping -s -a "$saddr4" -v -C 3
 	client 60 rping -c -a "$saddr4" -v -C 3
-	served
+	wait_server
 }
 
 shared_devices_are_seen_by_all() {
@@ -99,9 +99,9 @@ exclusive() {
 	fresh exclusive
 	"${srv[@]}" rdma link | tee "$tmp/links"
 	expect "^link ${driver}a/1" "$tmp/links" 1
-	refuse "^link ${driver}b/1" "$tmp/links"
+	assert_no_match "^link ${driver}b/1" "$tmp/links"
 	"${srv[@]}" ibv_devices | tee "$tmp/devices"
-	refuse "${driver}b" "$tmp/devices"
+	assert_no_match "${driver}b" "$tmp/devices"
 	ping_between
 }
 
@@ -113,7 +113,7 @@ device_moves() {
 	ip netns exec wc rdma dev | tee "$tmp/there"
 	expect "${driver}a" "$tmp/there" 1
 	"${srv[@]}" rdma dev | tee "$tmp/here"
-	refuse "${driver}a" "$tmp/here"
+	assert_no_match "${driver}a" "$tmp/here"
 	ip netns exec wc rdma dev set "${driver}a" netns wa
 	ping_between
 	ip netns delete wc
@@ -141,7 +141,7 @@ netdev_moves() {
 	limit 20 ip -n wa link set va netns wc
 	for _ in $(seq 50); do rdma link | grep -q "^link ${driver}a/" || break; sleep 0.1; done
 	rdma link | tee "$tmp/links"
-	refuse "^link ${driver}a/" "$tmp/links"
+	assert_no_match "^link ${driver}a/" "$tmp/links"
 	ip netns delete wc
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What an operator sees and steers: counters, resource tracking, traces, knobs.
+# What an operator sees and steers: counters, resource tracking, traces, attributes.
 # Each claim of Documentation/operating.md is tried. OPERATOR_ONLY chooses tests
 # by a part of their names.
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracin
 agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 
 export PYTHONDONTWRITEBYTECODE=1
-kernel_was_heard
+skip_kernel_log
 /usr/bin/python3 "$here/operator/run.py" --dev "$dev" --addr "$addr4" --addr6 "$addr6" \
 	--slow "$slow" --only "${OPERATOR_ONLY:-}" -- "$agent"
 status=$?

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # perftest: bandwidth and latency programs of Send, Write, Read and atomics, in
 # their modes; and of qperf what posts its receives while the messages come. -R is needed on every iWARP device. NEWER_PERFTEST is where the
-# programs of scripts/newer-perftest are: they know --write_with_imm.
+# programs of scripts/fetch-perftest are: they know --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
@@ -17,7 +17,7 @@ both() {
 	local program=$1
 	shift
 	perftest 120 "$program" "$dev" "$dev" "$@"
-	refuse "[Ff]ailed|Couldn't|error" "$tmp/client.log"
+	assert_no_match "[Ff]ailed|Couldn't|error" "$tmp/client.log"
 }
 
 # row SIZE ITERATIONS: the table has that line. Its figures are not judged: on
@@ -95,10 +95,10 @@ buffers() {
 	local mtu=$1 most=$2 size=$4 count=$5 before calls
 	shift 2
 	ip link set lo mtu "$mtu"
-	before=$(counted tx_pushes)
+	before=$(counted tx_socket_sends)
 	bw "$@"
 	sleep 0.1	# the core reads its counters afresh by and by
-	calls=$(($(counted tx_pushes) - before))
+	calls=$(($(counted tx_socket_sends) - before))
 	echo "# MTU $mtu: $calls calls for $count messages of $size octets"
 	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"
 }
@@ -109,7 +109,7 @@ measured() {
 	serve 19765 60 qperf
 	client 50 qperf -t 2 -cm1 "$saddr4" "$@"
 	stop_server
-	refuse 'failed|error' "$tmp/client.log"
+	assert_no_match 'failed|error' "$tmp/client.log"
 	expect '(bw|latency) +=' "$tmp/client.log" $#
 }
 

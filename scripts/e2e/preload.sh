@@ -34,7 +34,7 @@ fetched_by() {
 	offer
 	client 20 env LD_PRELOAD="$library" "$@" "http://$saddr4:$port/page"
 	cmp "$tmp/body" "$tmp/fetched"
-	served
+	wait_server
 	expect '^GET /page HTTP' "$tmp/server.log" 1
 	[ "$driver" = weft ] || return 0
 	[ $(($(counted tx_bytes) - before)) -gt 5000000 ] || fail "it went another way"

@@ -55,7 +55,7 @@ give_link() {
 	local try
 	for ((try = 0; try < 100; try++)); do
 		! add_link 2>"$tmp/adding" || return 0
-		nap 0.05
+		sleep_nofork 0.05
 	done
 	cat "$tmp/adding"
 	return 1
@@ -70,28 +70,28 @@ give_netdev() {
 links() {
 	rdma link delete "$other"
 	add_link
-	nap "0.$((RANDOM % 3))"
+	sleep_nofork "0.$((RANDOM % 3))"
 }
 
 names() {
 	rdma dev set "$other" name "${driver}9"
 	rdma dev set "${driver}9" name "$other"
-	nap 0.05
+	sleep_nofork 0.05
 }
 
 ups() {
 	ip link set wd1 down
-	nap "0.0$((RANDOM % 10))"
+	sleep_nofork "0.0$((RANDOM % 10))"
 	ip link set wd1 up
 	ip addr replace "$other_addr/24" dev wd1
-	nap "0.$((RANDOM % 3))"
+	sleep_nofork "0.$((RANDOM % 3))"
 }
 
 netdevs() {
 	ip link delete wd1
 	give_netdev
 	add_link
-	nap "0.$((RANDOM % 3))"
+	sleep_nofork "0.$((RANDOM % 3))"
 }
 
 # To another namespace and back: the device there is another one, or none.
@@ -101,7 +101,7 @@ moves() {
 	ip -n wn link set wd1 netns 1
 	give_netdev
 	give_link
-	nap "0.$((RANDOM % 5))"
+	sleep_nofork "0.$((RANDOM % 5))"
 }
 
 # The namespace ends, in its own time, and gives back what it was given.
@@ -112,16 +112,16 @@ gifts() {
 	ip netns delete wg
 	for ((try = 0; try < 500; try++)); do
 		! rdma dev show "$other" >/dev/null 2>&1 || break
-		nap 0.02
+		sleep_nofork 0.02
 	done
 	rdma dev show "$other" >/dev/null
-	nap "0.$((RANDOM % 3))"
+	sleep_nofork "0.$((RANDOM % 3))"
 }
 
 # The core refuses to change this while a QP is counted by itself.
 binds() {
 	rdma statistic qp set link "$dev/1" auto type on 2>/dev/null || true
-	nap 0.1
+	sleep_nofork 0.1
 	rdma statistic qp set link "$dev/1" auto off 2>/dev/null || true
 }
 
@@ -129,9 +129,9 @@ cpus() {
 	local online
 	for online in /sys/devices/system/cpu/cpu[1-9]*/online; do
 		echo 0 >"$online"
-		nap 0.1
+		sleep_nofork 0.1
 		echo 1 >"$online"
-		nap 0.1
+		sleep_nofork 0.1
 	done
 }
 
@@ -144,7 +144,7 @@ mode() {
 	local end=$((SECONDS + 20 * slow))
 	until rdma system set netns "$1" 2>/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || return 1
-		nap 0.2
+		sleep_nofork 0.2
 	done
 }
 
@@ -176,11 +176,11 @@ around() {
 	echo "$1: $turns times"
 }
 
-# patience DEVICE: a process that is killed while it connects to itself cannot end before
+# short_timeouts DEVICE: a process that is killed while it connects to itself cannot end before
 # iw_cm has its answer, which is that nobody has decided in time.
-patience() {
+short_timeouts() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
 	done
 }
@@ -250,7 +250,7 @@ run_row() {
 
 topology_dummy
 ip link set lo up
-patience "$dev"
+short_timeouts "$dev"
 races=$(compile races) || { echo "Bail out! $races"; exit 1; }
 for object in cq qp srq mr channel; do
 	t "two threads call on one object: $object" calls "$object"

@@ -15,7 +15,7 @@ TOPOLOGY
 passive_side_first() {
 	serve 7471 120 ucmatose -c 4 -C 20 -S 4096
 	client 120 ucmatose -s "$saddr4" -c 4 -C 20 -S 4096
-	served
+	wait_server
 	expect 'data transfers complete' "$tmp/client.log" 1
 	expect 'test complete' "$tmp/client.log" 1
 	expect 'return status 0' "$tmp/client.log" 1
@@ -25,23 +25,23 @@ passive_side_first() {
 ucmatose_defaults() {
 	serve 7471 120 ucmatose
 	client 120 ucmatose -s "$saddr4"
-	served
+	wait_server
 	expect 'return status 0' "$tmp/client.log" 1
 }
 
 client_and_server() {
 	serve 7471 60 rdma_server -p 7471
 	client 60 rdma_client -s "$saddr4" -p 7471
-	served
+	wait_server
 	expect 'end 0' "$tmp/client.log" 1
 	expect 'end 0' "$tmp/server.log" 1
-	refuse 'inline' "$tmp/client.log"
+	assert_no_match 'inline' "$tmp/client.log"
 }
 
 xserver() {
 	serve 7471 60 rdma_xserver -c r
 	client 60 rdma_xclient -s "$saddr4" -c r
-	served
+	wait_server
 	expect 'end 0' "$tmp/client.log" 1
 	expect 'end 0' "$tmp/server.log" 1
 }
@@ -53,7 +53,7 @@ connection_storm() {
 	stop_server
 	expect '^connect +:' "$tmp/client.log" 1
 	expect '^disconnect +:' "$tmp/client.log" 1
-	refuse 'fail|error|timed out|REJECTED' "$tmp/client.log"
+	assert_no_match 'fail|error|timed out|REJECTED' "$tmp/client.log"
 }
 
 # stream PROGRAM OPTION...: several sizes, data verified. All sizes (-S all) move
@@ -61,17 +61,17 @@ connection_storm() {
 stream() {
 	serve 7471 400 "$1" -T v "${@:2}"
 	client 380 "$1" -s "$saddr4" -T v "${@:2}"
-	served
+	wait_server
 	expect '^64_lat|^64 ' "$tmp/client.log"
 	expect '^1m_lat|^1m ' "$tmp/client.log"
-	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
 }
 
 # stream_with OPTION...: small runs in every calling style of rsockets.
 stream_with() {
 	serve 7471 60 rstream -S 4096 -C 50 "$@"
 	client 60 rstream -s "$saddr4" -S 4096 -C 50 "$@"
-	served
+	wait_server
 	expect '4k' "$tmp/client.log"
 }
 
@@ -80,7 +80,7 @@ stream_with() {
 stream_async() {
 	serve 7471 60 rstream -S 4096 -C 50 -T a
 	client 60 rstream -s "$saddr4" -S 4096 -C 50 -T a || [ "$?" -eq 16 ]
-	served
+	wait_server
 	expect '^custom +4k +50 ' "$tmp/server.log" 1
 }
 

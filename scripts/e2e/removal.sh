@@ -43,7 +43,7 @@ removed_by() {
 	[ $((SECONDS - began)) -le $((8 * slow)) ] || fail "it took $((SECONDS - began)) s"
 	ended 1
 	rdma link show | tee "$tmp/links"
-	refuse "$dev/" "$tmp/links"
+	assert_no_match "$dev/" "$tmp/links"
 }
 
 # Open devices and connections do not hold the module.

@@ -15,10 +15,10 @@ rounds() {
 	local addr=$1 size=$2 count=$3
 	serve 7174 120 rping -s -a "$addr" -v -V -C "$count" -S "$size"
 	client 120 rping -c -a "$addr" -v -V -C "$count" -S "$size"
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" "$count"
 	expect '^server ping data: rdma-ping-' "$tmp/server.log" "$count"
-	refuse 'error|mismatch|corrupt|fail' "$tmp/client.log"
+	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
 }
 
 established() { rdma resource show qp | grep -c 'state RTS'; }
@@ -43,7 +43,7 @@ eight_at_once() {
 	sleep 2
 	for i in 1 2 3 4 5 6 7 8; do
 		kill -0 "${pids[i - 1]}" || { tail "$tmp/c$i"; fail "client $i ended early"; }
-		refuse 'mismatch|error|fail' "$tmp/c$i"
+		assert_no_match 'mismatch|error|fail' "$tmp/c$i"
 		expect '^ping data: rdma-ping-[0-9]' "$tmp/c$i"
 	done
 	kill "${pids[@]}"
@@ -63,19 +63,19 @@ one_after_another() {
 bound_source() {
 	serve 7174 60 rping -s -a "$saddr4" -C 3
 	client 60 rping -c -a "$saddr4" -I "$saddr4" -v -C 3
-	served
+	wait_server
 }
 
 wildcard_listener() {
 	serve 7174 60 rping -s -C 3
 	client 60 rping -c -a "$saddr4" -v -C 3
-	served
+	wait_server
 }
 
 wildcard_listener6() {
 	serve 7174 60 rping -s -a :: -C 3
 	client 60 rping -c -a "$saddr6" -v -C 3
-	served
+	wait_server
 }
 
 # rping itself hangs when it cannot connect; ucmatose says why and ends.

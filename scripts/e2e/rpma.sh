@@ -19,7 +19,7 @@ flushed() {
 	bytes=$(counted rx_bytes)
 	serve "$port" 60 "$program" server "$2" "$port" "$1"
 	client 50 "$program" client "$2" "$port" "$1"
-	served
+	wait_server
 	expect '^on-demand paging: 1$' "$tmp/client.log" 1
 	expect '^on-demand paging: 1$' "$tmp/server.log" 1
 	expect '^done$' "$tmp/client.log" 1

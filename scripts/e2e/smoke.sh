@@ -18,7 +18,7 @@ link_shows_up() {
 rping_runs() {
 	serve 7174 60 rping -s -a "$saddr4" -v -V -C 10
 	client 60 rping -c -a "$saddr4" -v -V -C 10
-	served
+	wait_server
 	expect 'ping data: rdma-ping-9' "$tmp/client.log" 1
 	expect 'server ping data: rdma-ping-9' "$tmp/server.log" 1
 }
@@ -31,7 +31,7 @@ send_bw_runs() {
 link_goes_away() {
 	rdma link delete "$dev"
 	rdma link show | tee "$tmp/links"
-	refuse "$dev" "$tmp/links"
+	assert_no_match "$dev" "$tmp/links"
 }
 
 topology_dummy

@@ -37,14 +37,14 @@ second_device() {
 # answer, which is that nobody has decided in time.
 short_deadlines() {
 	local file
-	for file in "/sys/class/infiniband/$1/weft/"{request,decision,reply}*_ms; do
+	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
 		[ ! -e "$file" ] || echo $((5000 * slow)) >"$file"
 	done
 }
 
 # The link goes at times; once in a shift, so that most of the work is with one.
 goes() {
-	nap $((shift_seconds / 2))
+	sleep_nofork $((shift_seconds / 2))
 	rdma link delete "$other"
 	rdma link add "$other" type "$driver" netdev wd1
 }
@@ -88,7 +88,7 @@ rest() {
 	for _ in 1 2 3; do
 		echo 3 >/proc/sys/vm/drop_caches
 		shrink_caches
-		nap 1
+		sleep_nofork 1
 	done
 	awk -F'[: ]+' -v fields="^($fields)\$" '$1 ~ fields { print $1, $2 }' /proc/meminfo |
 		sort >"$tmp/$1.fields"

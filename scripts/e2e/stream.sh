@@ -11,10 +11,10 @@ TOPOLOGY
 all_sizes() {
 	serve 7471 1500 rstream -T v -S all
 	client 1480 rstream -s "$saddr4" -T v -S all
-	served
+	wait_server
 	expect '^64_lat' "$tmp/client.log"
 	expect '^6m_bw' "$tmp/client.log"
-	refuse 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
 }
 
 topology_dummy

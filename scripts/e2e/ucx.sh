@@ -19,7 +19,7 @@ looked_at() {
 goes_by_tcp() {
 	serve 13400 20 ucx_perftest -p 13400 -t tag_bw -n 100 -s 65536
 	client 20 ucx_perftest -p 13400 -t tag_bw -n 100 -s 65536 "$saddr4"
-	served
+	wait_server
 	expect '^Final: +100 ' "$tmp/client.log" 1
 }
 

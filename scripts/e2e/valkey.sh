@@ -26,7 +26,7 @@ own_test() {
 	cat "$tmp/out"
 	expect "Valkey Over RDMA test prepare $dev <$addr4> \\[OK\\]" "$tmp/out" 1
 	expect "Valkey Over RDMA test over $addr4 \\[OK\\]" "$tmp/out" 1
-	refuse FAILED "$tmp/out"
+	assert_no_match FAILED "$tmp/out"
 	[ $(($(messages) - before)) -ge 1000 ] || fail "it did not go over $dev"
 }
 

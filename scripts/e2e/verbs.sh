@@ -24,9 +24,9 @@ without_ipc_lock() {
 	)
 }
 
-# with_knobs CASE [KNOB=VALUE]...: a case with other knobs, which are put back also if it fails.
-with_knobs() {
-	local dir=/sys/class/infiniband/$dev/weft rc=0 name=$1 word before=()
+# with_attributes CASE [NAME=VALUE]...: a case with other attributes, put back also if it fails.
+with_attributes() {
+	local dir=/sys/class/infiniband/$dev/params rc=0 name=$1 word before=()
 	shift
 	for word; do
 		before+=("${word%=*}=$(cat "$dir/${word%=*}")")
@@ -40,11 +40,11 @@ with_knobs() {
 }
 
 # At MTU 1500 and without CRC: the segments of a long message are staged many at once.
-in_rows() {
+in_batches() {
 	local before rc=0
 	before=$(counted tx_segments)
 	ip link set lo mtu 1500
-	with_knobs "$1" crc=0 || rc=$?
+	with_attributes "$1" mpa_crc=0 || rc=$?
 	ip link set lo mtu 65536
 	[ "$rc" -eq 0 ] || return "$rc"
 	sleep 0.1	# the core reads its counters afresh by and by
@@ -53,10 +53,10 @@ in_rows() {
 }
 
 # The same for what ends early.
-in_short_rows() {
+in_short_batches() {
 	local rc=0
 	ip link set lo mtu 1500
-	with_knobs "$1" crc=0 || rc=$?
+	with_attributes "$1" mpa_crc=0 || rc=$?
 	ip link set lo mtu 65536
 	return "$rc"
 }
@@ -87,8 +87,8 @@ kernel_consumer() {
 }
 
 # It scribbles over its queues all the time, and then has no device any more.
-device_goes_from_a_scribbler() {
-	start 60 "$tmp/scribbler" "$verbs" "$saddr4" scribbles_until_its_device_goes
+device_goes_from_a_corrupt_ring() {
+	start 60 "$tmp/scribbler" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
 	for _ in $(seq 100); do
 		! grep -q '^ready' "$tmp/scribbler" || break
 		sleep 0.1
@@ -135,7 +135,7 @@ done
 for name in qp_types too_large query_qp rereg_translation rereg_access rereg_zero_based \
 	rereg_domain rereg_in_another_process rereg_refused advise parent_domain \
 	parent_of_a_parent_domain parent_domain_refused import_objects \
-	device_memory_refused unknown_requests_are_refused strangers_connect_no_qp_of_mine; do
+	device_memory_refused unknown_requests_are_refused other_users_cannot_connect_my_qp; do
 	t "objects: $name" case_ "$name"
 done
 modprobe -q udmabuf || modprobe -q vgem
@@ -146,7 +146,7 @@ for name in atomic_capability atomic_fetch_add atomic_cmp_swap atomic_misaligned
 	atomic_answer_bad_lkey atomic_hammer; do
 	t "atomics: ${name#atomic_}" case_ "$name"
 done
-t "atomics: a peer that knows none" with_knobs atomic_unknown_to_peer atomics=0
+t "atomics: a peer that knows none" with_attributes atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
 for name in write_with_imm write_with_imm_after_writes empty_write_with_imm \
 	write_with_imm_after_send write_with_imm_no_receive send_with_imm_refused; do
@@ -155,12 +155,12 @@ done
 for name in late_receives late_receive_of_another_thread late_receives_both_ways late_immediate \
 	late_long_messages late_peer_disconnects late_disconnect_here late_destroy late_storm \
 	late_srq late_srq_changes late_srq_storm; do
-	t "late: ${name#late_}" with_knobs "$name" rnr_timeout_ms=600000
+	t "late: ${name#late_}" with_attributes "$name" rnr_timeout_ms=600000
 done
 for name in late_never late_peer_disconnects_for_nothing; do
-	t "late: ${name#late_}" with_knobs "$name" rnr_timeout_ms=600
+	t "late: ${name#late_}" with_attributes "$name" rnr_timeout_ms=600
 done
-t "late: not_allowed" with_knobs late_not_allowed rnr_timeout_ms=0
+t "late: not_allowed" with_attributes late_not_allowed rnr_timeout_ms=0
 for name in window1 window2 window_after_local_invalidate window_after_remote_invalidate \
 	window_bound_again window_bound_twice window_over_another_qp window_beyond_region window_after_its_qp \
 	dereg_while_written; do
@@ -197,21 +197,21 @@ for name in no_mapping_is_left_behind queue_memory_is_in_no_core_dump \
 	a_region_that_wraps_is_refused pds_are_counted_down; do
 	t "resources: $name" case_ "$name"
 done
-for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker a_post_that_nobody_polls_for_goes_out \
+for name in a_stream_of_posts_makes_few_calls a_polling_process_needs_no_worker unpolled_post_goes_out \
 	a_post_before_sleeping_goes_out arming_announces_what_was_posted \
-	a_post_before_destroying_goes_out scribbled_words_hurt_nobody_else \
-	posts_without_end_hurt_nobody_else deferring_without_end_hurts_nobody_else; do
+	a_post_before_destroying_goes_out corrupt_rings_are_isolated \
+	endless_posts_are_isolated endless_deferral_is_isolated; do
 	t "streams: $name" case_ "$name"
 done
-t "streams: a_post_beside_a_thread_that_kicks_goes_out" \
-	with_knobs a_post_beside_a_thread_that_kicks_goes_out watch_us=10000
+t "streams: a_post_beside_a_ringing_thread_goes_out" \
+	with_attributes a_post_beside_a_ringing_thread_goes_out sq_poll_interval_us=10000
 for name in arming_beside_resizing arming_amid_a_poll a_poll_that_waits_for_a_resize_sleeps \
 	cq_resize_without_room srq_resize_without_room arming_again_before_the_event; do
 	t "threads: $name" case_ "$name"
 done
-# TCP takes all at once, so a kick takes its time.
+# TCP takes all at once, so a doorbell takes its time.
 t "threads: destroying_beside_polling" \
-	with_knobs destroying_beside_polling sndbuf=50000000 rcvbuf=50000000 watch_us=10000
+	with_attributes destroying_beside_polling tcp_sndbuf=50000000 tcp_rcvbuf=50000000 sq_poll_interval_us=10000
 for name in a_daemon_goes_on a_daemon_with_shared_memory_goes_on a_daemon_accepts \
 	a_daemon_disconnects a_child_destroys_what_it_inherited a_child_has_objects_of_its_own \
 	a_child_closes_the_device forks_beside_traffic a_lock_of_a_thread_is_not_inherited \
@@ -221,8 +221,8 @@ done
 for name in bulk_both_ways bulk_and_the_end; do
 	t "bulk: $name" case_ "$name"
 done
-for name in long_messages_arrive_whole a_stopped_process_delays_nobody \
-	a_killed_process_hurts_nobody_else queue_pairs_end_amid_writes \
+for name in long_messages_arrive_whole stopped_process_delays_no_other \
+	kill_isolated queue_pairs_end_amid_writes \
 	queue_pairs_end_amid_reads; do
 	t "long messages: $name" case_ "$name"
 done
@@ -240,29 +240,30 @@ for name in reads_of_any_length_complete_in_order few_reads_at_a_time_complete_i
 done
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	long_messages_end_with_their_connection queue_pairs_go_while_they_write; do
-	t "reuse: $name" with_knobs "$name" crc=0
+	t "reuse: $name" with_attributes "$name" mpa_crc=0
 done
-t "reuse: with CRC" with_knobs memory_is_used_again_at_once crc=1
-t "reuse: with markers" with_knobs memory_is_used_again_at_once crc=0 markers=1
+t "reuse: with CRC" with_attributes memory_is_used_again_at_once mpa_crc=1
+t "reuse: with markers" with_attributes memory_is_used_again_at_once mpa_crc=0 mpa_rx_markers=1
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
-	t "in rows: $name" in_rows "$name"
+	t "in rows: $name" in_batches "$name"
 done
 for name in odp_capabilities odp_registration odp_every_operation odp_whole_address_space \
 	odp_in_a_list odp_send_of_nothing odp_long_send_into_nothing odp_receive_into_nothing \
 	odp_write_to_nothing odp_read_of_nothing odp_atomic_on_nothing \
 	odp_no_address_of_a_process odp_write_to_what_is_read_only odp_secret_memory \
 	odp_follows_the_address odp_written_memory_is_kept odp_rereg odp_prefetch \
-	odp_prefetch_of_nothing odp_remapped_amid_traffic odp_copied_on_write_amid_traffic \
-	odp_collapsed_amid_traffic odp_unmapped_amid_traffic odp_destroyed_amid_faults; do
+	odp_prefetch_of_nothing odp_unmapped_amid_advice odp_remapped_amid_traffic \
+	odp_copied_on_write_amid_traffic odp_collapsed_amid_traffic odp_unmapped_amid_traffic \
+	odp_destroyed_amid_faults odp_window odp_window_on_nothing; do
 	t "on demand: ${name#odp_}" case_ "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
 	odp_remapped_amid_traffic; do
-	t "on demand, in rows: ${name#odp_}" in_short_rows "$name"
+	t "on demand, in rows: ${name#odp_}" in_short_batches "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
-t "streams: the device goes from a process that scribbles" device_goes_from_a_scribbler
+t "streams: the device goes from a process that scribbles" device_goes_from_a_corrupt_ring
 finish

@@ -36,7 +36,7 @@ end_record() {
 rounds() {
 	serve 7174 60 rping -s -a "$1" -v -V -C 5 -S 20000
 	client 60 rping -c -a "$1" -v -V -C 5 -S 20000
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 5
 }
 
@@ -48,7 +48,7 @@ nothing_lost() {
 	limit 240 python3 "$here/progs/wire.py" decode "$capture" "$table"
 }
 
-check() { python3 "$here/progs/wire.py" "$1" "$table"; }
+check() { python3 "$here/progs/wire.py" "$1" "$table" --suite; }
 
 topology_veth
 record

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Where everything that takes long to make is kept, outside the repository:
 # package lists, unpacked kernels, User-Mode Linux trees, staged builds.
-# Sourced after say.sh. Removing the directory is always safe.
+# Sourced after log.sh. Removing the directory is always safe.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}

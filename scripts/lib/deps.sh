@@ -1,17 +1,20 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Missing Debian packages: named, then installed. Sourced after say.sh and
+# Missing Debian packages: named, then installed. Sourced after log.sh and
 # cache.sh. The lists are packages/<group>.list.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 deps_lists=$weft_top/scripts/lib/packages
 
-# deps_of GROUP...: the packages of those groups, one a line.
+# deps_of GROUP...: the packages of those groups, one a line; some are of one release only.
 deps_of() {
-	local group
+	local group codename
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	for group; do
 		[ -r "$deps_lists/$group.list" ] || die "no package group '$group'"
 		sed '/^#/d;/^$/d' "$deps_lists/$group.list"
+		[ ! -r "$deps_lists/$group-$codename.list" ] ||
+			sed '/^#/d;/^$/d' "$deps_lists/$group-$codename.list"
 	done | sort -u
 }
 

@@ -2,14 +2,31 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Debian's own kernels, unpacked into the cache (never installed): image with
 # modules, and headers made usable as KERNELDIR where they lie.
-# Sourced after say.sh, cache.sh, suites.sh.
+# Sourced after log.sh, cache.sh, apt-suite.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
-# distro_suites NAME: where a kernel series is looked for.
+# distro_codename: of this machine's release.
+distro_codename() { sed -n 's/^VERSION_CODENAME=//p' /etc/os-release; }
+
+# distro_own: the kernel series of this machine's release; KERNEL= chooses another one.
+distro_own() {
+	case ${KERNEL:-$(distro_codename)} in
+	bookworm) echo 6.1 ;;
+	trixie) echo 6.12 ;;
+	6.1 | 6.12) echo "$KERNEL" ;;
+	*) die "KERNEL=${KERNEL:-} on '$(distro_codename)': the choice is KERNEL=6.1 or KERNEL=6.12" ;;
+	esac
+}
+
+# distro_suites NAME: where a kernel series is looked for. 6.12 is the one for this machine's
+# compiler: Debian 13's own, or its backport to Debian 12.
 distro_suites() {
 	case $1 in
 	6.1) echo bookworm-security bookworm ;;
-	6.12) echo bookworm-backports ;;
+	6.12) case $(distro_codename) in
+		trixie) echo trixie-security trixie ;;
+		*) echo bookworm-backports ;;
+		esac ;;
 	*) return 1 ;;
 	esac
 }

@@ -106,14 +106,14 @@ def private_data():
 
 # Scripts for the engine: host/fuzz/stream.c has the language.
 START = b"\1"
-SETTLE, KICK = b"\x0b", b"\x08"
+SETTLE, DOORBELL = b"\x0b", b"\x08"
 
 
 def choices(initiator=0, crc=0, markers_tx=0, markers_rx=0, kernel=0, direct=0, limit=0, rtr=0,
-            ird=3, ord=3, mss=0, rnr=1, watch=0, atomics=1, kicks=1, lazy=0):
+            ird=3, ord=3, mss=0, rnr=1, sq_poll=0, atomics=1, doorbells=1, defers=0):
     return bytes([initiator | crc << 1 | markers_tx << 2 | markers_rx << 3 | kernel << 4 |
                   direct << 5 | limit << 6, rtr | ird << 2 | ord << 4,
-                  mss | rnr << 3 | watch << 4, atomics | kicks << 1 | lazy << 2,
+                  mss | rnr << 3 | sq_poll << 4, atomics | doorbells << 1 | defers << 2,
                   0, 0, 0, 0]) + START
 
 
@@ -151,7 +151,7 @@ def scripts():
     close, abort = b"\x11\0", b"\x11\1"
     plain = {
         "send_in": receive() + send,
-        "send_late": send + receive() + KICK + SETTLE,
+        "send_late": send + receive() + DOORBELL + SETTLE,
         "send_timeout": send + bytes([12, 12]) + SETTLE,
         "send_inv": receive() + fpdu(rdmap.SEND_INV, 4, 2),
         "send_inv_busy": bytes([18, 0x22]) + receive() + fpdu(rdmap.SEND_INV, 4, 2) + SETTLE,
@@ -171,34 +171,34 @@ def scripts():
         "bad_crc": fpdu(rdmap.SEND, 4, flags=0x80) + SETTLE + b"\x0f",
         "fin": receive() + send + b"\x0f" + SETTLE,
         "reset": receive() + b"\x10\0" + SETTLE,
-        "scribbled": request(0, 1, 0, *local()) + bytes([20, 0, 0, 0, 255, 255, 255, 255]) + KICK,
+        "overwritten": request(0, 1, 0, *local()) + bytes([20, 0, 0, 0, 255, 255, 255, 255]) + DOORBELL,
     }
     out = {
-        "send_out": request(0, 1, 0, *local()) + KICK + ack(),
-        "send_inline": bytes([5, 0, 9, 32]) + KICK + ack(),
-        "send_long": request(0, 1, 0, *local(0, 0, 100), *local(1, 0, 30)) + KICK + ack() * 2,
-        "write_out": request(2, 1, 0, *local(0, 0, 200)) + KICK + ack() * 3,
-        "write_imm_out": request(3, 1, 0, *local()) + KICK + ack(),
-        "read_out": request(4, 1, 0, *local(0, 0, 20)) + KICK + ack() + read_response,
-        "read_fenced": request(4, 1, 0, *local()) + request(0, 5, 0, *local()) + KICK + ack() +
+        "send_out": request(0, 1, 0, *local()) + DOORBELL + ack(),
+        "send_inline": bytes([5, 0, 9, 32]) + DOORBELL + ack(),
+        "send_long": request(0, 1, 0, *local(0, 0, 100), *local(1, 0, 30)) + DOORBELL + ack() * 2,
+        "write_out": request(2, 1, 0, *local(0, 0, 200)) + DOORBELL + ack() * 3,
+        "write_imm_out": request(3, 1, 0, *local()) + DOORBELL + ack(),
+        "read_out": request(4, 1, 0, *local(0, 0, 20)) + DOORBELL + ack() + read_response,
+        "read_fenced": request(4, 1, 0, *local()) + request(0, 5, 0, *local()) + DOORBELL + ack() +
                        read_response + SETTLE,
-        "read_wrong": request(4, 1, 0, *local()) + KICK + read_response[:1] + b"\x22\xff\xff\7\1\0",
-        "atomic_out": request(5, 1, 0, *local(0, 0, 8)) + KICK + ack() + atomic_response,
-        "invalidate": request(7, 1, 2) + KICK,
-        "bind": bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK,
-        "bound_and_destroyed": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + b"\x12\0" +
+        "read_wrong": request(4, 1, 0, *local()) + DOORBELL + read_response[:1] + b"\x22\xff\xff\7\1\0",
+        "atomic_out": request(5, 1, 0, *local(0, 0, 8)) + DOORBELL + ack() + atomic_response,
+        "invalidate": request(7, 1, 2) + DOORBELL,
+        "bind": bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + DOORBELL,
+        "bound_and_destroyed": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + DOORBELL + b"\x12\0" +
                                 fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
-        "bound_and_invalidated": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + KICK + receive() +
+        "bound_and_invalidated": (bytes([5, 8, 1, 0, 0, 1, 0, 0, 4, 15]) + DOORBELL + receive() +
                                   fpdu(rdmap.SEND_INV, 1, 4) + b"\x12\0" +
                                   fpdu(rdmap.WRITE, 4, 0, 0, 2) + SETTLE),
-        "no_right": request(4, 1, 0, *local(3)) + KICK + SETTLE,
-        "close": request(0, 1, 0, *local()) + KICK + close + SETTLE + ack() + b"\x0f" + SETTLE,
-        "abort": request(2, 1, 0, *local(0, 0, 200)) + KICK + abort + SETTLE,
-        "no_room": b"\x0e\0" + request(2, 1, 0, *local(0, 0, 100)) + KICK + ack() + b"\x0e\x40" +
+        "no_right": request(4, 1, 0, *local(3)) + DOORBELL + SETTLE,
+        "close": request(0, 1, 0, *local()) + DOORBELL + close + SETTLE + ack() + b"\x0f" + SETTLE,
+        "abort": request(2, 1, 0, *local(0, 0, 200)) + DOORBELL + abort + SETTLE,
+        "no_room": b"\x0e\0" + request(2, 1, 0, *local(0, 0, 100)) + DOORBELL + ack() + b"\x0e\x40" +
                    ack() + SETTLE,
-        "no_memory": b"\x16\3" + request(0, 1, 0, *local()) + KICK + b"\x0c\x0d" + SETTLE,
-        "again": abort + SETTLE + b"\x17" + request(0, 1, 0, *local()) + KICK,
-        "destroyed": request(4, 1, 0, *local()) + KICK + b"\x12\0" + ack() + read_response + SETTLE,
+        "no_memory": b"\x16\3" + request(0, 1, 0, *local()) + DOORBELL + b"\x0c\x0d" + SETTLE,
+        "again": abort + SETTLE + b"\x17" + request(0, 1, 0, *local()) + DOORBELL,
+        "destroyed": request(4, 1, 0, *local()) + DOORBELL + b"\x12\0" + ack() + read_response + SETTLE,
     }
     for name, script in plain.items():
         yield name, choices() + script
@@ -215,11 +215,11 @@ def scripts():
                               SETTLE + read_response)
     yield "direct_imm", choices(direct=1) + receive() + fpdu(12, 4) + b"\x10\1" + SETTLE
     yield "segments_of_pages", (choices(initiator=1, mss=6) + request(2, 1, 0, *local(0, 0, 180)) +
-                                KICK + ack() * 4)
-    yield "watched", (choices(initiator=1, watch=1, lazy=1) + request(0, 1, 0, *local()) + KICK +
+                                DOORBELL + ack() * 4)
+    yield "sq_polled", (choices(initiator=1, sq_poll=1, defers=1) + request(0, 1, 0, *local()) + DOORBELL +
                       request(0, 1, 0, *local()) + bytes([12, 4]) * 4 + SETTLE)
     yield "meanwhile", (choices(initiator=1) + bytes([4, rdmap.WRITE, *region(0), 4, 0]) +
-                        request(2, 1, 0, *local(0, 0, 100)) + KICK)
+                        request(2, 1, 0, *local(0, 0, 100)) + DOORBELL)
 
 
 SEEDS = {"mpa_start": start_frames, "mpa_frame": streams, "mpa_rx": buffers, "segment": segments,

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The kernels that tests run on, by name. Sourced after say.sh, cache.sh,
-# suites.sh, source.sh, distro.sh.
+# The kernels that tests run on, by name. Sourced after log.sh, cache.sh,
+# apt-suite.sh, source.sh, distro.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # shellcheck disable=SC2034  # the results are for the sourcing scripts
@@ -54,10 +54,12 @@ _kernel_uml() {
 
 # kernel_source NAME: the source tree it is made of (for checkpatch, siw).
 kernel_source() {
-	local found
+	local found suites
 	case $1 in
-	6.1) found=$(suite_best 'linux-source-6\.1' bookworm-security bookworm | sed -n 1p) ;;
-	6.12) found=$(suite_best 'linux-source-6\.12' bookworm-backports | sed -n 1p) ;;
+	6.1 | 6.12)
+		read -r -a suites <<<"$(distro_suites "$1")"
+		found=$(suite_best "linux-source-${1//./\\.}" "${suites[@]}" | sed -n 1p)
+		;;
 	*) found=$(source_newest) ;;
 	esac
 	[ -n "$found" ] || die "no suite offers the source of $1"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # A perftest newer than the machine's, with the C library and all others that it
 # wants beside it: unpacked into the cache, never installed.
-# Sourced after say.sh, cache.sh, suites.sh.
+# Sourced after log.sh, cache.sh, apt-suite.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 newer_suite=trixie

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Kernel source trees from Debian's linux-source packages, and what is built
 # of them: User-Mode Linux kernels and siw, the peer, as a module.
-# Sourced after say.sh, cache.sh, suites.sh.
+# Sourced after log.sh, cache.sh, apt-suite.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_fragments=$weft_top/scripts/kernel-config

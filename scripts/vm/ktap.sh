@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Reads KTAP, as KUnit prints it: keeps its plan, counts its leaves.
-# Sourced after say.sh.
+# Sourced after log.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # ktap_count LOG: "passed failed skipped broken". Suites and parameters nest by

@@ -3,7 +3,7 @@
 # Builds weft for a guest's kernel from a private copy of the sources, so that
 # one working tree serves several kernels and several users at once, and
 # installs it into a staging tree which later overlays the guest's root.
-# Sourced after say.sh, cache.sh.
+# Sourced after log.sh, cache.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 # _stage_copy TARGET: sources as they are now, uncommitted ones included. Only

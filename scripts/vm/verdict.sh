@@ -1,19 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Host side of the verdict: reads what a guest left behind and decides.
-# Sourced after say.sh.
+# Sourced after log.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
-# A process's own fault is none: "traps: NAME[PID] general protection fault ip:".
-weft_splat='BUG:|kernel BUG at|WARNING: |Oops|Kernel panic|general protection fault[:,]'
-weft_splat+='|[Uu]nable to handle|INFO: task .* blocked|rcu.*(detected|self-detected) stall'
-weft_splat+='|soft lockup|hard LOCKUP|UBSAN|KASAN|KCSAN|refcount_t|sleeping function called'
-weft_splat+='|scheduling while atomic|possible (recursive|circular) locking|possible deadlock'
-weft_splat+='|inconsistent lock state|bad unlock balance|suspicious RCU usage|held lock freed'
-weft_splat+='|held when returning|Invalid wait context|lock held at task exit'
-weft_splat+='|(list_add|list_del) corruption|ODEBUG|[Oo]bjects remaining|still has objects'
-weft_splat+='|unregister_netdevice: waiting|suspected memory leak|[Ll]eaked|detected leak'
-weft_splat+='|bad page state|Bad page|Segfault with no mm|stack-protector'
+# shellcheck source=/dev/null
+. "$(dirname "${BASH_SOURCE[0]}")/complaints.sh"
 
 # _plain: kernel log lines without time stamps, numbers and addresses.
 _plain() {
@@ -59,8 +51,8 @@ _tell_races() {
 # stand in the log of a boot without weft.
 splats() {
 	local log=$1 baseline=${2:-/dev/null} line
-	grep -aE "$weft_splat" "$log" | while IFS= read -r line; do
-		grep -aE "$weft_splat" "$baseline" | _plain |
+	grep -aE "$complaints" "$log" | while IFS= read -r line; do
+		grep -aE "$complaints" "$baseline" | _plain |
 			grep -qxF -e "$(_plain <<<"$line")" || printf '%s\n' "$line"
 	done
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Copies. memcpy() of some dozen octets, of a length that the compiler does not know,
+ * Copies. memcpy() of some dozen bytes, of a length that the compiler does not know,
  * is a call and, as a rule, a string instruction, which is slow to start; of more, it
  * does not care where lines begin.
  */
@@ -12,10 +12,10 @@
 
 #define WEFT_COPY_SHORT 256U
 
-/* weft_copy() of more than WEFT_COPY_SHORT octets. */
+/* weft_copy() of more than WEFT_COPY_SHORT bytes. */
 void weft_copy_long(u8 *to, const u8 *from, u32 len);
 
-/* weft_copy() of few octets. */
+/* weft_copy() of few bytes. */
 static __always_inline void weft_copy_short(u8 *to, const u8 *from, u32 len)
 {
 	for (; len >= 32; len -= 32, to += 32, from += 32)
@@ -33,7 +33,7 @@ static __always_inline void weft_copy_short(u8 *to, const u8 *from, u32 len)
 }
 
 /**
- * weft_copy - copy octets that do not overlap
+ * weft_copy - copy bytes that do not overlap
  * @to: where to
  * @from: where from
  * @len: how many

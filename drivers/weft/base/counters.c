@@ -16,15 +16,15 @@
 	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_ATOMIC_RESP] = #_name "_atomic_responses",	\
 	[WEFT_CTR_##_dir##_KIND + WEFT_MSG_IMM] = #_name "_immediates"
 
-#define REASONS(_dir, _name)								\
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_CRC] = "term_" #_name "_crc",		\
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_FRAMING] = "term_" #_name "_framing",	\
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_ACCESS] = "term_" #_name "_access",	\
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_NO_RECEIVE] = "term_" #_name "_no_receive", \
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_TOO_LONG] = "term_" #_name "_too_long", \
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_SEQUENCE] = "term_" #_name "_sequence", \
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_PROTOCOL] = "term_" #_name "_protocol", \
-	[WEFT_CTR_TERM_##_dir##_FOR + WEFT_TERM_LOCAL] = "term_" #_name "_local"
+#define REASONS(_dir, _name)							\
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_CRC] = #_name "_term_crc", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_MPA] = #_name "_term_mpa", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_ACCESS] = #_name "_term_access", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_RQ_EMPTY] = #_name "_term_rq_empty", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_RQ_TOO_SMALL] = #_name "_term_rq_too_small", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_SEQUENCE] = #_name "_term_sequence", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_PROTOCOL] = #_name "_term_protocol", \
+	[WEFT_CTR_##_dir##_TERM_FOR + WEFT_TERM_LOCAL_ERROR] = #_name "_term_local_error"
 
 /* clang-format on */
 
@@ -32,35 +32,35 @@ static const char *const counter_names[WEFT_CTR_COUNT] = {
 	[WEFT_CTR_TX_MSGS] = "tx_messages",
 	[WEFT_CTR_TX_SEGS] = "tx_segments",
 	[WEFT_CTR_TX_BYTES] = "tx_bytes",
-	[WEFT_CTR_TX_PUSHES] = "tx_pushes",
+	[WEFT_CTR_TX_SOCKET_SENDS] = "tx_socket_sends",
 	[WEFT_CTR_TX_FULL] = "tx_socket_full",
 	[WEFT_CTR_LOOPBACK_TX_SEGS] = "loopback_tx_segments",
 	[WEFT_CTR_LOOPBACK_TX_BYTES] = "loopback_tx_bytes",
 	[WEFT_CTR_RX_MSGS] = "rx_messages",
 	[WEFT_CTR_RX_SEGS] = "rx_segments",
 	[WEFT_CTR_RX_BYTES] = "rx_bytes",
-	[WEFT_CTR_RX_IN_ROWS] = "rx_in_rows",
-	[WEFT_CTR_RX_GATHERED] = "rx_gathered",
+	[WEFT_CTR_RX_BATCHED] = "rx_batched_segments",
+	[WEFT_CTR_RX_REASSEMBLED] = "rx_reassembled_fpdus",
 	[WEFT_CTR_RX_CRC_ERRORS] = "rx_crc_errors",
 	[WEFT_CTR_RX_MARKER_ERRORS] = "rx_marker_errors",
-	[WEFT_CTR_RX_FAULTS] = "rx_faults",
+	[WEFT_CTR_RX_PROTOCOL_ERRORS] = "rx_protocol_errors",
 	KINDS(TX, tx),
 	KINDS(RX, rx),
-	[WEFT_CTR_TERM_SENT] = "terminates_sent",
-	REASONS(SENT, sent),
-	[WEFT_CTR_TERM_RECEIVED] = "terminates_received",
-	REASONS(RECEIVED, received),
-	[WEFT_CTR_KICKS_INLINE] = "kicks_inline",
-	[WEFT_CTR_KICKS_QUEUED] = "kicks_queued",
+	[WEFT_CTR_TX_TERM] = "tx_terminates",
+	REASONS(TX, tx),
+	[WEFT_CTR_RX_TERM] = "rx_terminates",
+	REASONS(RX, rx),
+	[WEFT_CTR_TX_DOORBELLS] = "tx_doorbells",
+	[WEFT_CTR_TX_WORK_QUEUED] = "tx_work_queued",
 	[WEFT_CTR_TX_SOFTIRQ] = "tx_softirq_runs",
-	[WEFT_CTR_KICKS_MERGED] = "kicks_merged",
-	[WEFT_CTR_KICKS_WATCH] = "kicks_watch",
-	[WEFT_CTR_TX_WAKEUPS] = "tx_wakeups",
-	[WEFT_CTR_RX_WAKEUPS] = "rx_wakeups",
-	[WEFT_CTR_RX_RETRIES] = "rx_retries",
+	[WEFT_CTR_TX_WORK_MERGED] = "tx_work_merged",
+	[WEFT_CTR_SQ_POLL_HITS] = "sq_poll_hits",
+	[WEFT_CTR_SK_WRITE_SPACE] = "sk_write_space_calls",
+	[WEFT_CTR_SK_DATA_READY] = "sk_data_ready_calls",
+	[WEFT_CTR_RX_WORK_QUEUED] = "rx_work_queued",
 	[WEFT_CTR_RNR_WAITS] = "rnr_waits",
 	[WEFT_CTR_RNR_TIMEOUTS] = "rnr_timeouts",
-	[WEFT_CTR_PAGE_WAITS] = "page_waits",
+	[WEFT_CTR_ODP_PAGE_WAITS] = "odp_page_waits",
 	[WEFT_CTR_CQ_EVENTS] = "cq_events",
 	[WEFT_CTR_CQ_OVERFLOWS] = "cq_overflows",
 	[WEFT_CTR_WR_ERRORS] = "wr_errors",

@@ -23,54 +23,54 @@ enum weft_msg_kind {
 
 /* Why a Terminate is sent: what an operator would do something about. */
 enum weft_term_reason {
-	WEFT_TERM_CRC,		/* octets damaged on their way */
-	WEFT_TERM_FRAMING,	/* markers, terms of the connection */
+	WEFT_TERM_CRC,		/* bytes damaged on their way */
+	WEFT_TERM_MPA,	/* markers, terms of the connection */
 	WEFT_TERM_ACCESS,	/* key, bounds, rights */
-	WEFT_TERM_NO_RECEIVE,	/* a message came, and nothing was posted for it */
-	WEFT_TERM_TOO_LONG,	/* a message did not fit into the receive */
+	WEFT_TERM_RQ_EMPTY,	/* a message came, and nothing was posted for it */
+	WEFT_TERM_RQ_TOO_SMALL,	/* a message did not fit into the receive */
 	WEFT_TERM_SEQUENCE,	/* message out of order: a queue, number, offset */
 	WEFT_TERM_PROTOCOL,	/* version, opcode, layout of a header */
-	WEFT_TERM_LOCAL,	/* trouble of the sender's own */
+	WEFT_TERM_LOCAL_ERROR,	/* trouble of the sender's own */
 	WEFT_TERM_REASONS
 };
 
 enum weft_counter {
 	WEFT_CTR_TX_MSGS, /* RDMAP messages completely handed to TCP */
 	WEFT_CTR_TX_SEGS, /* DDP segments staged */
-	WEFT_CTR_TX_BYTES, /* payload octets staged */
-	WEFT_CTR_TX_PUSHES, /* calls into TCP */
+	WEFT_CTR_TX_BYTES, /* payload bytes staged */
+	WEFT_CTR_TX_SOCKET_SENDS, /* calls into TCP */
 	WEFT_CTR_TX_FULL, /* pushes that met a full socket */
 	WEFT_CTR_LOOPBACK_TX_SEGS, /* of these, handed to a peer on this host without TCP */
 	WEFT_CTR_LOOPBACK_TX_BYTES,
 	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
 	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
-	WEFT_CTR_RX_BYTES, /* payload octets placed */
-	WEFT_CTR_RX_IN_ROWS, /* FPDUs placed in one go with others like them */
-	WEFT_CTR_RX_GATHERED, /* FPDUs that spanned socket buffers */
+	WEFT_CTR_RX_BYTES, /* payload bytes placed */
+	WEFT_CTR_RX_BATCHED, /* FPDUs placed in one go with others like them */
+	WEFT_CTR_RX_REASSEMBLED, /* FPDUs that spanned socket buffers */
 	WEFT_CTR_RX_CRC_ERRORS,
 	WEFT_CTR_RX_MARKER_ERRORS,
-	WEFT_CTR_RX_FAULTS, /* segments refused by DDP or RDMAP */
+	WEFT_CTR_RX_PROTOCOL_ERRORS, /* segments refused by DDP or RDMAP */
 	WEFT_CTR_TX_KIND, /* the messages sent, enum weft_msg_kind */
 	WEFT_CTR_TX_KIND_LAST = WEFT_CTR_TX_KIND + WEFT_MSG_KINDS - 1,
 	WEFT_CTR_RX_KIND, /* the messages delivered, enum weft_msg_kind */
 	WEFT_CTR_RX_KIND_LAST = WEFT_CTR_RX_KIND + WEFT_MSG_KINDS - 1,
-	WEFT_CTR_TERM_SENT,
-	WEFT_CTR_TERM_SENT_FOR, /* enum weft_term_reason */
-	WEFT_CTR_TERM_SENT_FOR_LAST = WEFT_CTR_TERM_SENT_FOR + WEFT_TERM_REASONS - 1,
-	WEFT_CTR_TERM_RECEIVED,
-	WEFT_CTR_TERM_RECEIVED_FOR, /* enum weft_term_reason */
-	WEFT_CTR_TERM_RECEIVED_FOR_LAST = WEFT_CTR_TERM_RECEIVED_FOR + WEFT_TERM_REASONS - 1,
-	WEFT_CTR_KICKS_INLINE, /* doorbell calls that ran tx themselves */
-	WEFT_CTR_KICKS_QUEUED, /* kicks handed to a worker */
+	WEFT_CTR_TX_TERM,
+	WEFT_CTR_TX_TERM_FOR, /* enum weft_term_reason */
+	WEFT_CTR_TX_TERM_FOR_LAST = WEFT_CTR_TX_TERM_FOR + WEFT_TERM_REASONS - 1,
+	WEFT_CTR_RX_TERM,
+	WEFT_CTR_RX_TERM_FOR, /* enum weft_term_reason */
+	WEFT_CTR_RX_TERM_FOR_LAST = WEFT_CTR_RX_TERM_FOR + WEFT_TERM_REASONS - 1,
+	WEFT_CTR_TX_DOORBELLS, /* doorbell calls */
+	WEFT_CTR_TX_WORK_QUEUED, /* runs of tx handed to a worker */
 	WEFT_CTR_TX_SOFTIRQ, /* runs of tx in a callback of the socket */
-	WEFT_CTR_KICKS_MERGED, /* kicks that found tx at work */
-	WEFT_CTR_KICKS_WATCH, /* posts nobody announced, found by the watch */
-	WEFT_CTR_TX_WAKEUPS, /* a full socket has room again */
-	WEFT_CTR_RX_WAKEUPS, /* TCP says that octets have come */
-	WEFT_CTR_RX_RETRIES, /* reading left to a worker: memory, invalidation */
+	WEFT_CTR_TX_WORK_MERGED, /* the same, but tx was running */
+	WEFT_CTR_SQ_POLL_HITS, /* posts without a doorbell, found by the timer */
+	WEFT_CTR_SK_WRITE_SPACE, /* a full socket has room again */
+	WEFT_CTR_SK_DATA_READY, /* TCP says that bytes have come */
+	WEFT_CTR_RX_WORK_QUEUED, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_RNR_WAITS, /* messages that waited for a receive */
 	WEFT_CTR_RNR_TIMEOUTS, /* of these, in vain */
-	WEFT_CTR_PAGE_WAITS, /* accesses that waited for memory paged on demand */
+	WEFT_CTR_ODP_PAGE_WAITS, /* accesses that waited for memory paged on demand */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
 	WEFT_CTR_WR_ERRORS, /* work requests that failed, flushed ones apart */
@@ -129,8 +129,8 @@ static inline void weft_count(struct weft_counters *c, enum weft_counter which)
 }
 
 /* One event that two counters are about. */
-static inline void weft_count_two(struct weft_counters *c, enum weft_counter one, u64 n,
-				  enum weft_counter other, u64 m)
+static inline void weft_count_add2(struct weft_counters *c, enum weft_counter one, u64 n,
+				   enum weft_counter other, u64 m)
 {
 	u64 *v;
 

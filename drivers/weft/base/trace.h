@@ -35,8 +35,8 @@
 
 #define weft_show_qp_event(event)				\
 	__print_symbolic(event,					\
-		{ 0, "started" }, { 1, "close-asked" },		\
-		{ 2, "abort-asked" }, { 3, "faulted" },		\
+		{ 0, "started" }, { 1, "close" },		\
+		{ 2, "abort" }, { 3, "faulted" },		\
 		{ 4, "peer-terminated" }, { 5, "terminate-sent" }, \
 		{ 6, "sq-drained" }, { 7, "peer-closed" },	\
 		{ 8, "conn-lost" }, { 9, "timed-out" },	\
@@ -46,23 +46,23 @@
 	__print_symbolic(state,					\
 		{ 0, "idle" }, { 1, "connecting" },		\
 		{ 2, "await-reply" }, { 3, "await-request" },	\
-		{ 4, "await-ulp" }, { 5, "await-rtr" },		\
+		{ 4, "await-accept" }, { 5, "await-rtr" },		\
 		{ 6, "running" }, { 7, "closing" }, { 8, "closed" })
 
 #define weft_show_conn_event(event)				\
 	__print_symbolic(event,					\
-		{ 0, "connect-asked" }, { 1, "accepted-tcp" },	\
-		{ 2, "tcp-up" }, { 3, "tcp-failed" },		\
-		{ 4, "request-in" }, { 5, "reply-in" },		\
-		{ 6, "reject-in" }, { 7, "frame-bad" },		\
+		{ 0, "connect" }, { 1, "tcp-accepted" },	\
+		{ 2, "tcp-connected" }, { 3, "tcp-failed" },		\
+		{ 4, "request-received" }, { 5, "reply-received" },		\
+		{ 6, "reject-received" }, { 7, "bad-frame" },		\
 		{ 8, "ulp-accepted" }, { 9, "ulp-accepted-p2p" }, \
 		{ 10, "ulp-rejected" }, { 11, "ready" },	\
-		{ 12, "timed-out" }, { 13, "peer-gone" },	\
+		{ 12, "timed-out" }, { 13, "peer-closed" },	\
 		{ 14, "stream-closing" }, { 15, "stream-closed" }, \
 		{ 16, "abandoned" })
 
-#define weft_show_kick(kind) \
-	__print_symbolic(kind, { 0, "inline" }, { 1, "queued" }, { 2, "merged" }, \
+#define weft_show_tx_mode(mode) \
+	__print_symbolic(mode, { 0, "doorbell" }, { 1, "queued" }, { 2, "merged" }, \
 		{ 3, "softirq" })
 
 #define weft_show_rnr(event) \
@@ -106,40 +106,40 @@ DEFINE_EVENT(weft_message, weft_message_received,
 );
 
 /* A train of segments was handed to TCP; err: 0, -EAGAIN when TCP was full. */
-TRACE_EVENT(weft_train,
-	TP_PROTO(int ifindex, u32 qpn, u32 octets, int err),
-	TP_ARGS(ifindex, qpn, octets, err),
+TRACE_EVENT(weft_tx_batch,
+	TP_PROTO(int ifindex, u32 qpn, u32 bytes, int err),
+	TP_ARGS(ifindex, qpn, bytes, err),
 	TP_STRUCT__entry(
 		__field(int, ifindex)
 		__field(u32, qpn)
-		__field(u32, octets)
+		__field(u32, bytes)
 		__field(int, err)
 	),
 	TP_fast_assign(
 		__entry->ifindex = ifindex;
 		__entry->qpn = qpn;
-		__entry->octets = octets;
+		__entry->bytes = bytes;
 		__entry->err = err;
 	),
-	TP_printk("ifindex=%d qpn=%u octets=%u err=%d",
-		  __entry->ifindex, __entry->qpn, __entry->octets, __entry->err)
+	TP_printk("ifindex=%d qpn=%u bytes=%u err=%d",
+		  __entry->ifindex, __entry->qpn, __entry->bytes, __entry->err)
 );
 
-TRACE_EVENT(weft_kick,
-	TP_PROTO(int ifindex, u32 qpn, u8 kind),
-	TP_ARGS(ifindex, qpn, kind),
+TRACE_EVENT(weft_tx_run,
+	TP_PROTO(int ifindex, u32 qpn, u8 mode),
+	TP_ARGS(ifindex, qpn, mode),
 	TP_STRUCT__entry(
 		__field(int, ifindex)
 		__field(u32, qpn)
-		__field(u8, kind)
+		__field(u8, mode)
 	),
 	TP_fast_assign(
 		__entry->ifindex = ifindex;
 		__entry->qpn = qpn;
-		__entry->kind = kind;
+		__entry->mode = mode;
 	),
-	TP_printk("ifindex=%d qpn=%u kind=%s",
-		  __entry->ifindex, __entry->qpn, weft_show_kick(__entry->kind))
+	TP_printk("ifindex=%d qpn=%u mode=%s",
+		  __entry->ifindex, __entry->qpn, weft_show_tx_mode(__entry->mode))
 );
 
 /* A work request is done, whether or not it leaves a completion. */
@@ -175,7 +175,7 @@ DEFINE_EVENT(weft_done, weft_receive_done,
 	TP_ARGS(ifindex, qpn, wr_id, status, length)
 );
 
-TRACE_EVENT(weft_qp_step,
+TRACE_EVENT(weft_qp_state,
 	TP_PROTO(int ifindex, u32 qpn, u8 event, u8 from, u8 to),
 	TP_ARGS(ifindex, qpn, event, from, to),
 	TP_STRUCT__entry(
@@ -198,7 +198,7 @@ TRACE_EVENT(weft_qp_step,
 );
 
 /* The handle numbers connections; qpn is 0 until one has a QP. */
-TRACE_EVENT(weft_conn_step,
+TRACE_EVENT(weft_cm_state,
 	TP_PROTO(int ifindex, u32 handle, u32 qpn, u8 event, u8 from, u8 to, int err),
 	TP_ARGS(ifindex, handle, qpn, event, from, to, err),
 	TP_STRUCT__entry(
@@ -244,7 +244,7 @@ TRACE_EVENT(weft_rnr,
 );
 
 /* A rule was broken, by the peer or by us; fault is enum weft_fault. */
-TRACE_EVENT(weft_fault,
+TRACE_EVENT(weft_protocol_error,
 	TP_PROTO(int ifindex, u32 qpn, u32 fault, u8 layer, u8 etype, u8 ecode),
 	TP_ARGS(ifindex, qpn, fault, layer, etype, ecode),
 	TP_STRUCT__entry(
@@ -269,7 +269,7 @@ TRACE_EVENT(weft_fault,
 );
 
 /* What the peer's Terminate says. */
-TRACE_EVENT(weft_peer_terminated,
+TRACE_EVENT(weft_rx_terminate,
 	TP_PROTO(int ifindex, u32 qpn, u8 layer, u8 etype, u8 ecode),
 	TP_ARGS(ifindex, qpn, layer, etype, ecode),
 	TP_STRUCT__entry(

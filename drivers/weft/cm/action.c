@@ -13,15 +13,15 @@
 #include "base/counters.h"
 #include "cm/cm.h"
 #include "cm/conn.h"
-#include "cm/farewell.h"
+#include "cm/mpa_terminate.h"
 #include "cm/handshake.h"
 #include "cm/iwcm.h"
 #include "cm/listen.h"
 #include "engine/life/stream.h"
 #include "net/tcp_socket.h"
 
-/* How long an eager responder still waits: its reply shall be read by itself. */
-#define EAGER_PATIENCE	(HZ / 10)
+/* How long a responder that sends early still waits: its reply shall be read by itself. */
+#define EARLY_SEND_DELAY	(HZ / 10)
 
 /* --- what the stream tells --- */
 
@@ -73,7 +73,7 @@ static void send_frame(struct weft_conn *conn)
 /* Look at once: the answer, or the end, may be there already. */
 static void send_request(struct weft_conn *conn)
 {
-	weft_conn_post(conn, WEFT_CONN_LOOK);
+	weft_conn_post(conn, WEFT_CONN_POLL);
 }
 
 /*
@@ -98,7 +98,7 @@ static void start_stream(struct weft_conn *conn)
 	weft_conn_put(conn);
 	conn->status = ret;
 	if (conn->initiator && conn->result.enhanced)
-		weft_farewell_send(conn->sock, &conn->result, WEFT_FAULT_MPA_LOCAL);
+		weft_mpa_terminate_send(conn->sock, &conn->result, WEFT_FAULT_MPA_LOCAL);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSING);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
 }
@@ -120,7 +120,7 @@ void weft_action_offer_request(struct weft_conn *conn)
 {
 	int ret;
 
-	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ULP || !conn->listener)
+	if (READ_ONCE(conn->state) != WEFT_CONN_AWAIT_ACCEPT || !conn->listener)
 		return;
 	ret = weft_iwcm_tell_request(conn);
 	if (ret == -ENOMEM && weft_backlog_take_back(&conn->listener->backlog, conn))
@@ -181,7 +181,7 @@ static void abort_stream(struct weft_conn *conn)
 }
 
 /* The last of its actions: nothing but references keeps it now. */
-static void release(struct weft_conn *conn)
+static void release_conn_sock(struct weft_conn *conn)
 {
 	weft_conn_disarm(conn);
 	weft_handshake_close(conn);
@@ -211,7 +211,7 @@ static void (*const handlers[])(struct weft_conn *conn) = {
 	[const_ilog2(WEFT_CONNA_ARM_TIMER)] = weft_conn_arm,
 	[const_ilog2(WEFT_CONNA_CANCEL_TIMER)] = weft_conn_disarm,
 	[const_ilog2(WEFT_CONNA_ABORT_STREAM)] = abort_stream,
-	[const_ilog2(WEFT_CONNA_RELEASE)] = release,
+	[const_ilog2(WEFT_CONNA_RELEASE)] = release_conn_sock,
 };
 
 /**
@@ -229,6 +229,6 @@ void weft_action_run(struct weft_conn *conn, unsigned long actions)
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
 		weft_handshake_free(conn);
 	if (actions & WEFT_CONNA_TELL_ESTABLISHED && !(actions & WEFT_CONNA_RELEASE) &&
-	    conn->result.eager)
-		weft_conn_wake_after(conn, EAGER_PATIENCE);
+	    conn->result.early_send)
+		weft_conn_wake_after(conn, EARLY_SEND_DELAY);
 }

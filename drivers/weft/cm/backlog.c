@@ -71,7 +71,7 @@ static void move_locked(struct weft_backlog *b, struct weft_conn *conn,
 	list_move_tail(&conn->backlog, &b->list[place]);
 }
 
-static bool has_room_locked(const struct weft_backlog *b) __must_hold(&b->lock)
+static bool has_space_locked(const struct weft_backlog *b) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
 	return !b->closed && list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
@@ -110,7 +110,7 @@ static void offer_wanted_locked(struct weft_backlog *b) __must_hold(&b->lock)
 		offer_oldest_locked(b, false);
 	if (!list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
 		wake_within_locked(b, PROBE_AFTER);
-	else if (b->full && has_room_locked(b))
+	else if (b->full && has_space_locked(b))
 		wake_within_locked(b, 0);
 }
 
@@ -189,7 +189,7 @@ bool weft_backlog_take_back(struct weft_backlog *b, struct weft_conn *conn)
 		b->probes = 1;
 		b->quiet_since = jiffies;
 		wake_within_locked(b, PROBE_AFTER);
-		weft_conn_post(conn, WEFT_CONN_LOOK);	/* not looked at while offered */
+		weft_conn_post(conn, WEFT_CONN_POLL);	/* not looked at while offered */
 	}
 	mutex_unlock(&b->lock);
 	return ok;
@@ -279,17 +279,17 @@ static void drop_silent_locked(struct weft_backlog *b) __must_hold(&b->lock)
 }
 
 /**
- * weft_backlog_has_room - may one more be taken from TCP?
+ * weft_backlog_has_space - may one more be taken from TCP?
  * @b: the backlog; the caller knows of one
  *
  * Context: its work. Return: false if not; the work runs again when there is room.
  */
-bool weft_backlog_has_room(struct weft_backlog *b)
+bool weft_backlog_has_space(struct weft_backlog *b)
 {
 	bool room;
 
 	mutex_lock(&b->lock);
-	room = has_room_locked(b);
+	room = has_space_locked(b);
 	b->full = !room;
 	if (!room && !b->closed && list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
 		drop_silent_locked(b);
@@ -344,6 +344,6 @@ void weft_backlog_close(struct weft_backlog *b)
 	mutex_lock(&b->lock);
 	post_all_locked(b, WEFT_BACKLOG_WAITING, WEFT_CONN_ABANDONED);
 	post_all_locked(b, WEFT_BACKLOG_QUEUED, WEFT_CONN_ABANDONED);
-	post_all_locked(b, WEFT_BACKLOG_OFFERED, WEFT_CONN_LOOK);
+	post_all_locked(b, WEFT_BACKLOG_OFFERED, WEFT_CONN_POLL);
 	mutex_unlock(&b->lock);
 }

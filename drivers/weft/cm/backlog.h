@@ -55,7 +55,7 @@ void weft_backlog_destroy(struct weft_backlog *b);
 
 /* The listener. */
 bool weft_backlog_add(struct weft_backlog *b, struct weft_conn *conn);
-bool weft_backlog_has_room(struct weft_backlog *b);
+bool weft_backlog_has_space(struct weft_backlog *b);
 void weft_backlog_offer(struct weft_backlog *b);
 void weft_backlog_wake(struct weft_backlog *b);
 void weft_backlog_stop(struct weft_backlog *b);

@@ -88,14 +88,14 @@ static void abandon(struct weft_cm *cm, const struct weft_stream *stream)
 }
 
 /**
- * weft_cm_forsake - nobody waits for this connection any more
+ * weft_cm_cancel_pending - nobody waits for this connection any more
  * @cm: of the device
  * @stream: of a QP that goes away before it was connected
  *
  * A connect under way holds a reference to the QP, so its deadline would be the
  * QP's too. Context: process. Does not wait.
  */
-void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream)
+void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream)
 {
 	if (weft_stream_is_reserved(stream))	/* most are not, and there may be thousands */
 		abandon(cm, stream);
@@ -163,7 +163,7 @@ int weft_cm_set_congestion(struct weft_cm *cm, const char *name)
 /**
  * weft_cm_get_congestion - what was chosen
  * @cm: of the device
- * @name: TCP_CA_NAME_MAX octets
+ * @name: TCP_CA_NAME_MAX bytes
  *
  * Context: process.
  */

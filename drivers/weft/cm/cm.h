@@ -52,7 +52,7 @@ struct weft_cm_deadlines {
  *	time and count for connections begun later
  * @deadlines: as @policy
  * @ord_max: as @policy; requests that may wait for their response
- * @private_data_max: as @policy; octets a start frame may bring for the consumer
+ * @private_data_max: as @policy; bytes a start frame may bring for the consumer
  * @opts: as @policy, for sockets
  * @opts_lock: protects the name in @opts
  * @listeners: open ones
@@ -90,13 +90,13 @@ struct weft_cm {
 int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct net_device *netdev,
 		 struct weft_counters *counters);
 void weft_cm_abort(struct weft_cm *cm);
-void weft_cm_forsake(struct weft_cm *cm, const struct weft_stream *stream);
+void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream);
 void weft_cm_exit(struct weft_cm *cm);
 
 int weft_cm_set_congestion(struct weft_cm *cm, const char *name);
 void weft_cm_get_congestion(struct weft_cm *cm, char *name);
 
-/* What a consumer has said about the type of service, if it is no octet. */
+/* What a consumer has said about the type of service, if it is no byte. */
 #define WEFT_TOS_NONE	-1	/* nothing: the operator's counts */
 #define WEFT_TOS_KEEP	-2	/* settled already, by the listener */
 

@@ -62,7 +62,7 @@ struct weft_conn *weft_conn_find(struct weft_cm *cm, u32 handle)
 	return conn;
 }
 
-static void kick(struct weft_conn *conn)
+static void queue_conn_work(struct weft_conn *conn)
 {
 	weft_conn_get(conn);
 	if (!queue_work(conn->cm->wq, &conn->work))
@@ -72,7 +72,7 @@ static void kick(struct weft_conn *conn)
 /**
  * weft_conn_post - something happened
  * @conn: held by the caller
- * @event: enum weft_conn_event, WEFT_CONN_LOOK or WEFT_CONN_TURN
+ * @event: enum weft_conn_event, WEFT_CONN_POLL or WEFT_CONN_TURN
  *
  * Context: any. Events that are pending together are taken in the order of their
  * enum, which is the order they can happen in.
@@ -80,7 +80,7 @@ static void kick(struct weft_conn *conn)
 void weft_conn_post(struct weft_conn *conn, unsigned int event)
 {
 	set_bit(event, &conn->events);
-	kick(conn);
+	queue_conn_work(conn);
 }
 
 /* A decision overdue is an abandoned connection. */
@@ -89,12 +89,12 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __mu
 	struct weft_conn_step step;
 
 	lockdep_assert_held(&conn->lock);
-	if (event == WEFT_CONN_TIMED_OUT && conn->state == WEFT_CONN_AWAIT_ULP)
+	if (event == WEFT_CONN_TIMED_OUT && conn->state == WEFT_CONN_AWAIT_ACCEPT)
 		event = WEFT_CONN_ABANDONED;
 	step = weft_conn_fsm(conn->state, event);
-	trace_weft_conn_step(conn->cm->netdev->ifindex, conn->handle,
-			     conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
-			     step.next, conn->status);
+	trace_weft_cm_state(conn->cm->netdev->ifindex, conn->handle,
+			    conn->stream ? weft_stream_qpn(conn->stream) : 0, event, conn->state,
+			    step.next, conn->status);
 	WARN_ONCE(step.actions & WEFT_CONNA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_conn_event_name(event), weft_conn_state_name(conn->state));
 	WRITE_ONCE(conn->state, step.next);
@@ -103,7 +103,7 @@ static void step_locked(struct weft_conn *conn, enum weft_conn_event event) __mu
 
 /**
  * weft_conn_decide - the consumer has decided
- * @conn: locked, in state await-ulp
+ * @conn: locked, in state await-accept
  * @event: what about; what follows from it is left to the worker
  *
  * Context: process.
@@ -112,7 +112,7 @@ void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must
 {
 	lockdep_assert_held(&conn->lock);
 	step_locked(conn, event);
-	kick(conn);
+	queue_conn_work(conn);
 }
 
 /**
@@ -120,7 +120,7 @@ void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must
  * @conn: in state idle, complete; from now on its worker's
  * @event: how it begins
  *
- * Context: process. Return: 0, or -ENOMEM: it was abandoned.
+ * Context: process. Return: 0, or -ENOMEM, and it is in state idle still, the caller's alone.
  */
 int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event)
 {
@@ -130,15 +130,18 @@ int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event)
 	mutex_lock(&conn->lock);
 	ret = xa_alloc_cyclic(&cm->conns, &conn->handle, conn, xa_limit_31b, &cm->next_handle,
 			      GFP_KERNEL);
-	step_locked(conn, ret < 0 ? WEFT_CONN_ABANDONED : event);
+	if (ret >= 0)
+		step_locked(conn, event);
 	mutex_unlock(&conn->lock);
-	weft_conn_post(conn, WEFT_CONN_LOOK);
-	return ret < 0 ? ret : 0;
+	if (ret < 0)
+		return ret;
+	weft_conn_post(conn, WEFT_CONN_POLL);
+	return 0;
 }
 
 /* --- deadlines --- */
 
-static void time_up(struct timer_list *timer)
+static void conn_timer_fn(struct timer_list *timer)
 {
 	struct weft_conn *conn = timer_container_of(conn, timer, timer);
 
@@ -154,7 +157,7 @@ static unsigned long allowance(const struct weft_conn *conn)
 		return msecs_to_jiffies(READ_ONCE(d->connect));
 	case WEFT_CONN_AWAIT_REQUEST:
 		return msecs_to_jiffies(READ_ONCE(d->request));
-	case WEFT_CONN_AWAIT_ULP:
+	case WEFT_CONN_AWAIT_ACCEPT:
 		return msecs_to_jiffies(READ_ONCE(d->decision));
 	case WEFT_CONN_AWAIT_REPLY:
 		return msecs_to_jiffies(READ_ONCE(d->reply));
@@ -211,7 +214,7 @@ static bool overdue(const struct weft_conn *conn)
 
 /* --- the worker --- */
 
-static unsigned long take_todo(struct weft_conn *conn)
+static unsigned long take_conn_todo(struct weft_conn *conn)
 {
 	unsigned long todo;
 
@@ -237,11 +240,11 @@ static void advance(struct weft_conn *conn, enum weft_conn_event event)
 }
 
 /* The timer also ends the wait of a responder that may speak first. */
-static bool spoke(struct weft_conn *conn)
+static bool send_early(struct weft_conn *conn)
 {
-	if (!conn->result.eager || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
+	if (!conn->result.early_send || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
 		return false;
-	weft_stream_speak(conn->stream);
+	weft_stream_enable_tx(conn->stream);
 	return true;
 }
 
@@ -252,12 +255,12 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 
 	if (test_and_clear_bit(WEFT_CONN_TURN, &conn->events))
 		weft_action_offer_request(conn);
-	if (test_and_clear_bit(WEFT_CONN_LOOK, &conn->events) && weft_handshake_look(conn, event))
+	if (test_and_clear_bit(WEFT_CONN_POLL, &conn->events) && weft_handshake_poll(conn, event))
 		return true;
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {
 		if (!test_and_clear_bit(bit, &conn->events))
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && spoke(conn))
+		if (bit == WEFT_CONN_TIMED_OUT && send_early(conn))
 			continue;
 		if (bit == WEFT_CONN_TIMED_OUT && !overdue(conn))
 			continue;
@@ -276,7 +279,7 @@ static void conn_work(struct work_struct *work)
 	unsigned long todo;
 
 	for (;;) {
-		todo = take_todo(conn);
+		todo = take_conn_todo(conn);
 		if (todo)
 			weft_action_run(conn, todo);
 		else if (next_event(conn, &event))
@@ -308,7 +311,7 @@ struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator)
 	conn->cm = cm;
 	conn->initiator = initiator;
 	INIT_WORK(&conn->work, conn_work);
-	timer_setup(&conn->timer, time_up, 0);
+	timer_setup(&conn->timer, conn_timer_fn, 0);
 	INIT_LIST_HEAD(&conn->backlog);
 	INIT_LIST_HEAD(&conn->at_port);
 	mutex_init(&conn->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A connection, from the first octet of its handshake until its stream is gone.
+ * A connection, from the first byte of its handshake until its stream is gone.
  */
 #ifndef WEFT_CM_CONN_H
 #define WEFT_CM_CONN_H
@@ -26,7 +26,7 @@ struct weft_sock;
 struct weft_stream;
 
 /* Bits of @events behind those of enum weft_conn_event. */
-#define WEFT_CONN_LOOK	WEFT_CONN_EVENTS	/* something happened to the socket */
+#define WEFT_CONN_POLL	WEFT_CONN_EVENTS	/* something happened to the socket */
 #define WEFT_CONN_TURN	(WEFT_CONN_EVENTS + 1)	/* the consumer is to be told of the request */
 
 /**

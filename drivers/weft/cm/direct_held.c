@@ -34,14 +34,14 @@ enum weft_direct_reason weft_direct_read_request(struct weft_conn *conn,
 }
 
 /**
- * weft_direct_hold - a request is answered later
+ * weft_direct_queue_request - a request is answered later
  * @conn: that has its request
  * @qpn: the QP that it names
  *
  * Context: process, the lock of weft_directs held. Return: WEFT_DIRECT_OK, or why it cannot
  * wait.
  */
-enum weft_direct_reason weft_direct_hold(struct weft_conn *conn, u32 qpn)
+enum weft_direct_reason weft_direct_queue_request(struct weft_conn *conn, u32 qpn)
 	__must_hold(&conn->cm->directs.lock)
 {
 	struct weft_directs *directs = &conn->cm->directs;
@@ -60,12 +60,12 @@ enum weft_direct_reason weft_direct_hold(struct weft_conn *conn, u32 qpn)
 }
 
 /**
- * weft_direct_unhold - a connection waits no longer
+ * weft_direct_drop_held - a connection waits no longer
  * @conn: that is held, or not
  *
  * Context: process, the lock of weft_directs held.
  */
-void weft_direct_unhold(struct weft_conn *conn) __must_hold(&conn->cm->directs.lock)
+void weft_direct_drop_held(struct weft_conn *conn) __must_hold(&conn->cm->directs.lock)
 {
 	lockdep_assert_held(&conn->cm->directs.lock);
 	if (!conn->held)
@@ -93,7 +93,7 @@ struct weft_conn *weft_direct_take_held(struct weft_directs *directs, u32 qpn,
 	list_for_each_entry(conn, &directs->held, at_port) {
 		if (weft_direct_read_request(conn, peer) || peer->peer_qpn != qpn)
 			continue;
-		weft_direct_unhold(conn);
+		weft_direct_drop_held(conn);
 		return conn;
 	}
 	return NULL;

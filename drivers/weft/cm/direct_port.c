@@ -85,7 +85,7 @@ static void drop_oldest(struct weft_direct_port *port) __must_hold(&port->lock)
 	weft_conn_post(oldest, WEFT_CONN_ABANDONED);
 }
 
-static bool join(struct weft_direct_port *port, struct weft_conn *conn)
+static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 {
 	bool open;
 
@@ -146,14 +146,12 @@ static void adopt(struct weft_direct_port *port, struct weft_sock *s)
 	conn->ops = &weft_direct_conn_ops;
 	conn->hs->policy.revision = 2;
 	weft_handshake_serve(conn, s);
-	if (join(port, conn))
-		weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP);
-	else
+	if (!join_port(port, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }
 
-static void accept_work(struct work_struct *work)
+static void port_accept_work(struct work_struct *work)
 {
 	struct weft_direct_port *port = container_of(work, struct weft_direct_port, work.work);
 	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
@@ -181,7 +179,7 @@ static const struct weft_sock_events listen_events = {
 	.readable = connection_waits,
 };
 
-static int open_sock(struct weft_direct_port *port)
+static int open_port_sock(struct weft_direct_port *port)
 {
 	struct net *net = weft_cm_get_net(port->cm);
 	int ret;
@@ -211,12 +209,12 @@ static struct weft_direct_port *new_port(struct weft_cm *cm, const struct sockad
 	kref_init(&port->ref);
 	mutex_init(&port->lock);
 	INIT_LIST_HEAD(&port->waiting);
-	INIT_DELAYED_WORK(&port->work, accept_work);
+	INIT_DELAYED_WORK(&port->work, port_accept_work);
 	port->users = 1;
 	port->addr = *addr;
 	port->cm = cm;
 	weft_cm_get(cm);
-	ret = open_sock(port);
+	ret = open_port_sock(port);
 	if (ret) {
 		kref_put(&port->ref, free_port);
 		return ERR_PTR(ret);

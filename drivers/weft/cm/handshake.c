@@ -12,7 +12,7 @@
 #include "base/counters.h"
 #include "cm/cm.h"
 #include "cm/conn.h"
-#include "cm/farewell.h"
+#include "cm/mpa_terminate.h"
 #include "cm/listen.h"
 #include "engine/life/stream.h"
 #include "net/sockaddr.h"
@@ -20,7 +20,7 @@
 
 static void look_later(void *owner)
 {
-	weft_conn_post(owner, WEFT_CONN_LOOK);
+	weft_conn_post(owner, WEFT_CONN_POLL);
 }
 
 static const struct weft_sock_events sock_events = {
@@ -62,7 +62,7 @@ void weft_handshake_free(struct weft_conn *conn)
  * weft_handshake_close - give up the socket, if we still own it
  * @conn: the connection
  *
- * A frame that was written still reaches the peer; octets nobody read make TCP
+ * A frame that was written still reaches the peer; bytes nobody read make TCP
  * send a reset instead. Context: the worker.
  */
 void weft_handshake_close(struct weft_conn *conn)
@@ -111,7 +111,7 @@ static int start_connecting(struct weft_conn *conn)
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-static int open_sock(struct weft_conn *conn)
+static int open_conn_sock(struct weft_conn *conn)
 {
 	int ret;
 
@@ -157,7 +157,7 @@ int weft_handshake_connect(struct weft_conn *conn)
 		return ret;
 	weft_addr_set_scope(&conn->hs->local, ifindex);
 	weft_addr_set_scope(&conn->hs->remote, ifindex);
-	return open_sock(conn);
+	return open_conn_sock(conn);
 }
 
 /**
@@ -182,7 +182,7 @@ void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s)
  * weft_handshake_prepare_accept - settle the terms and write the reply
  * @conn: locked, the consumer decides; its policy filled in
  * @pd: private data of the consumer
- * @pd_len: octets of it
+ * @pd_len: bytes of it
  *
  * Context: process. Return: 0, -EINVAL for too much private data, -EPROTO if the
  * request cannot be accepted at all.
@@ -208,7 +208,7 @@ int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd
  * weft_handshake_prepare_reject - write the refusal
  * @conn: locked, the consumer decides
  * @pd: private data of the consumer
- * @pd_len: octets of it; what does not fit is left out
+ * @pd_len: bytes of it; what does not fit is left out
  *
  * Context: process.
  */
@@ -218,7 +218,7 @@ void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 p
 	struct weft_handshake *hs = conn->hs;
 
 	lockdep_assert_held(&conn->lock);
-	pd_len = min(pd_len, weft_mpa_pd_room(hs->peer.enhanced));
+	pd_len = min(pd_len, weft_mpa_pd_space(hs->peer.enhanced));
 	hs->out.len = weft_mpa_build_reject(&hs->peer, &hs->policy, pd, pd_len, hs->out.frame);
 }
 
@@ -235,7 +235,7 @@ int weft_handshake_send(struct weft_conn *conn)
 
 /* --- looking at the socket --- */
 
-static bool look_connecting(struct weft_conn *conn, enum weft_conn_event *event)
+static bool poll_connecting(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -249,7 +249,7 @@ static bool look_connecting(struct weft_conn *conn, enum weft_conn_event *event)
 	default:
 		weft_sock_local(conn->sock, &hs->local);
 		weft_sock_peer(conn->sock, &hs->remote);
-		*event = WEFT_CONN_TCP_UP;
+		*event = WEFT_CONN_TCP_CONNECTED;
 		return true;
 	}
 }
@@ -263,7 +263,7 @@ static enum weft_conn_event fail(struct weft_conn *conn, enum weft_conn_event ev
 }
 
 /* Set to revision 1 we are a peer that has never heard of revision 2. */
-static int judge_request(struct weft_conn *conn)
+static int check_mpa_request(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -276,7 +276,7 @@ static int judge_request(struct weft_conn *conn)
 	return 0;
 }
 
-static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
+static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_start_in *in = &conn->hs->in;
 	int ret = weft_start_recv(in, conn->sock);
@@ -284,13 +284,13 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
 	if (ret == -EAGAIN)
 		return false;
 	if (!ret)
-		ret = judge_request(conn);
+		ret = check_mpa_request(conn);
 	if (!ret)
-		*event = WEFT_CONN_REQUEST_IN;
+		*event = WEFT_CONN_REQUEST_RECEIVED;
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
+		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -298,34 +298,34 @@ static bool look_request(struct weft_conn *conn, enum weft_conn_event *event)
  * The responder is owed a Terminate (RFC 6581, 9.3), also if the QP has failed
  * meanwhile; in any case it is of no use any more.
  */
-static void accuse(struct weft_conn *conn, enum weft_fault fault)
+static void terminate_conn(struct weft_conn *conn, enum weft_fault fault)
 {
 	weft_sock_detach(conn->sock);
 	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL)) {
-		weft_farewell_send(conn->sock, &conn->result, fault);
+		weft_mpa_terminate_send(conn->sock, &conn->result, fault);
 		return;
 	}
 	conn->sock = NULL;
 	conn->reserved = false;
 }
 
-static enum weft_conn_event judge_reply(struct weft_conn *conn)
+static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
 	enum weft_fault fault;
 
 	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, false, &hs->peer))
-		return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+		return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 	if (hs->peer.reject)
-		return fail(conn, WEFT_CONN_REJECT_IN, -ECONNREFUSED);
+		return fail(conn, WEFT_CONN_REJECT_RECEIVED, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
 	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
 		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
-		return WEFT_CONN_REPLY_IN;
+		return WEFT_CONN_REPLY_RECEIVED;
 	if (fault != WEFT_FAULT_MPA_START)
-		accuse(conn, fault);
-	return fail(conn, WEFT_CONN_FRAME_BAD, -EPROTO);
+		terminate_conn(conn, fault);
+	return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 }
 
 /* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
@@ -349,7 +349,7 @@ static int retry(struct weft_conn *conn)
 	weft_handshake_close(conn);
 	ret = build_request(conn);
 	if (!ret)
-		ret = open_sock(conn);
+		ret = open_conn_sock(conn);
 	if (!ret)
 		weft_conn_arm(conn);
 	return ret;
@@ -368,7 +368,7 @@ static void conclude_itself(struct weft_conn *conn)
 	};
 }
 
-static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
+static bool poll_reply(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_handshake *hs = conn->hs;
 	int ret;
@@ -377,7 +377,7 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 		return false;	/* the second attempt */
 	if (hs->itself) {
 		conclude_itself(conn);
-		*event = WEFT_CONN_REPLY_IN;
+		*event = WEFT_CONN_REPLY_RECEIVED;
 		return true;
 	}
 	ret = weft_handshake_send(conn);
@@ -393,11 +393,11 @@ static bool look_reply(struct weft_conn *conn, enum weft_conn_event *event)
 			return false;
 	}
 	if (!ret)
-		*event = judge_reply(conn);
+		*event = check_mpa_reply(conn);
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_FRAME_BAD, ret);
+		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_GONE, ret);
+		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -418,7 +418,7 @@ bool weft_handshake_peer_left(const struct weft_conn *conn)
  * An initiator that hangs up does not want an answer any more. If the consumer has the
  * request, the connection waits for it to say so: until then the request takes up room there.
  */
-static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
+static bool poll_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	if (!weft_handshake_peer_left(conn))
 		return false;
@@ -427,28 +427,28 @@ static bool look_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 		weft_sock_half_close(conn->sock);	/* TCP need not wait for the consumer */
 		return false;
 	}
-	*event = fail(conn, WEFT_CONN_PEER_GONE, -ECONNRESET);
+	*event = fail(conn, WEFT_CONN_PEER_CLOSED, -ECONNRESET);
 	return true;
 }
 
 /**
- * weft_handshake_look - see what happened to the socket
+ * weft_handshake_poll - see what happened to the socket
  * @conn: the connection
  * @event: set if something did
  *
  * Context: the worker. Return: true if there is an event.
  */
-bool weft_handshake_look(struct weft_conn *conn, enum weft_conn_event *event)
+bool weft_handshake_poll(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	switch (READ_ONCE(conn->state)) {
 	case WEFT_CONN_CONNECTING:
-		return look_connecting(conn, event);
+		return poll_connecting(conn, event);
 	case WEFT_CONN_AWAIT_REQUEST:
-		return look_request(conn, event);
+		return poll_request(conn, event);
 	case WEFT_CONN_AWAIT_REPLY:
-		return look_reply(conn, event);
-	case WEFT_CONN_AWAIT_ULP:
-		return look_undecided(conn, event);
+		return poll_reply(conn, event);
+	case WEFT_CONN_AWAIT_ACCEPT:
+		return poll_undecided(conn, event);
 	default:
 		return false;
 	}

@@ -51,7 +51,7 @@ bool weft_handshake_peer_left(const struct weft_conn *conn);
 void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 pd_len);
 
 /* The worker of the connection. */
-bool weft_handshake_look(struct weft_conn *conn, enum weft_conn_event *event);
+bool weft_handshake_poll(struct weft_conn *conn, enum weft_conn_event *event);
 int weft_handshake_send(struct weft_conn *conn);
 void weft_handshake_close(struct weft_conn *conn);
 

@@ -94,7 +94,7 @@ static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_str
 
 	weft_iwcm_get_id(id);
 	conn->id = id;
-	WRITE_ONCE(conn->stream, stream); /* weft_cm_forsake() looks for it */
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
 	conn->reserved = true;
 	conn->context = id->context;
 	spin_lock(&cm->by_context_lock);
@@ -113,8 +113,8 @@ static void unbind_id(struct weft_conn *conn)
 	conn->id = NULL;
 }
 
-static int fill_in(struct weft_conn *conn, const struct iw_cm_id *id,
-		   const struct iw_cm_conn_param *param)
+static int fill_iwcm_handshake(struct weft_conn *conn, const struct iw_cm_id *id,
+			       const struct iw_cm_conn_param *param)
 {
 	struct weft_handshake *hs = conn->hs;
 
@@ -135,20 +135,32 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
 {
 	int ret;
 
-	ret = fill_in(conn, id, param);
+	ret = fill_iwcm_handshake(conn, id, param);
 	if (!ret)
 		ret = weft_handshake_connect(conn);
-	if (!ret)
-		return weft_conn_begin(conn, WEFT_CONN_CONNECT_ASKED);
+	return ret ?: weft_conn_begin(conn, WEFT_CONN_CONNECT);
+}
+
+/*
+ * A connect that fails at the call leaves nothing to the worker that the consumer can notice. It
+ * may connect the QP again at once. And it destroys the id, with a mutex held that handlers of
+ * iw_cm's events take: for an id with another reference iw_cm waits for all of these.
+ */
+static void undo_connect(struct weft_conn *conn)
+{
+	mutex_lock(&conn->lock);
+	unbind_id(conn);
+	weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
+	mutex_unlock(&conn->lock);
 	weft_conn_post(conn, WEFT_CONN_ABANDONED);
-	return ret;
 }
 
 /**
  * weft_cm_connect - iw_connect
  * @cm: of the device
  * @id: the consumer's
- * @param: QP, depths, private data (508 octets in revision 2, 512 in 1)
+ * @param: QP, depths, private data (508 bytes in revision 2, 512 in 1)
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
  * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
@@ -173,6 +185,8 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 	}
 	bind_id(conn, id, stream);
 	ret = begin_connect(conn, id, param);
+	if (ret)
+		undo_connect(conn);
 	weft_conn_put(conn);
 	return ret;
 
@@ -183,13 +197,14 @@ put_stream:
 	return ret;
 }
 
-static int accept_locked(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream,
-			 const struct iw_cm_conn_param *param) __must_hold(&conn->lock)
+static int accept_iwcm_locked(struct weft_conn *conn, struct iw_cm_id *id,
+			      struct weft_stream *stream, const struct iw_cm_conn_param *param)
+	__must_hold(&conn->lock)
 {
 	int ret;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP || weft_handshake_peer_left(conn))
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT || weft_handshake_peer_left(conn))
 		return -ECONNRESET;
 	ret = weft_stream_reserve(stream);
 	if (ret)
@@ -228,11 +243,11 @@ static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
 	bool left;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->state != WEFT_CONN_AWAIT_ULP)
+	if (conn->state != WEFT_CONN_AWAIT_ACCEPT)
 		return -ECONNRESET;
 	left = weft_handshake_peer_left(conn);
 	weft_handshake_prepare_reject(conn, pd, pd_len);
-	weft_conn_decide(conn, left ? WEFT_CONN_PEER_GONE : WEFT_CONN_ULP_REJECTED);
+	weft_conn_decide(conn, left ? WEFT_CONN_PEER_CLOSED : WEFT_CONN_ULP_REJECTED);
 	return left ? -ECONNRESET : 0;
 }
 
@@ -242,7 +257,7 @@ static int reject_locked(struct weft_conn *conn, const void *pd, u32 pd_len)
  */
 static bool was_refused(struct weft_conn *conn, u32 pd_len)
 {
-	return conn->state == WEFT_CONN_AWAIT_ULP && READ_ONCE(conn->probe) && !pd_len &&
+	return conn->state == WEFT_CONN_AWAIT_ACCEPT && READ_ONCE(conn->probe) && !pd_len &&
 	       current->flags & PF_WQ_WORKER &&
 	       weft_backlog_take_back(&conn->listener->backlog, conn);
 }
@@ -280,7 +295,7 @@ static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_strea
 		return ret;
 	}
 	if (*stream)
-		ret = accept_locked(conn, id, *stream, param);
+		ret = accept_iwcm_locked(conn, id, *stream, param);
 	if (ret)
 		reject_locked(conn, NULL, 0);
 	else
@@ -321,7 +336,7 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
  * @cm: of the device
  * @id: made by iw_cm for our request event
  * @pd: private data for the initiator
- * @pd_len: octets of it
+ * @pd_len: bytes of it
  * @withdrawn: set to the number of the QP that it was accepted with before. That ends,
  *	without an event, so that iw_cm keeps its reference to the QP until it has no id
  *

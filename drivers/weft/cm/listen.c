@@ -43,7 +43,7 @@ static void put_listener(struct weft_listener *l)
 
 /* --- taking connections off TCP --- */
 
-static bool join(struct weft_listener *l, struct weft_conn *conn)
+static bool join_listener(struct weft_listener *l, struct weft_conn *conn)
 {
 	if (!weft_backlog_add(&l->backlog, conn))
 		return false;
@@ -85,9 +85,7 @@ void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 	if (l->tos != WEFT_TOS_KEEP)
 		weft_cm_tune(l->cm, s, l->tos);
 	weft_handshake_serve(conn, s);
-	if (join(l, conn))
-		weft_conn_begin(conn, WEFT_CONN_ACCEPTED_TCP);
-	else
+	if (!join_listener(l, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }
@@ -110,7 +108,7 @@ static void accept_own(struct weft_listener *l)
 	int ret = 0;
 
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(l->sock) &&
-	       weft_backlog_has_room(&l->backlog)) {
+	       weft_backlog_has_space(&l->backlog)) {
 		ret = weft_sock_accept(l->sock, &s);
 		if (!ret)
 			weft_listener_adopt(l, s);
@@ -119,7 +117,7 @@ static void accept_own(struct weft_listener *l)
 	weft_listener_accepted(l, ret);
 }
 
-static void accept_work(struct work_struct *work)
+static void listener_accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
 	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
@@ -200,7 +198,7 @@ static bool is_shared(const struct weft_listener_config *cfg)
 	return weft_addr_is_any(cfg->addr) && cfg->scope == WEFT_WILDCARD_SHARED;
 }
 
-static int open_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
+static int open_listener_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
 	int ret = 0;
@@ -220,7 +218,7 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	if (!l)
 		return NULL;
 	kref_init(&l->ref);
-	weft_backlog_init(&l->backlog, cm->wq, accept_work, backlog);
+	weft_backlog_init(&l->backlog, cm->wq, listener_accept_work, backlog);
 	weft_cm_get(cm);
 	l->cm = cm;
 	weft_iwcm_get_id(id);
@@ -258,7 +256,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	ret = open_sock(l, cfg);
+	ret = open_listener_sock(l, cfg);
 	if (ret) {
 		put_listener(l);
 		return ERR_PTR(ret);

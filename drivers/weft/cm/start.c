@@ -2,7 +2,7 @@
 /*
  * Carrying MPA start frames, RFC 5044, 7.1. Nothing here waits, so a peer that
  * sends half a frame keeps nobody but itself waiting, and nothing behind the
- * frame is touched: those octets are for the stream.
+ * frame is touched: those bytes are for the stream.
  */
 #include "cm/start.h"
 

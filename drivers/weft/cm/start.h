@@ -13,8 +13,8 @@ struct weft_sock;
 
 /**
  * struct weft_start_out - a frame on its way out
- * @len: octets of it, 0: there is none
- * @sent: octets TCP has taken
+ * @len: bytes of it, 0: there is none
+ * @sent: bytes TCP has taken
  */
 struct weft_start_out {
 	u32 len;
@@ -25,8 +25,8 @@ struct weft_start_out {
 /**
  * struct weft_start_in - a frame that comes in
  * @request: a request is due, else a reply
- * @have: octets of it
- * @need: octets of it as far as is known: first the fixed part, then all
+ * @have: bytes of it
+ * @need: bytes of it as far as is known: first the fixed part, then all
  */
 struct weft_start_in {
 	bool request;

@@ -118,14 +118,14 @@ static struct weft_listener *listener_for(struct weft_wildcard *w, const struct 
 	return l;
 }
 
-static bool all_have_room(struct weft_wildcard *w) __must_hold(&w->lock)
+static bool all_have_space(struct weft_wildcard *w) __must_hold(&w->lock)
 {
 	struct weft_listener *l;
 	bool room = true;
 
 	lockdep_assert_held(&w->lock);
 	list_for_each_entry(l, &w->listeners, at_wildcard)
-		room &= weft_backlog_has_room(&l->backlog);
+		room &= weft_backlog_has_space(&l->backlog);
 	return room;
 }
 
@@ -162,7 +162,7 @@ void weft_wildcard_accept(struct weft_listener *l)
 
 	mutex_lock(&w->lock);
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(w->sock) &&
-	       !list_empty(&w->listeners) && all_have_room(w)) {
+	       !list_empty(&w->listeners) && all_have_space(w)) {
 		ret = accept_one(w);
 		cond_resched();
 	}
@@ -172,7 +172,7 @@ void weft_wildcard_accept(struct weft_listener *l)
 
 /* --- listeners --- */
 
-static struct weft_wildcard *find(struct net *net, const struct weft_listener_config *cfg)
+static struct weft_wildcard *find_wildcard(struct net *net, const struct weft_listener_config *cfg)
 	__must_hold(&wildcards_lock)
 {
 	struct weft_wildcard *w;
@@ -187,8 +187,8 @@ static struct weft_wildcard *find(struct net *net, const struct weft_listener_co
 }
 
 /* Its type of service is the consumer's; what the operator says is up to each device. */
-static int open_sock(struct weft_wildcard *w, struct weft_listener *l, struct net *net,
-		     const struct weft_listener_config *cfg)
+static int open_wildcard_sock(struct weft_wildcard *w, struct weft_listener *l, struct net *net,
+			      const struct weft_listener_config *cfg)
 {
 	int ret;
 
@@ -221,7 +221,7 @@ static struct weft_wildcard *new_wildcard(struct weft_listener *l, struct net *n
 	mutex_init(&w->lock);
 	spin_lock_init(&w->wake_lock);
 	INIT_LIST_HEAD(&w->listeners);
-	ret = open_sock(w, l, net, cfg);
+	ret = open_wildcard_sock(w, l, net, cfg);
 	if (ret) {
 		mutex_destroy(&w->lock);
 		kfree(w);
@@ -247,7 +247,7 @@ int weft_wildcard_join(struct weft_listener *l, const struct weft_listener_confi
 	struct weft_wildcard *w;
 
 	mutex_lock(&wildcards_lock);
-	w = find(net, cfg) ?: new_wildcard(l, net, cfg);
+	w = find_wildcard(net, cfg) ?: new_wildcard(l, net, cfg);
 	if (IS_ERR(w)) {
 		mutex_unlock(&wildcards_lock);
 		return PTR_ERR(w);

@@ -87,9 +87,9 @@ static __always_inline struct weft_stag_req request_of(const struct weft_mem_use
 	};
 }
 
-static noinline enum weft_fault check(const struct weft_mem_user *user,
-				      const struct weft_mem_region *mr, u64 to, u32 len,
-				      enum weft_mem_right right)
+static noinline enum weft_fault check_access_rules(const struct weft_mem_user *user,
+						   const struct weft_mem_region *mr, u64 to,
+						   u32 len, enum weft_mem_right right)
 {
 	const struct weft_stag_view view = view_of(user, mr);
 	const struct weft_stag_req req = request_of(user, to, len, right);
@@ -104,10 +104,10 @@ static noinline enum weft_fault check(const struct weft_mem_user *user,
 	return no_memory(right);
 }
 
-/* What passes here passes check(), too; nothing goes through memory for it. */
-static __always_inline bool allows(const struct weft_mem_user *user,
-				   const struct weft_mem_region *mr, u64 to, u32 len,
-				   enum weft_mem_right right)
+/* What passes here passes check_access_rules(), too; nothing goes through memory for it. */
+static __always_inline bool access_allows(const struct weft_mem_user *user,
+					  const struct weft_mem_region *mr, u64 to, u32 len,
+					  enum weft_mem_right right)
 {
 	const struct weft_stag_req req = request_of(user, to, len, right);
 	struct weft_stag_view view;
@@ -153,7 +153,7 @@ static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct w
  * @user: on whose behalf
  * @stag: names the memory; lkey 0 of a kernel consumer: all of it, by address
  * @to: tagged offset, or local address
- * @len: octets; 0 is granted without a look at @stag
+ * @len: bytes; 0 is granted without a look at @stag
  * @right: what is to be done
  * @ref: filled in if access is granted
  *
@@ -165,7 +165,7 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 {
 	struct weft_mem_region *mr;
 	enum weft_fault fault;
-	u32 row;
+	u32 span;
 
 	ref->mr = NULL;
 	if (!len || (!stag && user->kernel && is_local(right))) {
@@ -184,8 +184,8 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		user->held = mr;
 	}
 	ref->mr = mr;
-	if (unlikely(!allows(user, mr, to, len, right))) {
-		fault = check(user, mr, to, len, right);
+	if (unlikely(!access_allows(user, mr, to, len, right))) {
+		fault = check_access_rules(user, mr, to, len, right);
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 	}
@@ -197,8 +197,8 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 	ref->len = len;
 	if (unlikely(!mr->grant.backing->vec))
 		return grant_paged(user, mr->grant.backing->odp, right, ref);
-	ref->flat = weft_backing_row(mr->grant.backing, ref->offset, &row);
-	if (unlikely(len > row))
+	ref->flat = weft_backing_span(mr->grant.backing, ref->offset, &span);
+	if (unlikely(len > span))
 		ref->flat = NULL;
 	return WEFT_FAULT_NONE;
 }
@@ -264,7 +264,7 @@ static enum weft_fault touch_nothing(void *arg, u32 done, const struct weft_mem_
  * @user: on whose behalf
  * @sge: the list
  * @num_sge: its elements
- * @len: octets of it
+ * @len: bytes of it
  * @right: as for weft_mem_walk()
  *
  * Context: any. Return: a fault as weft_mem_walk(); pages that are missing are none.

@@ -58,9 +58,9 @@ enum weft_mem_right {
 /**
  * struct weft_mem_ref - a granted access
  * @mr: region, pinned by its user; NULL for kernel memory by address
- * @offset: of the first octet within the region's backing, or the kernel address
- * @len: octets granted
- * @flat: where they are if they lie in a row, else NULL: see weft_mem_row()
+ * @offset: of the first byte within the region's backing, or the kernel address
+ * @len: bytes granted
+ * @flat: where they are if they lie in a span, else NULL: see weft_mem_span()
  *
  * Good until weft_mem_done(), never over a wait or a send. Memory that is paged on demand is
  * never @flat; until weft_mem_done() nothing may sleep there, nor reclaim memory.
@@ -80,23 +80,23 @@ enum weft_fault weft_mem_check_list(struct weft_mem_user *user, const struct wef
 				    u32 num_sge, u32 len, enum weft_mem_right right);
 
 /**
- * weft_mem_row - the next octets that lie in a row
+ * weft_mem_span - the next bytes that lie in a span
  * @ref: granted
- * @done: octets of it to skip, less than all
- * @row: set to how many lie in a row behind them
+ * @done: bytes of it to skip, less than all
+ * @span: set to how many lie in a span behind them
  *
  * Context: any. Return: where.
  */
-static inline u8 *weft_mem_row(const struct weft_mem_ref *ref, u32 done, u32 *row)
+static inline u8 *weft_mem_span(const struct weft_mem_ref *ref, u32 done, u32 *span)
 {
 	u8 *at;
 
 	if (ref->flat) {
-		*row = ref->len - done;
+		*span = ref->len - done;
 		return ref->flat + done;
 	}
-	at = weft_backing_row(ref->mr->grant.backing, ref->offset + done, row);
-	*row = min(*row, ref->len - done);
+	at = weft_backing_span(ref->mr->grant.backing, ref->offset + done, span);
+	*span = min(*span, ref->len - done);
 	return at;
 }
 
@@ -136,7 +136,7 @@ static inline void weft_mem_release(struct weft_mem_user *user)
 /**
  * typedef weft_mem_copy_fn - move one piece, part of one element
  * @arg: the caller's
- * @done: octets of the request before this piece
+ * @done: bytes of the request before this piece
  * @ref: the memory, granted
  *
  * Return: 0, or a fault that ends the walk.
@@ -148,17 +148,17 @@ enum weft_fault weft_mem_walk_list(struct weft_mem_user *user, const struct weft
 				   weft_mem_copy_fn fn, void *arg);
 
 /**
- * weft_mem_walk - move octets to or from a list of local buffers
+ * weft_mem_walk - move bytes to or from a list of local buffers
  * @user: on whose behalf
  * @sge: the list
  * @num_sge: its elements
- * @offset: octets of the list to skip
- * @len: octets to move
+ * @offset: bytes of the list to skip
+ * @len: bytes to move
  * @right: WEFT_MEM_LOCAL_READ or WEFT_MEM_LOCAL_WRITE
  * @fn: moves one piece
  * @arg: for @fn
  *
- * Elements without octets are not looked at.
+ * Elements without bytes are not looked at.
  *
  * Context: as @fn. Return: a fault of the access or of @fn, or
  * WEFT_FAULT_LOCAL_LENGTH when the list ends too early; WEFT_FAULT_NOT_READY as

@@ -187,7 +187,7 @@ static u64 apply(u64 *word, const struct weft_atomic_op *op)
 /**
  * weft_backing_atomic - read, modify and write one word, in host byte order
  * @b: any backing
- * @offset: of the word; weft_backing_aligned8() said yes, all 8 octets granted
+ * @offset: of the word; weft_backing_aligned8() said yes, all 8 bytes granted
  * @op: what to do
  *
  * Atomic against other such calls and against the CPU.
@@ -196,9 +196,9 @@ static u64 apply(u64 *word, const struct weft_atomic_op *op)
  */
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op)
 {
-	u32 row;
+	u32 span;
 
 	if (b->vec || b->odp)
-		return apply((u64 *)weft_backing_row(b, offset, &row), op);
+		return apply((u64 *)weft_backing_span(b, offset, &span), op);
 	return apply((u64 *)(uintptr_t)offset, op);
 }

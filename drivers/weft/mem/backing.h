@@ -26,7 +26,7 @@ struct weft_atomic_op;
  *	addresses
  * @count: elements in use
  * @capacity: elements allocated (fast-register)
- * @first: offset of the region's first octet in its first page
+ * @first: offset of the region's first byte in its first page
  * @page_shift: size of an element
  * @pages: next to what is looked at with each of them
  *
@@ -62,24 +62,24 @@ int weft_backing_add(struct weft_backing *b, void *page);
 static_assert(!IS_ENABLED(CONFIG_HIGHMEM));
 
 /**
- * weft_backing_row - the address of part of a region
+ * weft_backing_span - the address of part of a region
  * @b: pages, not all of kernel memory; on demand: entered for them
- * @offset: first octet
- * @row: set to the octets that lie in a row from there on
+ * @offset: first byte
+ * @span: set to the bytes that lie in a span from there on
  *
  * Context: any.
  */
-static inline u8 *weft_backing_row(const struct weft_backing *b, u64 offset, u32 *row)
+static inline u8 *weft_backing_span(const struct weft_backing *b, u64 offset, u32 *span)
 {
 	u64 at = offset + b->first;
 	const struct bio_vec *bv;
 	u32 skip;
 
 	if (unlikely(!b->vec))
-		return weft_odp_row(b->odp, offset, row);
+		return weft_odp_span(b->odp, offset, span);
 	bv = &b->vec[at >> b->page_shift];
 	skip = at & ((1UL << b->page_shift) - 1);
-	*row = bv->bv_len - skip;
+	*span = bv->bv_len - skip;
 	return (u8 *)page_address(bv->bv_page) + bv->bv_offset + skip;
 }
 

@@ -132,7 +132,7 @@ static struct weft_backing *list_pages(const struct dmabuf_backing *d, u64 offse
  * weft_backing_from_dmabuf - part of a dma-buf
  * @fd: of the buffer, in the calling process
  * @offset: of the part
- * @length: octets, not 0
+ * @length: bytes, not 0
  *
  * Context: may sleep. Return: the backing, or an ERR_PTR: -EOPNOTSUPP when the
  * CPU cannot reach the memory, -EINVAL when it is too small.

@@ -2,116 +2,24 @@
 /*
  * Memory of a process that is paged on demand.
  *
- * A region is divided into chunks of 512 pages, made when one of their pages is wanted first. So
- * one of the whole address space takes as much as is used of it. A chunk is a child of the core's
- * implicit ODP memory, which faults pages in and registers the MMU notifier, and a table of the
- * pages that may be accessed.
+ * A region is divided into chunks (mem/odp_chunk.c), made when one of their pages is wanted first.
+ * So one of the whole address space takes as much as is used of it.
  *
- * Accesses look into the tables and copy under a lock that readers share, also in softirq. Before
- * a page goes elsewhere (unmapped, moved, copied on write, reclaimed) the notifier takes it from
- * the table under the same lock, so it waits for copies under way and for nothing else. A reader
- * must not allocate memory that reclaim has to free: reclaim calls the notifier.
- *
- * Only the page that the table names is touched, never what the core's list says at that moment:
- * another fault of the same pages may be writing there.
+ * Accesses look into the chunks' tables and copy under a lock that readers share, also in softirq.
+ * A reader must not allocate memory that reclaim has to free: reclaim calls the notifier, which
+ * waits for the reader.
  */
 #include "mem/odp.h"
 
-#include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/device.h>
-#include <linux/gfp.h>
-#include <linux/hmm.h>
-#include <linux/kref.h>
-#include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
-#include <linux/uaccess.h>
-#include <linux/workqueue.h>
-#include <linux/xarray.h>
 #include <rdma/ib_umem_odp.h>
 
-#include "base/compat.h"
+#include "mem/odp_chunk.h"
 
-#define CHUNK_PAGES	(PAGE_SIZE / sizeof(unsigned long))
-#define CHUNK_BYTES	(CHUNK_PAGES * PAGE_SIZE)
-#define WINDOW_BYTES	(64 * PAGE_SIZE) /* looked through beside a fault */
 #define PREFETCHES_MOST 16 /* of a region, that no call waits for */
-#define EMPTY		XA_MARK_0
-
-/* An entry of a table is the address of a page with these, or 0. */
-#define PRESENT_BIT	0
-#define WRITABLE_BIT	1
-#define WRITTEN_BIT	2
-#define PRESENT		BIT(PRESENT_BIT)
-#define WRITABLE	BIT(WRITABLE_BIT)
-#define WRITTEN		BIT(WRITTEN_BIT)
-#define PAGE_BITS	(~(PRESENT | WRITABLE | WRITTEN))
-
-/**
- * struct weft_odp - the memory of a region
- * @ref: the region, faults under way, what waits for its turn
- * @root: of the core; has the process, but no pages
- * @mm: address space, referred to; the core's children need it after the process has gone
- * @start: address of the first byte
- * @last: address of the last byte
- * @writable: pages may be written
- * @lock: the tables: shared by accesses, exclusive to change them
- * @chunks: by address; changed under @grow, and taken away under @lock as well
- * @grow: chunks come and go, and their @users
- * @reap: takes empty chunks away
- * @release: the end, where the last reference went in a context that may not sleep
- * @prefetches: how many are under way without a call that waits for them
- * @faulted: pages
- * @invalidated: pages
- * @prefetched: pages
- *
- * Locks, outermost first: @grow; @fault_lock of a chunk; mmap_lock; umem_mutex of a chunk, which
- * the notifier takes; @lock.
- */
-struct weft_odp {
-	struct kref ref;
-	struct ib_umem_odp *root;
-	struct mm_struct *mm;
-	u64 start;
-	u64 last;
-	bool writable;
-	rwlock_t lock;
-	struct xarray chunks;
-	struct mutex grow; /* chunks, their users */
-	struct work_struct reap;
-	struct work_struct release;
-	atomic_t prefetches;
-	atomic64_t faulted;
-	atomic64_t invalidated;
-	atomic64_t prefetched;
-};
-
-/**
- * struct odp_chunk - CHUNK_PAGES pages
- * @odp: which memory they are of
- * @umem: the core's
- * @index: in @chunks
- * @fault_lock: one fault at a time writes the core's list of pages
- * @users: faults under way; under @grow
- * @present: entries in use; under umem_mutex
- * @page: the table; entries are written under umem_mutex and, exclusively, the lock of @odp, but
- *	for WRITTEN, which accesses set
- */
-struct odp_chunk {
-	struct weft_odp *odp;
-	struct ib_umem_odp *umem;
-	unsigned long index;
-	struct mutex fault_lock; /* the core's list of pages */
-	u32 users;
-	u32 present;
-	unsigned long *page;
-};
 
 /* A fault may take as long as a disk does, so nothing else is done here. */
 static struct workqueue_struct *odp_wq;
@@ -128,236 +36,10 @@ void weft_odp_module_exit(void)
 	destroy_workqueue(odp_wq);
 }
 
-/* Work that faults pages in. Context: any. */
-void weft_odp_queue(struct work_struct *work)
+/* Work that faults pages in. Context: any. Return: false if it was queued already. */
+bool weft_odp_queue(struct work_struct *work)
 {
-	queue_work(odp_wq, work);
-}
-
-static struct page *page_of(unsigned long entry)
-{
-	return (struct page *)(entry & PAGE_BITS);
-}
-
-static u32 slot_of(u64 addr)
-{
-	return (addr >> PAGE_SHIFT) % CHUNK_PAGES;
-}
-
-/* --- pages go ----------------------------------------------------------------- */
-
-/* The chunk is empty; that it is not used is for the worker to see. Any context. */
-static void ask_for_reaping(struct odp_chunk *chunk)
-{
-	struct weft_odp *odp = chunk->odp;
-
-	if (!kref_get_unless_zero(&odp->ref))
-		return;
-	xa_lock_bh(&odp->chunks);
-	if (xa_load(&odp->chunks, chunk->index) == chunk)
-		__xa_set_mark(&odp->chunks, chunk->index, EMPTY);
-	xa_unlock_bh(&odp->chunks);
-	if (!queue_work(odp_wq, &odp->reap))
-		weft_odp_put(odp);
-}
-
-/*
- * Memory that was written through the kernel's mapping is dirty, whatever the process' page
- * tables say of it. umem_mutex keeps the page where it is until this is told.
- */
-static u32 drop_entries(struct odp_chunk *chunk, u32 first, u32 count)
-{
-	unsigned long *entry = chunk->page + first;
-	u32 dropped = 0;
-
-	for (; count; count--, entry++) {
-		if (!*entry)
-			continue;
-		if (*entry & WRITTEN)
-			set_page_dirty(compound_head(page_of(*entry)));
-		*entry = 0;
-		dropped++;
-	}
-	return dropped;
-}
-
-/* From here on no access finds them, and none that did is under way. */
-static void forbid_entries(struct odp_chunk *chunk, u32 first, u32 count)
-{
-	unsigned long *entry = chunk->page + first;
-
-	write_lock_bh(&chunk->odp->lock);
-	for (; count; count--, entry++)
-		*entry &= ~PRESENT;
-	write_unlock_bh(&chunk->odp->lock);
-}
-
-/* Addresses from @from up to @last are not accessed any more. */
-static void forget(struct odp_chunk *chunk, u64 from, u64 last)
-	__must_hold(&chunk->umem->umem_mutex)
-{
-	u32 first = slot_of(from), count = slot_of(last) - first + 1;
-	u32 dropped;
-
-	lockdep_assert_held(&chunk->umem->umem_mutex);
-	if (!chunk->present)
-		return;
-	forbid_entries(chunk, first, count);
-	dropped = drop_entries(chunk, first, count);
-	chunk->present -= dropped;
-	atomic64_add(dropped, &chunk->odp->invalidated);
-	if (dropped && !chunk->present)
-		ask_for_reaping(chunk);
-}
-
-/*
- * The process or the kernel is about to change what is at those addresses. The core's child
- * may be called for before it knows its chunk: then there are no pages.
- */
-static bool invalidate(struct mmu_interval_notifier *mni, const struct mmu_notifier_range *range,
-		       unsigned long seq)
-{
-	struct ib_umem_odp *umem = container_of(mni, struct ib_umem_odp, notifier);
-	u64 from, end;
-
-	if (!mmu_notifier_range_blockable(range))
-		return false;
-	mutex_lock(&umem->umem_mutex);
-	mmu_interval_set_seq(mni, seq);
-	from = max_t(u64, range->start, ib_umem_start(umem));
-	end = min_t(u64, range->end, ib_umem_end(umem));
-	if (umem->private && from < end)
-		forget(umem->private, from, end - 1);
-	ib_umem_odp_unmap_dma_pages(umem, from, end);
-	mutex_unlock(&umem->umem_mutex);
-	return true;
-}
-
-static const struct mmu_interval_notifier_ops notifier_ops = {
-	.invalidate = invalidate,
-};
-
-/* --- chunks ------------------------------------------------------------------- */
-
-static void free_chunk(struct odp_chunk *chunk)
-{
-	struct ib_umem_odp *umem = chunk->umem;
-
-	if (umem) {
-		mutex_lock(&umem->umem_mutex);
-		forget(chunk, ib_umem_start(umem), ib_umem_end(umem) - 1);
-		mutex_unlock(&umem->umem_mutex);
-		ib_umem_odp_release(umem);
-	}
-	mutex_destroy(&chunk->fault_lock);
-	free_page((unsigned long)chunk->page);
-	kfree(chunk);
-}
-
-/* The core's part: of the chunk's addresses those that are of the region. */
-static struct ib_umem_odp *make_child(struct weft_odp *odp, struct odp_chunk *chunk)
-{
-	u64 base = (u64)chunk->index * CHUNK_BYTES;
-	u64 from = max_t(u64, base, odp->start & PAGE_MASK);
-	u64 last = min_t(u64, base + CHUNK_BYTES - 1, odp->last | ~PAGE_MASK);
-	struct ib_umem_odp *umem;
-
-	umem = ib_umem_odp_alloc_child(odp->root, from, last - from + 1, &notifier_ops);
-	if (IS_ERR(umem))
-		return umem;
-	mutex_lock(&umem->umem_mutex);
-	umem->private = chunk;
-	mutex_unlock(&umem->umem_mutex);
-	return umem;
-}
-
-static struct odp_chunk *make_chunk(struct weft_odp *odp, unsigned long index)
-	__must_hold(&odp->grow)
-{
-	struct odp_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
-	struct ib_umem_odp *umem;
-	int err = -ENOMEM;
-
-	lockdep_assert_held(&odp->grow);
-	if (!chunk)
-		return ERR_PTR(err);
-	chunk->odp = odp;
-	chunk->index = index;
-	mutex_init(&chunk->fault_lock);
-	chunk->page = (unsigned long *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
-	if (!chunk->page)
-		goto free;
-	umem = make_child(odp, chunk);
-	err = PTR_ERR_OR_ZERO(umem);
-	if (err)
-		goto free;
-	chunk->umem = umem;
-	err = xa_err(xa_store_bh(&odp->chunks, index, chunk, GFP_KERNEL_ACCOUNT));
-	if (!err)
-		return chunk;
-free:
-	free_chunk(chunk);
-	return ERR_PTR(err);
-}
-
-static struct odp_chunk *use_chunk(struct weft_odp *odp, unsigned long index)
-{
-	struct odp_chunk *chunk;
-
-	mutex_lock(&odp->grow);
-	chunk = xa_load(&odp->chunks, index) ?: make_chunk(odp, index);
-	if (!IS_ERR(chunk))
-		chunk->users++;
-	mutex_unlock(&odp->grow);
-	return chunk;
-}
-
-/* Whoever looks for it finds it before, or does not find it: the readers' lock says so. */
-static void take_away(struct odp_chunk *chunk) __must_hold(&chunk->odp->grow)
-{
-	struct weft_odp *odp = chunk->odp;
-
-	lockdep_assert_held(&chunk->odp->grow);
-	write_lock_bh(&odp->lock);
-	xa_erase_bh(&odp->chunks, chunk->index);
-	write_unlock_bh(&odp->lock);
-	free_chunk(chunk);
-}
-
-static void take_away_if_idle(struct odp_chunk *chunk) __must_hold(&chunk->odp->grow)
-{
-	lockdep_assert_held(&chunk->odp->grow);
-	if (!chunk->users && !READ_ONCE(chunk->present))
-		take_away(chunk);
-}
-
-/* One that brought nothing goes at once, so that bad addresses take no memory. */
-static void unuse_chunk(struct odp_chunk *chunk)
-{
-	struct weft_odp *odp = chunk->odp;
-
-	mutex_lock(&odp->grow);
-	chunk->users--;
-	take_away_if_idle(chunk);
-	mutex_unlock(&odp->grow);
-}
-
-static void reap(struct work_struct *work)
-{
-	struct weft_odp *odp = container_of(work, struct weft_odp, reap);
-	struct odp_chunk *chunk;
-	unsigned long index;
-
-	mutex_lock(&odp->grow);
-	xa_for_each_marked(&odp->chunks, index, chunk, EMPTY) {
-		xa_lock_bh(&odp->chunks);
-		__xa_clear_mark(&odp->chunks, index, EMPTY);
-		xa_unlock_bh(&odp->chunks);
-		take_away_if_idle(chunk);
-		cond_resched();
-	}
-	mutex_unlock(&odp->grow);
-	weft_odp_put(odp);
+	return queue_work(odp_wq, work);
 }
 
 /* --- birth and end ------------------------------------------------------------ */
@@ -365,15 +47,8 @@ static void reap(struct work_struct *work)
 static void destroy(struct weft_odp *odp)
 {
 	struct ib_device *ib = odp->root->umem.ibdev;
-	struct odp_chunk *chunk;
-	unsigned long index;
 
-	mutex_lock(&odp->grow);
-	xa_for_each(&odp->chunks, index, chunk) {
-		take_away(chunk);
-		cond_resched();
-	}
-	mutex_unlock(&odp->grow);
+	weft_odp_free_chunks(odp);
 	xa_destroy(&odp->chunks);
 	mutex_destroy(&odp->grow);
 	ib_umem_odp_release(odp->root);
@@ -428,7 +103,7 @@ struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length, in
 	rwlock_init(&odp->lock);
 	xa_init_flags(&odp->chunks, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 	mutex_init(&odp->grow);
-	INIT_WORK(&odp->reap, reap);
+	INIT_WORK(&odp->reap, weft_odp_reap);
 	INIT_WORK(&odp->release, release_work);
 	mmgrab(odp->mm);
 	get_device(&ib->dev);
@@ -479,14 +154,15 @@ void weft_odp_query(const struct weft_odp *odp, struct weft_odp_stats *stats)
 
 static unsigned long *entry_at(struct weft_odp *odp, u64 addr)
 {
-	struct odp_chunk *chunk = xa_load(&odp->chunks, addr / CHUNK_BYTES);
+	struct weft_odp_chunk *chunk = xa_load(&odp->chunks, addr / WEFT_ODP_CHUNK_BYTES);
 
-	return chunk ? &chunk->page[slot_of(addr)] : NULL;
+	return chunk ? &chunk->page[weft_odp_slot(addr)] : NULL;
 }
 
-static bool allows(const unsigned long *entry, bool write)
+static bool odp_allows(const unsigned long *entry, bool write)
 {
-	unsigned long needed = write ? PRESENT | WRITABLE : PRESENT;
+	unsigned long needed = write ? WEFT_ODP_PAGE_PRESENT | WEFT_ODP_PAGE_WRITABLE :
+				       WEFT_ODP_PAGE_PRESENT;
 
 	return entry && (*entry & needed) == needed;
 }
@@ -511,12 +187,12 @@ bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write)
 	read_lock(&odp->lock);
 	for (; pages; pages--, addr += PAGE_SIZE) {
 		entry = entry_at(odp, addr);
-		if (!allows(entry, write)) {
+		if (!odp_allows(entry, write)) {
 			read_unlock(&odp->lock);
 			return false;
 		}
-		if (write && !(READ_ONCE(*entry) & WRITTEN))
-			set_bit(WRITTEN_BIT, entry);
+		if (write && !(READ_ONCE(*entry) & WEFT_ODP_PAGE_WRITTEN))
+			set_bit(WEFT_ODP_WRITTEN_BIT, entry);
 	}
 	__release(&odp->lock); /* for sparse, which knows no lock that only some returns hold */
 	return true;
@@ -529,121 +205,23 @@ void weft_odp_leave(struct weft_odp *odp)
 }
 
 /**
- * weft_odp_row - where a byte is
+ * weft_odp_span - where a byte is
  * @odp: the memory, entered for it
  * @offset: of the byte
- * @row: set to the bytes that are contiguous from there on
+ * @span: set to the bytes that are contiguous from there on
  *
  * Context: any.
  */
-u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row)
+u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
 {
 	u64 addr = odp->start + offset;
 	u32 skip = offset_in_page(addr);
 
-	*row = PAGE_SIZE - skip;
-	return (u8 *)page_address(page_of(READ_ONCE(*entry_at(odp, addr)))) + skip;
+	*span = PAGE_SIZE - skip;
+	return (u8 *)page_address(weft_odp_page(READ_ONCE(*entry_at(odp, addr)))) + skip;
 }
 
 /* --- pages come --------------------------------------------------------------- */
-
-/* Is it in the kernel's mapping? That of memfd_secret() is not. */
-static bool is_mapped(struct page *page)
-{
-	u8 byte;
-
-	return !get_kernel_nofault(byte, (u8 *)page_address(page));
-}
-
-/* What the core has found at an address. Return: it may be accessed as @how says. */
-static bool take_page(struct odp_chunk *chunk, u32 slot, unsigned long pfn, enum weft_odp_how how,
-		      u32 *taken)
-{
-	unsigned long old = chunk->page[slot];
-	unsigned long bits = PRESENT;
-	struct page *page;
-
-	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
-		return false;
-	page = hmm_pfn_to_page(pfn);
-	if (!old && !is_mapped(page))
-		return false;
-	if ((pfn & HMM_PFN_WRITE) && chunk->odp->writable)
-		bits |= WRITABLE;
-	if (how == WEFT_ODP_WRITE && !(bits & WRITABLE))
-		return false;
-	if (WARN_ON_ONCE(old && page_of(old) != page)) /* it has not been taken back */
-		return false;
-	write_lock_bh(&chunk->odp->lock);
-	chunk->page[slot] |= (unsigned long)page | bits;
-	write_unlock_bh(&chunk->odp->lock);
-	if (!old) {
-		chunk->present++;
-		++*taken;
-	}
-	return true;
-}
-
-static int take_pages(struct odp_chunk *chunk, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
-{
-	u64 mask = COMPAT_ODP_READ | (how == WEFT_ODP_WRITE ? COMPAT_ODP_WRITE : 0);
-	bool fault = how != WEFT_ODP_PRESENT;
-	struct ib_umem_odp *umem = chunk->umem;
-	unsigned long *pfn;
-	bool all = true;
-	int pages;
-
-	pages = ib_umem_odp_map_dma_and_lock(umem, addr, len, mask, fault);
-	if (pages < 0)
-		return pages;
-	pfn = compat_odp_pfns(umem) + ((addr - ib_umem_start(umem)) >> PAGE_SHIFT);
-	for (; pages; pages--, addr += PAGE_SIZE)
-		all &= take_page(chunk, slot_of(addr), *pfn++, how, taken);
-	mutex_unlock(&umem->umem_mutex);
-	return all || !fault ? 0 : -EFAULT;
-}
-
-/* Pages around that the process has anyway: they spare a fault each, and cost it nothing. */
-static void take_window(struct odp_chunk *chunk, u64 addr, u32 *taken)
-{
-	u64 from = max_t(u64, addr & ~(WINDOW_BYTES - 1), ib_umem_start(chunk->umem));
-	u64 end = min_t(u64, (addr & ~(WINDOW_BYTES - 1)) + WINDOW_BYTES, ib_umem_end(chunk->umem));
-
-	take_pages(chunk, from, end - from, WEFT_ODP_PRESENT, taken);
-}
-
-/* A piece of the region that is in one chunk. */
-static int fault_in(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
-{
-	struct odp_chunk *chunk = use_chunk(odp, addr / CHUNK_BYTES);
-	int err;
-
-	if (IS_ERR(chunk))
-		return PTR_ERR(chunk);
-	mutex_lock(&chunk->fault_lock);
-	err = take_pages(chunk, addr, len, how, taken);
-	if (!err && how != WEFT_ODP_PRESENT)
-		take_window(chunk, addr + len - 1, taken);
-	mutex_unlock(&chunk->fault_lock);
-	unuse_chunk(chunk);
-	return err;
-}
-
-static int fault_range(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how, u32 *taken)
-{
-	u64 addr = odp->start + offset;
-	int err = 0;
-	u64 piece;
-
-	for (; len && !err; len -= piece, addr += piece) {
-		piece = min_t(u64, len, CHUNK_BYTES - addr % CHUNK_BYTES);
-		err = fault_in(odp, addr, piece, how, taken);
-		if (fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
-	}
-	return err;
-}
 
 /**
  * weft_odp_fault - have pages for an access
@@ -659,7 +237,7 @@ static int fault_range(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_
 int weft_odp_fault(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how)
 {
 	u32 taken = 0;
-	int err = fault_range(odp, offset, len, how, &taken);
+	int err = weft_odp_fault_range(odp, odp->start + offset, len, how, &taken);
 
 	atomic64_add(taken, &odp->faulted);
 	return err;
@@ -679,7 +257,7 @@ struct prefetch {
 static int prefetch_now(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how)
 {
 	u32 taken = 0;
-	int err = fault_range(odp, offset, len, how, &taken);
+	int err = weft_odp_fault_range(odp, odp->start + offset, len, how, &taken);
 
 	atomic64_add(taken, &odp->prefetched);
 	return err;

@@ -62,7 +62,7 @@ struct weft_odp_stats {
 
 int weft_odp_module_init(void);
 void weft_odp_module_exit(void);
-void weft_odp_queue(struct work_struct *work);
+bool weft_odp_queue(struct work_struct *work);
 
 struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length, int access);
 void weft_odp_get(struct weft_odp *odp);
@@ -80,7 +80,7 @@ int weft_odp_prefetch(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_h
 /* Any context. */
 bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write);
 void weft_odp_leave(struct weft_odp *odp);
-u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row);
+u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span);
 
 bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 offset, u32 len,
 			bool write);
@@ -98,8 +98,9 @@ static inline void weft_odp_module_exit(void)
 {
 }
 
-static inline void weft_odp_queue(struct work_struct *work)
+static inline bool weft_odp_queue(struct work_struct *work)
 {
+	return false;
 }
 
 static inline struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length,
@@ -160,7 +161,7 @@ static inline void weft_odp_leave(struct weft_odp *odp)
 {
 }
 
-static inline u8 *weft_odp_row(struct weft_odp *odp, u64 offset, u32 *row)
+static inline u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
 {
 	return NULL;
 }

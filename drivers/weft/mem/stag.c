@@ -327,7 +327,7 @@ struct weft_mem_region *weft_stag_find(struct weft_stag_table *t, u32 stag)
 	return mr;
 }
 
-static void release(struct kref *ref)
+static void release_stag(struct kref *ref)
 {
 	struct weft_mem_region *mr = container_of(ref, struct weft_mem_region, ref);
 
@@ -342,7 +342,7 @@ static void release(struct kref *ref)
  */
 void weft_stag_put(struct weft_mem_region *mr)
 {
-	kref_put(&mr->ref, release);
+	kref_put(&mr->ref, release_stag);
 }
 
 /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The STag table of a device: 24-bit index, key octet, pins, invalidation.
+ * The STag table of a device: 24-bit index, key byte, pins, invalidation.
  */
 #ifndef WEFT_MEM_STAG_H
 #define WEFT_MEM_STAG_H
@@ -52,9 +52,9 @@ enum weft_stag_state {
  * @stag: index and key
  * @qpn: QP a type 2 window is bound to, 0: any of the domain
  * @access: enum ib_access_flags of remote and local rights
- * @iova: tagged offset of the first octet
- * @length: octets
- * @offset: of the first octet within @backing
+ * @iova: tagged offset of the first byte
+ * @length: bytes
+ * @offset: of the first byte within @backing
  * @backing: the memory; a window borrows that of its @parent
  * @parent: region a window is bound to, one of its @windows
  */
@@ -72,8 +72,8 @@ struct weft_stag_grant {
 /**
  * struct weft_stag_mapping - pages that a fast registration will install
  * @fresh: mapped since the last registration
- * @iova: tagged offset of the first octet
- * @length: octets
+ * @iova: tagged offset of the first byte
+ * @length: bytes
  * @backing: the pages
  *
  * Owned by the kernel consumer until it posts the registration. Apart from the
@@ -158,7 +158,7 @@ static inline void weft_stag_unpin(struct weft_mem_region *mr)
 /**
  * weft_stag_is - is this region still what an STag names?
  * @mr: pinned
- * @stag: as an access names it, key octet included
+ * @stag: as an access names it, key byte included
  *
  * Context: any. Return: false also when it is being invalidated.
  */
@@ -192,7 +192,7 @@ static inline u32 weft_stag_index(u32 stag)
 /**
  * weft_stag_pin - begin an access
  * @t: table of the device
- * @stag: as the access names it, key octet included
+ * @stag: as the access names it, key byte included
  *
  * The grant does not change while the pin is held. Held for one run of copies only: an
  * invalidation may wait for it.

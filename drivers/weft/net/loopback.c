@@ -57,7 +57,7 @@ static struct weft_loopback_end *find_peer(const struct weft_loopback_end *end)
 	return NULL;
 }
 
-static void set_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
+static void publish_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
 {
 	end->mode = is_same_netns(end, peer) ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
 	kref_get(&peer->ref);
@@ -90,8 +90,8 @@ int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, vo
 	peer = find_peer(end);
 	if (peer) {
 		hash_del(&peer->node);
-		set_peer(end, peer); /* its owner does not run yet */
-		set_peer(peer, end);
+		publish_peer(end, peer); /* its owner does not run yet */
+		publish_peer(peer, end);
 	} else {
 		hash_add(ends, &end->node, key_of(end));
 	}

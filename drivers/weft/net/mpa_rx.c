@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Deframing. An FPDU that lies whole in one socket buffer is checked and handed
- * over where it stands; one that spans buffers, or may hold markers, is gathered
+ * over where it stands; one that spans buffers, or may hold markers, is reassembled
  * into pages run by run. Nothing is handed over before its CRC is known to be
  * good (RFC 5044, 4.2 to 4.4).
  */
@@ -21,10 +21,10 @@
 #include "proto/crc.h"
 #include "proto/hot.h"
 
-/* --- pages in which an FPDU that comes in pieces is gathered --- */
+/* --- pages in which an FPDU that comes in pieces is reassembled --- */
 
 /* Return: page @index of the table, allocated if need be, or NULL without memory. */
-static struct page *gather_page(struct weft_mpa_rx_gather *g, u32 index)
+static struct page *reassembly_page(struct weft_mpa_rx_reassembly *g, u32 index)
 {
 	struct page **page;
 
@@ -118,7 +118,7 @@ void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
 	rx->counters = counters;
 }
 
-static void drop_gathered(struct weft_mpa_rx_gather *g)
+static void drop_reassembly(struct weft_mpa_rx_reassembly *g)
 {
 	weft_mpa_rx_pages_drop(g->pages);
 	g->held = 0;
@@ -130,7 +130,7 @@ static void drop_gathered(struct weft_mpa_rx_gather *g)
  * cgroup of the socket. What TCP does not give is not charged: without these bytes the rest
  * cannot be read, and for each connection they are bounded. Socket lock held.
  */
-static void charge_gathered(struct weft_mpa_rx_gather *g, struct sock *sk)
+static void charge_reassembly(struct weft_mpa_rx_reassembly *g, struct sock *sk)
 {
 	u32 held = g->held * PAGE_SIZE;
 
@@ -151,14 +151,14 @@ static void charge_gathered(struct weft_mpa_rx_gather *g, struct sock *sk)
  */
 void weft_mpa_rx_free(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
-	drop_gathered(&rx->gather);
-	if (rx->gather.charged) {
+	drop_reassembly(&rx->reassembly);
+	if (rx->reassembly.charged) {
 		weft_sock_lock(s);
-		charge_gathered(&rx->gather, s->sk);
+		charge_reassembly(&rx->reassembly, s->sk);
 		weft_sock_unlock(s);
 	}
-	kfree(rx->gather.pages);
-	rx->gather.pages = NULL;
+	kfree(rx->reassembly.pages);
+	rx->reassembly.pages = NULL;
 }
 
 /* Where the next FPDU starts is not known any more: whatever follows is discarded. */
@@ -389,9 +389,9 @@ void weft_mpa_rx_expect(struct weft_mpa_rx *rx, u32 ulpdu_len)
 
 /* --- an FPDU in pieces --- */
 
-static void open_gather(struct weft_mpa_rx *rx)
+static void open_reassembly(struct weft_mpa_rx *rx)
 {
-	struct weft_mpa_rx_gather *g = &rx->gather;
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
 
 	weft_mpa_cursor_init(&g->cursor, rx->pos, 0, rx->markers);
 	g->open = true;
@@ -401,15 +401,15 @@ static void open_gather(struct weft_mpa_rx *rx)
 	g->word_fill = 0;
 }
 
-static void finish_gather(struct weft_mpa_rx *rx)
+static void finish_reassembly(struct weft_mpa_rx *rx)
 {
-	struct weft_mpa_rx_gather *g = &rx->gather;
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
 	struct weft_ulpdu u = {};
 
 	g->open = false;
 	rx->pos = g->cursor.pos;
 	if (!g->whole)
-		weft_count(rx->counters, WEFT_CTR_RX_GATHERED);
+		weft_count(rx->counters, WEFT_CTR_RX_REASSEMBLED);
 	g->whole = false;
 	if (rx->crc && !weft_crc_matches(g->crc, g->word))
 		return lose_framing(rx, WEFT_FAULT_MPA_CRC);
@@ -435,7 +435,7 @@ static u32 word_size(enum weft_mpa_run run)
 }
 
 /* A length, marker or CRC is complete in @word. */
-static void word_done(struct weft_mpa_rx_gather *g, enum weft_mpa_run run)
+static void word_done(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run)
 {
 	if (run == WEFT_RUN_MARKER && !weft_mpa_marker_ok(&g->cursor, g->word))
 		g->marker_bad = true;
@@ -447,7 +447,7 @@ static void word_done(struct weft_mpa_rx_gather *g, enum weft_mpa_run run)
 	g->word_fill = 0;
 }
 
-static int take_word(struct weft_mpa_rx_gather *g, enum weft_mpa_run run, struct sk_buff *skb,
+static int take_word(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run, struct sk_buff *skb,
 		     u32 offset, u32 avail)
 {
 	u32 n = min(avail, word_size(run) - g->word_fill);
@@ -461,7 +461,7 @@ static int take_word(struct weft_mpa_rx_gather *g, enum weft_mpa_run run, struct
 }
 
 /* Take @n bytes of the run that the cursor is in. */
-static int take_pad(struct weft_mpa_rx_gather *g, struct sk_buff *skb, u32 offset, u32 n)
+static int take_pad(struct weft_mpa_rx_reassembly *g, struct sk_buff *skb, u32 offset, u32 n)
 {
 	u8 pad[4];
 
@@ -475,8 +475,8 @@ static int take_pad(struct weft_mpa_rx_gather *g, struct sk_buff *skb, u32 offse
 
 static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
-	struct weft_mpa_rx_gather *g = &rx->gather;
-	struct page *page = gather_page(g, g->fill / PAGE_SIZE);
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
+	struct page *page = reassembly_page(g, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
 	u8 *to;
 
@@ -501,26 +501,26 @@ static int take_run(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32
 	enum weft_mpa_run run;
 	u32 n;
 
-	run = weft_mpa_cursor_run(&rx->gather.cursor, &n);
+	run = weft_mpa_cursor_run(&rx->reassembly.cursor, &n);
 	n = min(n, avail);
 	switch (run) {
 	case WEFT_RUN_ULPDU:
 		return take_ulpdu(rx, skb, offset, n);
 	case WEFT_RUN_PAD:
-		return take_pad(&rx->gather, skb, offset, n);
+		return take_pad(&rx->reassembly, skb, offset, n);
 	default:
-		return take_word(&rx->gather, run, skb, offset, avail);
+		return take_word(&rx->reassembly, run, skb, offset, avail);
 	}
 }
 
 /* Return: bytes taken, up to the end of the FPDU; 0 without memory or after a fault. */
-static u32 gather(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
+static u32 reassemble(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
 	u32 taken = 0;
 	u32 left;
 
-	if (!rx->gather.open)
-		open_gather(rx);
+	if (!rx->reassembly.open)
+		open_reassembly(rx);
 	while (taken < avail) {
 		int n = take_run(rx, skb, offset + taken, avail - taken);
 
@@ -529,8 +529,8 @@ static u32 gather(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 a
 		if (n <= 0)
 			break;
 		taken += n;
-		if (weft_mpa_cursor_run(&rx->gather.cursor, &left) == WEFT_RUN_END) {
-			finish_gather(rx);
+		if (weft_mpa_cursor_run(&rx->reassembly.cursor, &left) == WEFT_RUN_END) {
+			finish_reassembly(rx);
 			break;
 		}
 	}
@@ -553,7 +553,7 @@ u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 o
 	u32 taken = 0;
 
 	while (taken < len && !READ_ONCE(rx->discard) && !rx->paused) {
-		bool whole = !rx->gather.open && !rx->markers;
+		bool whole = !rx->reassembly.open && !rx->markers;
 		u32 n = 0;
 
 		if (whole && rx->expected)
@@ -561,7 +561,7 @@ u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 o
 		if (whole && !n)
 			n = take_whole(rx, skb, offset + taken, len - taken);
 		if (!n && !rx->paused)
-			n = gather(rx, skb, offset + taken, len - taken);
+			n = reassemble(rx, skb, offset + taken, len - taken);
 		taken += n;
 	}
 	return rx->discard ? len : taken;
@@ -577,14 +577,14 @@ static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned
  * weft_mpa_rx_begin - begin a run
  * @rx: the reader
  *
- * An FPDU that was gathered and not taken is not in the socket any more: it is handed over first.
- * Context: socket lock held. Return: false if it is not taken yet, and the run is over.
+ * An FPDU that was reassembled and not taken is not in the socket any more: it is handed over
+ * first. Context: socket lock held. Return: false if it is not taken yet, and the run is over.
  */
 bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
 {
 	WRITE_ONCE(rx->paused, false);
-	if (unlikely(rx->gather.whole) && !READ_ONCE(rx->discard))
-		finish_gather(rx);
+	if (unlikely(rx->reassembly.whole) && !READ_ONCE(rx->discard))
+		finish_reassembly(rx);
 	return !rx->paused;
 }
 
@@ -608,10 +608,10 @@ int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 		ret = tcp_read_sock(s->sk, &desc, actor);
 	if (weft_tcp_at_urgent(s->sk) && !rx->discard)
 		lose_framing(rx, WEFT_FAULT_MPA_LOCAL);	/* that peer sends no FPDUs */
-	if (rx->gather.held && !rx->gather.open)
-		drop_gathered(&rx->gather);
-	if (rx->gather.held * PAGE_SIZE != rx->gather.charged)
-		charge_gathered(&rx->gather, s->sk);
+	if (rx->reassembly.held && !rx->reassembly.open)
+		drop_reassembly(&rx->reassembly);
+	if (rx->reassembly.held * PAGE_SIZE != rx->reassembly.charged)
+		charge_reassembly(&rx->reassembly, s->sk);
 	return rx->paused ? -EAGAIN : ret;
 }
 
@@ -624,7 +624,7 @@ void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock)
 {
 	if (!*stock)
 		return;
-	rx->gather.held = move_rxpages(&rx->gather.pages, stock);
+	rx->reassembly.held = move_rxpages(&rx->reassembly.pages, stock);
 }
 
 /**

@@ -59,7 +59,7 @@ struct weft_mpa_rx_events {
 };
 
 /**
- * struct weft_mpa_rx_gather - an FPDU that did not come in one piece
+ * struct weft_mpa_rx_reassembly - an FPDU that did not come in one piece
  * @open: some of its bytes have been taken from the socket
  * @whole: all of them have, and the ULPDU is to be handed over again
  * @marker_bad: one of its markers pointed elsewhere
@@ -72,7 +72,7 @@ struct weft_mpa_rx_events {
  * @pages: allocated on demand, kept while an FPDU is open; the table of them, once
  *	there, for good
  */
-struct weft_mpa_rx_gather {
+struct weft_mpa_rx_reassembly {
 	bool open;
 	bool whole;
 	bool marker_bad;
@@ -107,7 +107,7 @@ struct weft_mpa_rx {
 	bool paused;
 	u32 pos;
 	u32 expected;
-	struct weft_mpa_rx_gather gather;
+	struct weft_mpa_rx_reassembly reassembly;
 };
 
 void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
@@ -146,7 +146,7 @@ static inline bool weft_mpa_rx_is_paused(const struct weft_mpa_rx *rx)
 /* Between two FPDUs? Context: socket lock held. */
 static inline bool weft_mpa_rx_idle(const struct weft_mpa_rx *rx)
 {
-	return !rx->gather.open;
+	return !rx->reassembly.open;
 }
 
 #endif

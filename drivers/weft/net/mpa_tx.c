@@ -27,7 +27,7 @@
 #include "proto/hot.h"
 
 #define PIECE 8192U /* copied, then summed while in the cache */
-#define ROOM_MIN 256U /* a rest of a page fragment worth using */
+#define FRAGMENT_MIN 256U /* a rest of a page fragment worth using */
 #define ALIGN_FROM 512U /* bytes of an FPDU that is worth aligning */
 
 static_assert(WEFT_BATCH_VECS >= 2 * WEFT_FPDU_VECS);
@@ -77,19 +77,19 @@ static void plan_segment(struct weft_mpa_tx *tx, u32 len)
  */
 u32 weft_hot weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
 {
-	u32 room = tx->mss - tx->seg_fill;
+	u32 space = tx->mss - tx->seg_fill;
 	u32 ulpdu_len = hdr_len + min(left, tx->mulpdu);
 	bool all = ulpdu_len <= tx->mulpdu;
 	u32 wire = weft_mpa_bare_len(all ? ulpdu_len : tx->mulpdu);
 
 	if (!tx->seg_fill || tx->markers || wire < ALIGN_FROM)
 		return tx->mulpdu;
-	if (room < WEFT_FILL_FROM)
-		return weft_mpa_mulpdu(room + tx->mss - WEFT_FILL_FROM, false);
-	if (wire > room)
-		return weft_mpa_mulpdu(room, false);
-	if (!all && wire < room && room - wire < WEFT_FILL_FROM)
-		return weft_mpa_mulpdu(room - WEFT_FILL_FROM, false);
+	if (space < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(space + tx->mss - WEFT_FILL_FROM, false);
+	if (wire > space)
+		return weft_mpa_mulpdu(space, false);
+	if (!all && wire < space && space - wire < WEFT_FILL_FROM)
+		return weft_mpa_mulpdu(space - WEFT_FILL_FROM, false);
 	return tx->mulpdu;
 }
 
@@ -149,7 +149,7 @@ void weft_mpa_tx_free(struct weft_mpa_tx *tx)
  * @tx: the writer, between two FPDUs
  *
  * By the segment size that TCP has now. What is staged counts for no socket yet, so it must not
- * be much more than the socket has room for.
+ * be much more than the socket has space for.
  *
  * Context: process, tx claim. Cheap; meant for once per batch.
  */
@@ -170,7 +170,7 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 	tx->seg_fill %= mss;
 }
 
-/* --- room: a page fragment, and runs of bytes there --- */
+/* --- space: a page fragment, and runs of bytes there --- */
 
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
@@ -243,15 +243,15 @@ static __always_inline int add_run(struct weft_mpa_tx *tx, struct page *page, u3
 	return 0;
 }
 
-/* Nothing is written in the room any more: add what was to the batch. */
-static __always_inline int close_room(struct weft_mpa_tx *tx)
+/* Nothing is written in the space any more: add what was to the batch. */
+static __always_inline int close_fragment(struct weft_mpa_tx *tx)
 {
 	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->fresh;
 	struct bio_vec *last;
 	int ret = 0;
 
-	tx->room = 0;
+	tx->space = 0;
 	tx->fresh = 0;
 	if (!len)
 		return 0;
@@ -267,20 +267,20 @@ static __always_inline int close_room(struct weft_mpa_tx *tx)
 
 /*
  * Room for the rest of the FPDU, or for some of it, in the fragment of this task.
- * Nothing that is done before close_room() may want another fragment.
+ * Nothing that is done before close_fragment() may want another fragment.
  */
-static __always_inline int open_room(struct weft_mpa_tx *tx)
+static __always_inline int open_fragment(struct weft_mpa_tx *tx)
 {
 	struct page_frag *frag = staging_frag(tx);
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))
 		return -EMSGSIZE;
-	if (!skb_page_frag_refill(min(len, ROOM_MIN), frag, staging_gfp(tx))) {
+	if (!skb_page_frag_refill(min(len, FRAGMENT_MIN), frag, staging_gfp(tx))) {
 		tx->no_memory = true;
 		return -ENOMEM;
 	}
-	tx->room = min(len, frag->size - frag->offset);
+	tx->space = min(len, frag->size - frag->offset);
 	tx->to = (u8 *)page_address(frag->page) + frag->offset;
 	return 0;
 }
@@ -320,7 +320,7 @@ static void sum_later(struct weft_mpa_tx *tx, const u8 *staged, u32 len)
 		sum_up(tx);
 }
 
-/* The next @len bytes of the room are written. */
+/* The next @len bytes of the space are written. */
 static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 {
 	if (tx->crc)
@@ -331,8 +331,8 @@ static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 static int stage_bytes(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	while (len) {
-		int ret = tx->room ? 0 : close_room(tx) ?: open_room(tx);
-		u32 n = min3(len, tx->room, PIECE);
+		int ret = tx->space ? 0 : close_fragment(tx) ?: open_fragment(tx);
+		u32 n = min3(len, tx->space, PIECE);
 
 		if (ret)
 			return ret;
@@ -395,7 +395,7 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 {
 	const struct weft_mpa_tx_mark *mark = &tx->mark;
 
-	tx->room = 0;
+	tx->space = 0;
 	tx->fresh = 0;
 	put_runs(tx, mark->count, tx->count);
 	tx->count = mark->count;
@@ -441,7 +441,8 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = open_room(tx) ?: weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = open_fragment(tx) ?:
+				  weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
 	if (ret)
 		weft_mpa_tx_cancel(tx);
 	return ret;
@@ -495,7 +496,7 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 	} else {
 		ret = stage(tx, zero, pad) ?: stage_crc(tx);
 	}
-	return ret ?: close_room(tx);
+	return ret ?: close_fragment(tx);
 }
 
 /* --- spans: FPDUs that fill one TCP segment each --- */
@@ -518,11 +519,11 @@ u32 weft_hot weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 m
 		return 0;
 	set_mark(tx);
 	tx->end = tx->pos + (u64)wire_len * min(most, DIV_ROUND_UP(tx->goal - staged, wire_len));
-	if (open_room(tx))
+	if (open_fragment(tx))
 		return 0;
-	most = tx->room / wire_len;
+	most = tx->space / wire_len;
 	if (!most)
-		tx->room = 0;
+		tx->space = 0;
 	else
 		tx->big = true;
 	return most;
@@ -536,5 +537,5 @@ u32 weft_hot weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 m
  */
 int weft_hot weft_mpa_tx_span_end(struct weft_mpa_tx *tx)
 {
-	return close_room(tx);
+	return close_fragment(tx);
 }

@@ -63,7 +63,7 @@ struct weft_mpa_tx_mark {
  * @no_memory: that is why the FPDU begun last could not be staged
  * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
- * @to, @room: where the next staged byte goes, and how many go there
+ * @to, @space: where the next staged byte goes, and how many go there
  * @fresh: bytes in front of @to that are in no run yet
  * @end: where the FPDU being staged will end
  * @ulpdu_len: of that FPDU
@@ -72,7 +72,7 @@ struct weft_mpa_tx_mark {
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
  * @mark: for undoing the FPDU being staged
- * @vecs: room in @vec
+ * @vecs: space in @vec
  * @few: what @vec is until an FPDU comes that may need more
  *
  * Owner: the tx claim of the stream. Staged pages are never written again, TCP
@@ -101,7 +101,7 @@ struct weft_mpa_tx {
 	u32 count;
 	u64 eor;
 	u8 *to;
-	u32 room;
+	u32 space;
 	u32 fresh;
 	u64 end;
 	u32 ulpdu_len;
@@ -134,17 +134,17 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 /* Whoever receives on the socket. */
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos);
 
-/* Can @len bytes be written to the open room in one piece? Context: tx claim. */
+/* Can @len bytes be written to the open space in one piece? Context: tx claim. */
 static inline bool weft_mpa_tx_fits(const struct weft_mpa_tx *tx, u32 len)
 {
-	return len <= tx->room && !tx->markers;
+	return len <= tx->space && !tx->markers;
 }
 
-/* The next @len bytes of the room are written, and summed up if need be. Context: tx claim. */
+/* The next @len bytes of the space are written, and summed up if need be. Context: tx claim. */
 static inline void weft_mpa_tx_advance(struct weft_mpa_tx *tx, u32 len)
 {
 	tx->to += len;
-	tx->room -= len;
+	tx->space -= len;
 	tx->fresh += len;
 	tx->pos += len;
 }

@@ -146,7 +146,7 @@ static int push_batch(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 		bool last = tx->head + runs == tx->count;
 		int n;
 
-		weft_count(tx->counters, WEFT_CTR_TX_PUSHES);
+		weft_count(tx->counters, WEFT_CTR_TX_SOCKET_SENDS);
 		n = push_runs(tx, sk, runs, bytes, more || !last);
 		if (n <= 0)
 			return n ?: -EAGAIN;

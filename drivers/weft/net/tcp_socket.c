@@ -473,13 +473,13 @@ void weft_sock_set_v6only(struct weft_sock *s)
 }
 
 /**
- * weft_sock_set_patience - how long bytes may stay unacknowledged
+ * weft_sock_set_user_timeout - how long bytes may stay unacknowledged
  * @s: the socket
  * @ms: milliseconds
  *
  * Context: process.
  */
-void weft_sock_set_patience(struct weft_sock *s, unsigned int ms)
+void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms)
 {
 	tcp_sock_set_user_timeout(s->sk, ms);
 }

@@ -81,7 +81,7 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
 void weft_sock_set_tos(struct weft_sock *s, u8 tos);
 void weft_sock_set_v6only(struct weft_sock *s);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
-void weft_sock_set_patience(struct weft_sock *s, unsigned int ms);
+void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms);
 void weft_sock_set_memalloc(struct weft_sock *s);
 
 void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events, void *owner);

@@ -28,7 +28,7 @@ struct weft_ulpdu_piece {
  * @linear: all of it, when it is contiguous, else NULL
  * @skb: socket buffer that holds all of it, or NULL
  * @skb_offset: where it starts in @skb
- * @pages: gathered copy from the first byte of the first page on, when it
+ * @pages: reassembled copy from the first byte of the first page on, when it
  *	spanned socket buffers or held markers; NULL when @skb is set
  * @pieces: where the payload is if the sender is on this host; looked at if there is neither
  *	@linear nor @skb

@@ -13,7 +13,7 @@ enum weft_conn_state {
 	WEFT_CONN_CONNECTING,	/* initiator: TCP */
 	WEFT_CONN_AWAIT_REPLY,	/* initiator: request is out */
 	WEFT_CONN_AWAIT_REQUEST, /* responder: TCP is up */
-	WEFT_CONN_AWAIT_ULP,	/* responder: consumer decides */
+	WEFT_CONN_AWAIT_ACCEPT,	/* responder: consumer decides */
 	WEFT_CONN_AWAIT_RTR,	/* responder: accepted, peer-to-peer */
 	WEFT_CONN_RUNNING,
 	WEFT_CONN_CLOSING,
@@ -22,20 +22,20 @@ enum weft_conn_state {
 };
 
 enum weft_conn_event {
-	WEFT_CONN_CONNECT_ASKED,
-	WEFT_CONN_ACCEPTED_TCP,	/* a child of a listener */
-	WEFT_CONN_TCP_UP,
+	WEFT_CONN_CONNECT,
+	WEFT_CONN_TCP_ACCEPTED,	/* a child of a listener */
+	WEFT_CONN_TCP_CONNECTED,
 	WEFT_CONN_TCP_FAILED,
-	WEFT_CONN_REQUEST_IN,
-	WEFT_CONN_REPLY_IN,	/* accepting, negotiated */
-	WEFT_CONN_REJECT_IN,
-	WEFT_CONN_FRAME_BAD,
+	WEFT_CONN_REQUEST_RECEIVED,
+	WEFT_CONN_REPLY_RECEIVED,	/* accepting, negotiated */
+	WEFT_CONN_REJECT_RECEIVED,
+	WEFT_CONN_BAD_FRAME,
 	WEFT_CONN_ULP_ACCEPTED,	/* no RTR to wait for */
 	WEFT_CONN_ULP_ACCEPTED_P2P,
 	WEFT_CONN_ULP_REJECTED,
 	WEFT_CONN_READY,	/* the initiator's first FPDU is in */
 	WEFT_CONN_TIMED_OUT,
-	WEFT_CONN_PEER_GONE,	/* FIN or reset before the stream runs */
+	WEFT_CONN_PEER_CLOSED,	/* FIN or reset before the stream runs */
 	WEFT_CONN_STREAM_CLOSING,
 	WEFT_CONN_STREAM_CLOSED,
 	WEFT_CONN_ABANDONED,	/* consumer destroyed its id, device goes away */

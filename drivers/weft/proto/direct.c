@@ -30,7 +30,7 @@
 /* And a requester may take four times as long to notice. */
 #define TIMEOUT_SLACK	4
 /* TCP repeats a lost SYN after a second, and data seldom earlier than after 200 ms. */
-#define PATIENCE_LEAST_NS	3000000000ULL
+#define RETRY_MIN_NS	3000000000ULL
 
 /* IBTA, 9.7.5.2.8: codes of the RNR NAK timer; all is a multiple of 10 us. */
 #define RNR_TIMER_UNIT_US	10
@@ -198,7 +198,7 @@ enum weft_direct_role weft_direct_role(const u8 *gid, u32 qpn, const u8 *peer_gi
 }
 
 /**
- * weft_direct_patience_ns - how long a request may wait for a peer that does not answer
+ * weft_direct_retry_ns - how long a request may wait for a peer that does not answer
  * @timeout: of the QP, 5 bits: 0: for ever
  * @retry_cnt: of the QP, 3 bits
  *
@@ -206,14 +206,14 @@ enum weft_direct_role weft_direct_role(const u8 *gid, u32 qpn, const u8 *peer_gi
  *
  * Return: nanoseconds, 0: for ever.
  */
-u64 weft_direct_patience_ns(u8 timeout, u8 retry_cnt)
+u64 weft_direct_retry_ns(u8 timeout, u8 retry_cnt)
 {
 	u64 ns = (u64)TIMEOUT_UNIT_NS << (timeout & TIMEOUT_MASK);
 
 	if (!(timeout & TIMEOUT_MASK))
 		return 0;
 	ns *= TIMEOUT_SLACK * ((retry_cnt & RETRY_MASK) + 1);
-	return max_t(u64, ns, PATIENCE_LEAST_NS);
+	return max_t(u64, ns, RETRY_MIN_NS);
 }
 
 /* Powers of two, and what is half-way between them. */

@@ -70,7 +70,7 @@ enum weft_direct_reason weft_direct_parse_reject(const u8 *pd, u32 len);
 const char *weft_direct_reason_name(enum weft_direct_reason reason);
 
 enum weft_direct_role weft_direct_role(const u8 *gid, u32 qpn, const u8 *peer_gid, u32 peer_qpn);
-u64 weft_direct_patience_ns(u8 timeout, u8 retry_cnt);
+u64 weft_direct_retry_ns(u8 timeout, u8 retry_cnt);
 u32 weft_direct_rnr_ms(u8 rnr_retry, u8 min_rnr_timer);
 
 #endif

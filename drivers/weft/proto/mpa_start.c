@@ -111,10 +111,10 @@ enum weft_fault weft_mpa_start_parse(const u8 *frame, u32 len, bool request,
 }
 
 /**
- * weft_mpa_pd_room - how much private data a consumer may give
+ * weft_mpa_pd_space - how much private data a consumer may give
  * @enhanced: the frame has an enhanced block
  */
-u32 weft_mpa_pd_room(bool enhanced)
+u32 weft_mpa_pd_space(bool enhanced)
 {
 	return enhanced ? WEFT_MPA_PD_MAX - WEFT_MPA_ENH_LEN : WEFT_MPA_PD_MAX;
 }
@@ -147,7 +147,7 @@ static int store_frame(const struct weft_mpa_frame *f, bool request, const void 
 {
 	u32 block = f->enhanced ? WEFT_MPA_ENH_LEN : 0;
 
-	if (pd_len > weft_mpa_pd_room(f->enhanced))
+	if (pd_len > weft_mpa_pd_space(f->enhanced))
 		return -EINVAL;
 	memcpy(out, frame_key(request), WEFT_MPA_KEY_LEN);
 	out[WEFT_MPA_FLAGS_AT] = frame_flags(f);
@@ -291,7 +291,7 @@ static u32 settle_ird(u32 own, u16 peer_ord, u32 most)
  * A zero-length Read takes a place like any other, so where it may come, there
  * must be one; where there can be none, it may not come.
  */
-static void make_room_for_read(u32 most, struct weft_mpa_result *out)
+static void reserve_rtr_read(u32 most, struct weft_mpa_result *out)
 {
 	if (!(out->rtr & WEFT_RTR_READ) || out->ird)
 		return;
@@ -319,13 +319,13 @@ enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
 	u32 most = max_t(u32, policy->ird, policy->ird_max);
 
 	settle_plain(request, policy, out);
-	out->eager = policy->eager && !request->p2p;
+	out->early_send = policy->early_send && !request->p2p;
 	if (!request->enhanced)
 		return WEFT_FAULT_NONE;
 	out->ord = settle_ord(policy->ord, request->ird);
 	out->ird = settle_ird(policy->ird, request->ord, most);
 	out->rtr = accepted_rtr(request, policy);
-	make_room_for_read(most, out);
+	reserve_rtr_read(most, out);
 	return request->p2p && !out->rtr ? WEFT_FAULT_MPA_IRD : WEFT_FAULT_NONE;
 }
 

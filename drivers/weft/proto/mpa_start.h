@@ -36,7 +36,7 @@ enum weft_mpa_crc {
  * @markers: set M: the peer must insert markers towards us
  * @p2p: offer, or accept, the peer-to-peer model
  * @rtr: mask of enum weft_rtr we can send or receive
- * @eager: as responder where no RTR was agreed on, speak after a moment: against RFC 5044,
+ * @early_send: as responder where no RTR was agreed on, send after a moment: against RFC 5044,
  *	7.1.2, for initiators that wait for the first message themselves
  * @ird, @ord: what the consumer asked for
  * @ird_max: an initiator may raise its IRD up to here if the reply demands it
@@ -47,7 +47,7 @@ struct weft_mpa_policy {
 	bool markers;
 	bool p2p;
 	u8 rtr;
-	bool eager;
+	bool early_send;
 	u32 ird;
 	u32 ord;
 	u32 ird_max;
@@ -79,7 +79,7 @@ struct weft_mpa_frame {
  * @markers_tx: we insert markers; @markers_rx: the peer does
  * @rtr: 0, or the one kind an initiator must send first; for a responder the
  *	mask of kinds it accepts first
- * @eager: a responder that waits for the first FPDU only for a moment
+ * @early_send: a responder that waits for the first FPDU only for a moment
  * @direct: the QPs are connected by ibv_modify_qp(), see proto/direct.h
  * @extensions: of it, mask of those that both sides have
  * @rnr_told: the peer has said how long its messages may wait for a receive
@@ -93,7 +93,7 @@ struct weft_mpa_result {
 	bool markers_rx;
 	bool enhanced;
 	u8 rtr;
-	bool eager;
+	bool early_send;
 	bool direct;
 	u16 extensions;
 	bool rnr_told;
@@ -115,7 +115,7 @@ enum weft_fault weft_mpa_start_parse(const u8 *frame, u32 len, bool request,
 bool weft_mpa_crc_missing(const struct weft_mpa_frame *peer, const struct weft_mpa_policy *own);
 
 /* How much private data of the consumer fits (508 with an enhanced block, else 512). */
-u32 weft_mpa_pd_room(bool enhanced);
+u32 weft_mpa_pd_space(bool enhanced);
 
 /*
  * All builders return the frame's length, or -EINVAL if @pd_len does not fit.
@@ -131,7 +131,7 @@ int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy, const void *pd, u32 pd_len,
 			  u8 *out);
 
-/* Responder: WEFT_FAULT_MPA_IRD means a reject frame is due (wire.md, judgement calls). */
+/* Responder: WEFT_FAULT_MPA_IRD means a reject frame is due (protocol-rules, CHOICE-12). */
 enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
 				 const struct weft_mpa_policy *policy, struct weft_mpa_result *out);
 

@@ -16,7 +16,7 @@
 /* The same, and this is the moment it turns out. */
 #define DOWN	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | FLUSH)
 /* The peer has to be told first. */
-#define ACCUSE \
+#define SEND_TERMINATE \
 	(WEFT_QPA_STOP_RX | WEFT_QPA_TX | WEFT_QPA_TELL_CM | WEFT_QPA_DEADLINE | WEFT_QPA_REPORT)
 
 static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
@@ -26,8 +26,8 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	 */
 	[WEFT_QP_IDLE] = {
 		[WEFT_QP_STARTED]		= GO(RTS, WEFT_QPA_TX),
-		[WEFT_QP_CLOSE_ASKED]		= STAY(IDLE),
-		[WEFT_QP_ABORT_ASKED]		= GO(ERROR, FLUSH),
+		[WEFT_QP_CLOSE]			= STAY(IDLE),
+		[WEFT_QP_ABORT]			= GO(ERROR, FLUSH),
 		[WEFT_QP_FAULTED]		= GO(ERROR, FLUSH | WEFT_QPA_REPORT),
 		[WEFT_QP_PEER_TERMINATED]	= NEVER(IDLE),
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(IDLE),
@@ -39,9 +39,9 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	},
 	[WEFT_QP_RTS] = {
 		[WEFT_QP_STARTED]		= NEVER(RTS),
-		[WEFT_QP_CLOSE_ASKED]		= GO(CLOSING, WEFT_QPA_TX | WEFT_QPA_DEADLINE),
-		[WEFT_QP_ABORT_ASKED]		= GO(ERROR, DOWN),
-		[WEFT_QP_FAULTED]		= GO(TERMINATE, ACCUSE),
+		[WEFT_QP_CLOSE]			= GO(CLOSING, WEFT_QPA_TX | WEFT_QPA_DEADLINE),
+		[WEFT_QP_ABORT]			= GO(ERROR, DOWN),
+		[WEFT_QP_FAULTED]		= GO(TERMINATE, SEND_TERMINATE),
 		[WEFT_QP_PEER_TERMINATED]	= GO(ERROR, DOWN | WEFT_QPA_REPORT),
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(RTS),
 		[WEFT_QP_SQ_DRAINED]		= NEVER(RTS),
@@ -52,9 +52,9 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	},
 	[WEFT_QP_CLOSING] = {
 		[WEFT_QP_STARTED]		= NEVER(CLOSING),
-		[WEFT_QP_CLOSE_ASKED]		= STAY(CLOSING),
-		[WEFT_QP_ABORT_ASKED]		= GO(ERROR, DOWN),
-		[WEFT_QP_FAULTED]		= GO(TERMINATE, ACCUSE),
+		[WEFT_QP_CLOSE]			= STAY(CLOSING),
+		[WEFT_QP_ABORT]			= GO(ERROR, DOWN),
+		[WEFT_QP_FAULTED]		= GO(TERMINATE, SEND_TERMINATE),
 		[WEFT_QP_PEER_TERMINATED]	= GO(ERROR, DOWN | WEFT_QPA_REPORT),
 		[WEFT_QP_TERMINATE_SENT]	= NEVER(CLOSING),
 		[WEFT_QP_SQ_DRAINED]		= GO(CLOSING, WEFT_QPA_HALF_CLOSE |
@@ -66,14 +66,14 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 		[WEFT_QP_RESET]			= NEVER(CLOSING),
 	},
 	/*
-	 * Entered once, with ACCUSE, so rx is stopped and cm knows. A FIN of the
+	 * Entered once, with SEND_TERMINATE, so rx is stopped and cm knows. A FIN of the
 	 * peer leaves our direction open: the Terminate still goes, and both
 	 * FINs together come as CONN_LOST. Only the first fault is reported.
 	 */
 	[WEFT_QP_TERMINATE] = {
 		[WEFT_QP_STARTED]		= NEVER(TERMINATE),
-		[WEFT_QP_CLOSE_ASKED]		= STAY(TERMINATE),
-		[WEFT_QP_ABORT_ASKED]		= GO(ERROR, FLUSH),
+		[WEFT_QP_CLOSE]			= STAY(TERMINATE),
+		[WEFT_QP_ABORT]			= GO(ERROR, FLUSH),
 		[WEFT_QP_FAULTED]		= STAY(TERMINATE),
 		[WEFT_QP_PEER_TERMINATED]	= GO(ERROR, FLUSH),
 		[WEFT_QP_TERMINATE_SENT]	= GO(TERMINATE, WEFT_QPA_HALF_CLOSE |
@@ -87,8 +87,8 @@ static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	/* Whatever was on its way when it happened comes too late. */
 	[WEFT_QP_ERROR] = {
 		[WEFT_QP_STARTED]		= STAY(ERROR),
-		[WEFT_QP_CLOSE_ASKED]		= STAY(ERROR),
-		[WEFT_QP_ABORT_ASKED]		= STAY(ERROR),
+		[WEFT_QP_CLOSE]			= STAY(ERROR),
+		[WEFT_QP_ABORT]			= STAY(ERROR),
 		[WEFT_QP_FAULTED]		= STAY(ERROR),
 		[WEFT_QP_PEER_TERMINATED]	= STAY(ERROR),
 		[WEFT_QP_TERMINATE_SENT]	= STAY(ERROR),
@@ -139,8 +139,8 @@ const char *weft_qp_event_name(enum weft_qp_event event)
 {
 	static const char *const names[WEFT_QP_EVENTS] = {
 		[WEFT_QP_STARTED]		= "started",
-		[WEFT_QP_CLOSE_ASKED]		= "close-asked",
-		[WEFT_QP_ABORT_ASKED]		= "abort-asked",
+		[WEFT_QP_CLOSE]			= "close",
+		[WEFT_QP_ABORT]			= "abort",
 		[WEFT_QP_FAULTED]		= "faulted",
 		[WEFT_QP_PEER_TERMINATED]	= "peer-terminated",
 		[WEFT_QP_TERMINATE_SENT]	= "terminate-sent",

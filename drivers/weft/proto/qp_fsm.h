@@ -18,8 +18,8 @@ enum weft_qp_state {
 
 enum weft_qp_event {
 	WEFT_QP_STARTED,	/* got its socket */
-	WEFT_QP_CLOSE_ASKED,	/* modify to SQD, disconnect */
-	WEFT_QP_ABORT_ASKED,	/* modify to ERR, destroy */
+	WEFT_QP_CLOSE,	/* modify to SQD, disconnect */
+	WEFT_QP_ABORT,	/* modify to ERR, destroy */
 	WEFT_QP_FAULTED,	/* local fault, or the peer's that we must tell it */
 	WEFT_QP_PEER_TERMINATED,
 	WEFT_QP_TERMINATE_SENT,

@@ -104,7 +104,8 @@ static inline const struct weft_rdmap_info *weft_rdmap_info(u8 opcode)
  * weft_rdmap_check - does the segment make a legal message, whenever it comes?
  * @hdr: a parsed DDP header
  *
- * RV, opcode, tagged bit, queue, length of fixed-size messages (wire.md 6, 3 and 4).
+ * Version, opcode, tagged bit, queue, length of fixed-size messages: protocol-rules, ORDER-3
+ * and ORDER-4.
  */
 static inline enum weft_fault weft_rdmap_check(const struct weft_ddp_hdr *hdr)
 {

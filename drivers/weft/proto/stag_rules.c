@@ -58,7 +58,7 @@ static bool inside(const struct weft_stag_view *stag, const struct weft_stag_req
  * @stag: a snapshot of the STag
  * @req: who asks, for what, and in whose words a refusal is told
  *
- * Return: the first refusal in the order of wire.md, 6, or WEFT_FAULT_NONE.
+ * Return: the first refusal in the order of protocol-rules, ORDER-5, or WEFT_FAULT_NONE.
  */
 enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
 				  const struct weft_stag_req *req)

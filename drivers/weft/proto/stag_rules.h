@@ -67,7 +67,7 @@ static __always_inline bool weft_stag_allows(const struct weft_stag_view *stag,
  * An empty request touches nothing and is not checked at all (RFC 5041, 5.2;
  * RFC 5040, 5.2.1).
  *
- * Return: WEFT_FAULT_NONE, or the first refusal in the order of wire.md, 6.
+ * Return: WEFT_FAULT_NONE, or the first refusal in the order of protocol-rules, ORDER-5.
  */
 static inline enum weft_fault weft_stag_check(const struct weft_stag_view *stag,
 					      const struct weft_stag_req *req)

@@ -325,7 +325,7 @@ void weft_cq_tell_held(struct weft_cq *cq)
 }
 
 /* Same indices, other memory. */
-static int move_entries(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->lock)
+static int move_cqes(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->lock)
 {
 	struct weft_cq_ctl *ctl = weft_ring_ctl(to);
 	u32 count = used(cq);
@@ -360,7 +360,7 @@ int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
 	int ret;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	ret = move_entries(cq, ring);
+	ret = move_cqes(cq, ring);
 	if (!ret)
 		swap(cq->ring, *ring);
 	weft_ring_unlock(&cq->lock, cq->user, flags);

@@ -137,7 +137,7 @@ static void *take_slots(struct weft_ring_map *map, u32 slots) __must_hold(&map->
 	return map->mem + at * SLOT_BYTES;
 }
 
-static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots, void **mem)
+static struct weft_ring_map *find_free_slot(struct weft_ring_space *space, u32 slots, void **mem)
 	__must_hold(&space->lock)
 {
 	struct weft_ring_map *map;
@@ -157,7 +157,7 @@ static struct weft_ring_map *find_room(struct weft_ring_space *space, u32 slots,
 static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, void **mem)
 	__must_hold(&space->lock)
 {
-	struct weft_ring_map *map = find_room(space, slots, mem);
+	struct weft_ring_map *map = find_free_slot(space, slots, mem);
 
 	lockdep_assert_held(&space->lock);
 	if (map) {
@@ -252,7 +252,7 @@ u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
 	return mem - map->mem;
 }
 
-static struct page *page_of(void *mem)
+static struct page *ring_page_of(void *mem)
 {
 	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
@@ -269,7 +269,7 @@ static int insert(struct vm_area_struct *vma, void *mem)
 
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	for (off = 0; off < size; off += PAGE_SIZE) {
-		ret = vm_insert_page(vma, vma->vm_start + off, page_of(mem + off));
+		ret = vm_insert_page(vma, vma->vm_start + off, ring_page_of(mem + off));
 		if (ret)
 			return ret;
 	}

@@ -39,7 +39,7 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 
 	spin_lock_init(&rq->lock);
 	weft_rq_waiters_init(&rq->waiters);
-	rq->kicks = true;
+	rq->has_doorbell = true;
 	rq->ctl = weft_ring_ctl(&rq->ring);
 	rq->user = space;
 	rq->max_sge = max_sge;
@@ -57,8 +57,8 @@ void weft_recvq_free(struct weft_recvq *rq)
 	weft_ring_free(&rq->ring);
 }
 
-static __always_inline int copy_entry(const struct weft_recvq *rq, struct weft_rwr *out,
-				      const struct weft_rqe *rqe)
+static __always_inline int copy_rqe(const struct weft_recvq *rq, struct weft_rwr *out,
+				    const struct weft_rqe *rqe)
 {
 	u32 i;
 
@@ -116,7 +116,7 @@ static __always_inline int fetch(struct weft_recvq *rq, struct weft_rwr *out)
 		return -EIO;
 	}
 
-	ret = copy_entry(rq, out, weft_ring_entry(&rq->ring, rq->cons));
+	ret = copy_rqe(rq, out, weft_ring_entry(&rq->ring, rq->cons));
 	WRITE_ONCE(rq->cons, rq->cons + 1);
 	/* Pairs with weft_ring_observe() of the provider and weft_recvq_reserve(): reuse. */
 	smp_store_release(&rq->ctl->cons, rq->cons);
@@ -137,7 +137,7 @@ static bool limit_reached(struct weft_recvq *rq) __must_hold(&rq->lock)
  * weft_recvq_grant - hand out what is posted to those that wait
  * @rq: the queue
  *
- * Producers kick as long as any waits. Context: @rq->lock held.
+ * Producers ring as long as any waits. Context: @rq->lock held.
  */
 void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
@@ -219,7 +219,7 @@ void weft_recvq_wait(struct weft_recvq *rq, struct weft_rq_waiter *w)
 	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
 
 	weft_rq_waiters_join(&rq->waiters, w);
-	WRITE_ONCE(rq->ctl->state, WEFT_RQ_NEED_KICK);
+	WRITE_ONCE(rq->ctl->state, WEFT_RQ_NEED_DOORBELL);
 	/* Pairs with the fence in weft_ring_state() of the provider. */
 	smp_mb();
 	weft_recvq_grant(rq);
@@ -278,21 +278,21 @@ int weft_recvq_discard(struct weft_recvq *rq)
 }
 
 /**
- * weft_recvq_set_flushing - whether producers must kick after posting
+ * weft_recvq_set_flushing - whether producers must ring after posting
  * @rq: the queue of one QP, or a shared one that is about to go
  * @flushing: true once the QP has failed, or nobody fetches any more
  *
  * After this returns, the caller fetches until the queue is empty: what it does
- * not see then was published by a producer that will see the wish and kick.
+ * not see then was published by a producer that will see the wish and ring.
  *
  * Context: any.
  */
 void weft_recvq_set_flushing(struct weft_recvq *rq, bool flushing)
 {
-	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_NEED_KICK : WEFT_RQ_OPEN);
+	WRITE_ONCE(rq->ctl->state, flushing ? WEFT_RQ_NEED_DOORBELL : WEFT_RQ_OPEN);
 	/*
 	 * Pairs with the fence in weft_ring_state() of the provider, and
-	 * that in weft_recvq_wants_kick().
+	 * that in weft_recvq_needs_doorbell().
 	 */
 	smp_mb();
 }
@@ -358,7 +358,7 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 }
 
 /* Same indices, other memory. */
-static int move_entries(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&rq->lock)
+static int move_rqes(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&rq->lock)
 {
 	struct weft_rq_ctl *ctl = weft_ring_ctl(to);
 	u32 count = available(rq);
@@ -397,7 +397,7 @@ int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 	int ret;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
-	ret = move_entries(rq, ring);
+	ret = move_rqes(rq, ring);
 	if (!ret)
 		swap(rq->ring, *ring);
 	weft_ring_unlock(&rq->lock, rq->user, flags);
@@ -436,14 +436,14 @@ void weft_recvq_commit(struct weft_recvq *rq) __must_hold(&rq->lock)
 }
 
 /**
- * weft_recvq_wants_kick - must somebody be told of what was committed?
+ * weft_recvq_needs_doorbell - must somebody be told of what was committed?
  * @rq: a kernel queue
  *
  * Once per posted list, after @rq->lock was dropped. Context: any.
  * Return: true when the QP has failed and its receives are to be flushed, or a message waits.
  */
-bool weft_recvq_wants_kick(const struct weft_recvq *rq)
+bool weft_recvq_needs_doorbell(const struct weft_recvq *rq)
 {
 	smp_mb(); /* pairs with the one in weft_recvq_set_flushing() */
-	return READ_ONCE(rq->ctl->state) == WEFT_RQ_NEED_KICK;
+	return READ_ONCE(rq->ctl->state) == WEFT_RQ_NEED_DOORBELL;
 }

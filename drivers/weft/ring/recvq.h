@@ -34,7 +34,7 @@ struct weft_rwr {
  * @user: a process posts to it
  * @shared: by streams that fetch at the same time; set by the owner before there are any
  * @max_sge: elements an entry has room for
- * @kicks: a process that kicks when @ctl asks for it, or the kernel; set by the owner
+ * @has_doorbell: a process that rings when @ctl asks for it, or the kernel; set by the owner
  * @lock: for kernel producers @prod; @waiters; of a shared queue all that follows, @ring and
  *	@ctl. What only one stream fetches from, it fetches without
  * @cons: next entry to hand out
@@ -50,7 +50,7 @@ struct weft_recvq {
 	struct weft_rq_ctl *ctl;
 	bool user;
 	bool shared;
-	bool kicks;
+	bool has_doorbell;
 	u16 max_sge;
 	spinlock_t lock; /* weft_ring_lock() */
 	u32 cons;
@@ -90,6 +90,6 @@ struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq);
 void weft_recvq_commit(struct weft_recvq *rq);
 void weft_recvq_grant(struct weft_recvq *rq);
 
-bool weft_recvq_wants_kick(const struct weft_recvq *rq);
+bool weft_recvq_needs_doorbell(const struct weft_recvq *rq);
 
 #endif

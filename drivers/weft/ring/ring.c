@@ -22,7 +22,7 @@ static_assert(sizeof(struct weft_cq_ctl) == WEFT_CTL_BYTES);
  * weft_ring_init - allocate a queue's memory, all zero
  * @ring: what to fill in
  * @entries: a power of two
- * @stride: octets from entry to entry, a multiple of 8
+ * @stride: bytes from entry to entry, a multiple of 8
  * @space: of the process that may map it, NULL for a kernel queue
  *
  * What a process asks for is charged to its memory cgroup. Context: may sleep.

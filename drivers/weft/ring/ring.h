@@ -19,7 +19,7 @@ struct weft_ring_space;
  * struct weft_ring - memory of one queue
  * @mem: where it begins, control block first
  * @entries: a power of two
- * @stride: octets from entry to entry
+ * @stride: bytes from entry to entry
  * @map: present while it may be mapped by user space
  *
  * Owned by the queue it is embedded in. Pages live until the last mapping is

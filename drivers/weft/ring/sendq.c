@@ -55,7 +55,7 @@ static int alloc_private(struct weft_sendq *sq, u32 entries)
  * @sq: what to fill in
  * @entries: a power of two
  * @max_sge: elements a work request may have, up to WEFT_MAX_SGE
- * @max_inline: inline octets a work request may have, up to WEFT_MAX_INLINE
+ * @max_inline: inline bytes a work request may have, up to WEFT_MAX_INLINE
  * @space: of the process that posts, NULL for a kernel consumer
  *
  * Context: may sleep. Return: 0 or -errno, with nothing to clean up.
@@ -100,8 +100,8 @@ void weft_sendq_free(struct weft_sendq *sq)
 	sq->wr = NULL;
 }
 
-static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *swr,
-				  const struct weft_sqe *from)
+static enum weft_fault copy_sqe(const struct weft_sendq *sq, struct weft_swr *swr,
+				const struct weft_sqe *from)
 {
 	u8 opcodes = sq->user ? WEFT_WR_KERNEL_FIRST : WEFT_WR_OP_COUNT;
 	struct weft_sqe *wqe = &swr->wqe;
@@ -134,7 +134,7 @@ static enum weft_fault copy_entry(const struct weft_sendq *sq, struct weft_swr *
 }
 
 /* Only what a completion needs remains; every other field is harmless. */
-static void spoil(struct weft_swr *swr, enum weft_fault fault)
+static void invalidate_sqe(struct weft_swr *swr, enum weft_fault fault)
 {
 	swr->wqe = (struct weft_sqe){
 		.wr_id = swr->wqe.wr_id,
@@ -149,7 +149,7 @@ static void spoil(struct weft_swr *swr, enum weft_fault fault)
  * weft_sendq_fetch - take the next entry
  * @sq: the queue
  *
- * The work request is the caller's until it retires. One that has a status
+ * The work request is the caller's until it is completed. One that has a status
  * already was malformed: it must be completed with that status and @vendor_err,
  * in its turn.
  *
@@ -162,18 +162,18 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
 	u32 prod = smp_load_acquire(&weft_sendq_ctl(sq)->prod);
 	/*
-	 * An honest producer has seen at most what was retired when it stored
+	 * An honest producer has seen at most what was cons when it stored
 	 * prod; reading in this order we see at least that.
 	 */
-	u32 retired = READ_ONCE(sq->retired);
-	u32 in_flight = sq->fetched - retired;
+	u32 cons = READ_ONCE(sq->cons);
+	u32 in_flight = sq->fetched - cons;
 	struct weft_swr *swr;
 	enum weft_fault fault;
 	u32 index;
 
 	if (prod == sq->fetched)
 		return NULL;
-	if (prod - retired > sq->ring.entries || prod - retired < in_flight)
+	if (prod - cons > sq->ring.entries || prod - cons < in_flight)
 		return ERR_PTR(-EIO);
 
 	/* What was posted must be completed, and a page or less is always to be had. */
@@ -192,17 +192,17 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	swr->wc_len = 0;
 	swr->awaits_response = false;
 	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
-	fault = copy_entry(sq, swr, weft_ring_entry(&sq->ring, index));
+	fault = copy_sqe(sq, swr, weft_ring_entry(&sq->ring, index));
 	if (fault != WEFT_FAULT_NONE)
-		spoil(swr, fault);
+		invalidate_sqe(swr, fault);
 	return swr;
 }
 
 /**
  * weft_sendq_discard - forget all that is posted
- * @sq: the queue; all that was fetched has retired
+ * @sq: the queue; all that was fetched has cons
  *
- * Context: holder of the tx claim, retire lock held. Return: 0, or -EIO when the producer
+ * Context: holder of the tx claim, complete_lock held. Return: 0, or -EIO when the producer
  * index is impossible.
  */
 int weft_sendq_discard(struct weft_sendq *sq)
@@ -210,11 +210,11 @@ int weft_sendq_discard(struct weft_sendq *sq)
 	/* Pairs with weft_ring_publish() of the provider and weft_sendq_commit(). */
 	u32 prod = smp_load_acquire(&weft_sendq_ctl(sq)->prod);
 
-	if (WARN_ON_ONCE(sq->fetched != sq->retired) || prod - sq->fetched > sq->ring.entries)
+	if (WARN_ON_ONCE(sq->fetched != sq->cons) || prod - sq->fetched > sq->ring.entries)
 		return -EIO;
 	WRITE_ONCE(sq->fetched, prod);
-	WRITE_ONCE(sq->retired, prod);
-	weft_sendq_publish_retired(sq);
+	WRITE_ONCE(sq->cons, prod);
+	weft_sendq_publish_cons(sq);
 	return 0;
 }
 
@@ -243,8 +243,8 @@ struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq) __must_hold(&sq->post
 	struct weft_sqe *sqe;
 
 	lockdep_assert_held(&sq->post_lock);
-	/* Pairs with weft_sendq_publish_retired(). */
-	if (sq->prod - smp_load_acquire(&weft_sendq_ctl(sq)->retired) >= sq->ring.entries)
+	/* Pairs with weft_sendq_publish_cons(). */
+	if (sq->prod - smp_load_acquire(&weft_sendq_ctl(sq)->cons) >= sq->ring.entries)
 		return NULL;
 
 	sq->side[sq->prod & (sq->ring.entries - 1)] = NULL;
@@ -282,13 +282,13 @@ void weft_sendq_commit(struct weft_sendq *sq) __must_hold(&sq->post_lock)
 }
 
 /**
- * weft_sendq_wants_kick - must the engine be told of what was committed?
+ * weft_sendq_needs_doorbell - must the engine be told of what was committed?
  * @sq: a kernel queue
  *
  * Once per posted list, after the last commit. Context: any.
  */
-bool weft_sendq_wants_kick(const struct weft_sendq *sq)
+bool weft_sendq_needs_doorbell(const struct weft_sendq *sq)
 {
 	smp_mb(); /* pairs with the one in weft_sendq_leave() */
-	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_NEED_KICK;
+	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_NEED_DOORBELL;
 }

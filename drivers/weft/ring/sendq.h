@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The send queue as the engine sees it: entries are copied out of shared memory
- * once, bounds-checked, and live as private work requests until they retire.
+ * once, bounds-checked, and live as private work requests until they are completed.
  */
 #ifndef WEFT_RING_SENDQ_H
 #define WEFT_RING_SENDQ_H
@@ -19,16 +19,16 @@ struct weft_mem_region;
 enum weft_swr_state {
 	WEFT_SWR_FREE,
 	WEFT_SWR_FETCHED,	/* private copy made, nothing sent */
-	WEFT_SWR_SENT,		/* all octets are TCP's, a response may be due */
-	WEFT_SWR_DONE,		/* waits for its turn to retire */
+	WEFT_SWR_SENT,		/* all bytes are TCP's, a response may be due */
+	WEFT_SWR_DONE,		/* waits for its turn to be completed */
 };
 
 /**
  * struct weft_swr - a private, checked copy of a send queue entry
  * @wqe: the head, @wqe.num_sge and @wqe.inline_len within the queue's limits
  * @index: free-running position in the queue
- * @length: sum of the elements or the inline octets; below 4 GiB
- * @tx_end: position in the outgoing stream of the octet behind its last FPDU
+ * @length: sum of the elements or the inline bytes; below 4 GiB
+ * @tx_end: position in the outgoing stream of the byte behind its last FPDU
  * @state: enum weft_swr_state
  * @status: enum ib_wc_status, valid once DONE; not 0 in a FETCHED one: the entry
  *	was malformed and must only be completed, its lists are empty
@@ -41,7 +41,7 @@ enum weft_swr_state {
  * @sge: gather list; with INLINE the payload itself
  *
  * Owner: the holder of the tx claim until SENT; then whoever finds it under
- * the retire lock.
+ * the complete_lock.
  */
 struct weft_swr {
 	struct weft_sqe wqe;
@@ -63,12 +63,12 @@ struct weft_swr {
  * @ring: memory
  * @user: a process posts to it
  * @max_sge: elements an entry has room for
- * @max_inline: inline octets an entry has room for
- * @wr_stride: octets from one private work request to the next
+ * @max_inline: inline bytes an entry has room for
+ * @wr_stride: bytes from one private work request to the next
  * @wr: private work requests, one per entry; NULL: a small queue not used yet, of which the
  *	first fetch allocates
  * @fetched: next entry to copy out; owner: tx claim
- * @retired: entries before it are free; written under the stream's retire lock,
+ * @cons: entries before it are free; written under the stream's complete_lock,
  *	with WRITE_ONCE
  * @post_lock: serialises kernel producers: @prod, @side
  * @prod: kernel producers' private producer index
@@ -84,7 +84,7 @@ struct weft_sendq {
 	u16 wr_stride;
 	void *wr;
 	u32 fetched;
-	u32 retired;
+	u32 cons;
 	spinlock_t post_lock; /* irqsave */
 	u32 prod;
 	struct weft_mem_region **side;
@@ -109,12 +109,12 @@ u32 weft_sendq_waiting(const struct weft_sendq *sq);
 struct weft_sqe *weft_sendq_reserve(struct weft_sendq *sq);
 void weft_sendq_attach(struct weft_sendq *sq, struct weft_mem_region *mr);
 void weft_sendq_commit(struct weft_sendq *sq);
-bool weft_sendq_wants_kick(const struct weft_sendq *sq);
+bool weft_sendq_needs_doorbell(const struct weft_sendq *sq);
 
 /**
  * weft_sendq_wr - a private work request by its place in the queue
  * @sq: the queue
- * @index: free-running index of a fetched and not yet retired entry
+ * @index: free-running index of a fetched and not yet completed entry
  *
  * Context: any.
  */
@@ -124,14 +124,14 @@ static inline struct weft_swr *weft_sendq_wr(const struct weft_sendq *sq, u32 in
 }
 
 /**
- * weft_sendq_in_flight - how many entries were fetched and have not retired
+ * weft_sendq_in_flight - how many entries were fetched and are not completed
  * @sq: the queue
  *
- * They begin at @retired. Context: retire lock held. Return: at most the size of the queue.
+ * They begin at @cons. Context: complete_lock held. Return: at most the size of the queue.
  */
 static inline u32 weft_sendq_in_flight(const struct weft_sendq *sq)
 {
-	u32 count = READ_ONCE(sq->fetched) - sq->retired;
+	u32 count = READ_ONCE(sq->fetched) - sq->cons;
 
 	return WARN_ON_ONCE(count > sq->ring.entries) ? 0 : count;
 }
@@ -148,7 +148,7 @@ static inline bool weft_sendq_pending(const struct weft_sendq *sq)
 }
 
 /**
- * weft_sendq_set_busy - spare producers the kick
+ * weft_sendq_set_busy - spare producers the doorbell
  * @sq: the queue; somebody will look at it again before weft_sendq_leave()
  *
  * Context: holder of the tx claim.
@@ -161,7 +161,7 @@ static inline void weft_sendq_set_busy(struct weft_sendq *sq)
 /**
  * weft_sendq_leave - tell producers how to announce what they post, and look a last time
  * @sq: the queue
- * @state: WEFT_SQ_NEED_KICK, or WEFT_SQ_WATCHED: somebody will look at it after a while
+ * @state: WEFT_SQ_NEED_DOORBELL, or WEFT_SQ_POLLED: a timer will look at it after a while
  *
  * Context: holder of the tx claim. Return: true when the queue is empty and may be left; false
  * when an entry came meanwhile, whose producer may still have seen BUSY: the caller goes on, or
@@ -172,32 +172,32 @@ static inline bool weft_sendq_leave(struct weft_sendq *sq, u32 state)
 	WRITE_ONCE(weft_sendq_ctl(sq)->state, state);
 	/*
 	 * Pairs with the fence in weft_ring_state() of the provider, and
-	 * that in weft_sendq_wants_kick(): we see their index or they our wish.
+	 * that in weft_sendq_needs_doorbell(): we see their index or they our wish.
 	 */
 	smp_mb();
 	return !weft_sendq_pending(sq);
 }
 
 /**
- * weft_sendq_lazy - does the application kick only when it comes to rest?
+ * weft_sendq_defers_doorbell - does the application ring only when its CQ is empty?
  * @sq: the queue
  *
  * Context: any. Return: a hint of the application's, which may change its mind.
  */
-static inline bool weft_sendq_lazy(const struct weft_sendq *sq)
+static inline bool weft_sendq_defers_doorbell(const struct weft_sendq *sq)
 {
-	return sq->user && READ_ONCE(weft_sendq_ctl(sq)->lazy);
+	return sq->user && READ_ONCE(weft_sendq_ctl(sq)->defer_doorbell);
 }
 
 /**
- * weft_sendq_is_watched - is it left to itself?
+ * weft_sendq_is_polled - is it left to itself?
  * @sq: the queue
  *
  * Context: any. Return: a hint: the application can write to that word too.
  */
-static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
+static inline bool weft_sendq_is_polled(const struct weft_sendq *sq)
 {
-	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_WATCHED;
+	return READ_ONCE(weft_sendq_ctl(sq)->state) == WEFT_SQ_POLLED;
 }
 
 /**
@@ -205,7 +205,7 @@ static inline bool weft_sendq_is_watched(const struct weft_sendq *sq)
  * @swr: fetched; the first outcome stays
  * @fault: WEFT_FAULT_NONE for success
  *
- * Context: retire lock held.
+ * Context: complete_lock held.
  */
 static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
 {
@@ -225,14 +225,14 @@ static inline void weft_sendq_done(struct weft_swr *swr, enum weft_fault fault)
  *
  * A response may come before we do. Then the slot of its request is free, or another's.
  *
- * Context: holder of the tx claim, retire lock held. Return: the new @sent.
+ * Context: holder of the tx claim, complete_lock held. Return: the new @sent.
  */
 static inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed)
 {
 	struct weft_swr *swr;
 
-	if ((s32)(sq->retired - sent) > 0)
-		sent = sq->retired;
+	if ((s32)(sq->cons - sent) > 0)
+		sent = sq->cons;
 	for (; sent != sq->fetched; sent++) {
 		swr = weft_sendq_wr(sq, sent);
 		if (swr->tx_end > pushed)
@@ -248,43 +248,43 @@ static inline u32 weft_sendq_pushed(struct weft_sendq *sq, u32 sent, u64 pushed)
 }
 
 /**
- * weft_sendq_done_head - the request to retire next
+ * weft_sendq_done_head - the request to complete next
  * @sq: a queue that was used
  *
- * Context: retire lock held. Return: the oldest request if it is done, else NULL.
+ * Context: complete_lock held. Return: the oldest request if it is done, else NULL.
  */
 static inline struct weft_swr *weft_sendq_done_head(const struct weft_sendq *sq)
 {
-	struct weft_swr *swr = weft_sendq_wr(sq, sq->retired);
+	struct weft_swr *swr = weft_sendq_wr(sq, sq->cons);
 
 	/* It may be fetched just now, which is done without the lock. */
 	return READ_ONCE(swr->state) == WEFT_SWR_DONE ? swr : NULL;
 }
 
 /**
- * weft_sendq_publish_retired - let producers reuse what has retired
- * @sq: the queue; @sq->retired was advanced
+ * weft_sendq_publish_cons - let producers reuse what is completed
+ * @sq: the queue; @sq->cons was advanced
  *
- * Context: retire lock held.
+ * Context: complete_lock held.
  */
-static inline void weft_sendq_publish_retired(struct weft_sendq *sq)
+static inline void weft_sendq_publish_cons(struct weft_sendq *sq)
 {
 	/* Pairs with weft_ring_observe() of the provider and weft_sendq_reserve(). */
-	smp_store_release(&weft_sendq_ctl(sq)->retired, sq->retired);
+	smp_store_release(&weft_sendq_ctl(sq)->cons, sq->cons);
 }
 
 /**
- * weft_sendq_retire - let go of the oldest request
+ * weft_sendq_advance_cons - let go of the oldest request
  * @sq: the queue
  * @swr: from weft_sendq_done_head(); not to be looked at any more
  *
- * Context: retire lock held.
+ * Context: complete_lock held.
  */
-static inline void weft_sendq_retire(struct weft_sendq *sq, struct weft_swr *swr)
+static inline void weft_sendq_advance_cons(struct weft_sendq *sq, struct weft_swr *swr)
 {
 	swr->state = WEFT_SWR_FREE;
-	WRITE_ONCE(sq->retired, sq->retired + 1);
-	weft_sendq_publish_retired(sq);
+	WRITE_ONCE(sq->cons, sq->cons + 1);
+	weft_sendq_publish_cons(sq);
 }
 
 #endif

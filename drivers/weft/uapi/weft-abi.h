@@ -62,7 +62,7 @@ struct weft_sge {
  * @opcode: enum weft_wr_op
  * @flags: enum weft_wr_flags
  * @num_sge: elements of struct weft_sge behind this head, 0 with INLINE
- * @inline_len: octets of payload behind this head when INLINE is set
+ * @inline_len: bytes of payload behind this head when INLINE is set
  * @rkey: remote STag; the STag to invalidate for LOCAL_INV; the new STag of a
  *	window for BIND_MW
  * @remote_addr: tagged offset at the peer
@@ -146,25 +146,25 @@ struct weft_cqe {
 
 /*
  * Send queue control. After publishing @prod with release the application
- * issues a full fence and reads @state: only WEFT_SQ_NEED_KICK asks for the
- * kick call. The kernel stores NEED_KICK, fences, and looks at @prod again
+ * issues a full fence and reads @state: only WEFT_SQ_NEED_DOORBELL asks for the
+ * doorbell call. The kernel stores NEED_DOORBELL, fences, and looks at @prod again
  * before it leaves the queue, so one of the two always sees the other.
- * @lazy: the application will kick when it comes to rest; only then does the
- *	kernel leave the queue WATCHED: a kick is welcome at any time, and without
+ * @defer_doorbell: the application rings when it finds its CQ empty; only then does the
+ *	kernel leave the queue POLLED: a doorbell is welcome at any time, and without
  *	one a post is found some time later.
- * @retired: entries before this index may be reused.
+ * @cons: entries before this index may be reused.
  */
 enum weft_sq_state {
-	WEFT_SQ_NEED_KICK	= 0,
+	WEFT_SQ_NEED_DOORBELL	= 0,
 	WEFT_SQ_BUSY		= 1,
-	WEFT_SQ_WATCHED		= 2,
+	WEFT_SQ_POLLED		= 2,
 };
 
 struct weft_sq_ctl {
 	__u32 prod;
-	__u32 lazy;
+	__u32 defer_doorbell;
 	__u32 user_pad[14];
-	__u32 retired;
+	__u32 cons;
 	__u32 state;
 	__u32 kernel_pad[14];
 };
@@ -172,14 +172,14 @@ struct weft_sq_ctl {
 /*
  * Receive queue control, @cons written by the kernel as it takes entries. Posting reads
  * @state each time, so it stands where the kernel does not write as a rule. It turns to
- * NEED_KICK while messages wait for a receive, and for good when the QP has failed, so that
- * late receives are flushed. Then the application kicks after publishing, with the same
- * fences as on the send queue: an SRQ of its own method, and only if it said WEFT_SRQ_KICKS.
- * A shared queue turns to it for good when its device goes: the kick, and so posting, fails.
+ * NEED_DOORBELL while messages wait for a receive, and for good when the QP has failed, so that
+ * late receives are flushed. Then the application rings after publishing, with the same
+ * fences as on the send queue: an SRQ of its own method, and only if it said WEFT_SRQ_DOORBELL.
+ * A shared queue turns to it for good when its device goes: the doorbell, and so posting, fails.
  */
 enum weft_rq_state {
 	WEFT_RQ_OPEN		= 0,
-	WEFT_RQ_NEED_KICK	= 1,
+	WEFT_RQ_NEED_DOORBELL	= 1,
 };
 
 struct weft_rq_ctl {
@@ -216,10 +216,10 @@ struct weft_cq_ctl {
  * @key: offset for mmap() of the device's file descriptor, 0: no such queue
  * @bytes: length to map
  * @entries: a power of two
- * @stride: octets from entry to entry
+ * @stride: bytes from entry to entry
  * @offset: where the control block stands in it, a multiple of WEFT_CTL_BYTES; other
  *	queues of the process may stand before and behind. 0 unless the application
- *	said WEFT_CTX_OFFSETS
+ *	said WEFT_CTX_SHARED_PAGES
  */
 struct weft_queue_map {
 	__aligned_u64 key;
@@ -231,7 +231,7 @@ struct weft_queue_map {
 
 /* What an application says of itself when it opens the device, if anything. */
 enum weft_ctx_flags {
-	WEFT_CTX_OFFSETS = 1 << 0, /* looks at the offset of a queue */
+	WEFT_CTX_SHARED_PAGES = 1 << 0, /* looks at the offset of a queue */
 };
 
 struct weft_ureq_alloc_ctx {
@@ -241,8 +241,8 @@ struct weft_ureq_alloc_ctx {
 
 /* What the kernel says of itself. */
 enum weft_features {
-	WEFT_FEATURE_KEYS	= 1 << 0,	/* a key of a mapping is not given again */
-	WEFT_FEATURE_OWNER	= 1 << 1,	/* has WEFT_METHOD_DEVICE_OWN */
+	WEFT_FEATURE_UNIQUE_MMAP_KEYS	= 1 << 0, /* a key of a mapping is not given again */
+	WEFT_FEATURE_OWNER		= 1 << 1, /* has WEFT_METHOD_DEVICE_OWN */
 };
 
 struct weft_uresp_alloc_ctx {
@@ -263,7 +263,7 @@ struct weft_uresp_create_qp {
 
 /* What an application says of an SRQ, if anything. */
 enum weft_srq_flags {
-	WEFT_SRQ_KICKS	= 1 << 0, /* it kicks when @state asks for it */
+	WEFT_SRQ_DOORBELL	= 1 << 0, /* it rings when @state asks for it */
 };
 
 struct weft_ureq_create_srq {
@@ -295,23 +295,23 @@ struct weft_ureq_modify_srq {
 };
 
 /*
- * The kick: a driver method of the QP object, or of the SRQ object, through the
+ * The doorbell: a driver method of the QP object, or of the SRQ object, through the
  * RDMA_VERBS_IOCTL of the device's file descriptor. Sent only when @state asks for it.
  */
 enum weft_qp_methods {
-	WEFT_METHOD_QP_KICK	= 1U << 12,	/* first of the driver's namespace */
+	WEFT_METHOD_QP_DOORBELL	= 1U << 12,	/* first of the driver's namespace */
 };
 
-enum weft_qp_kick_attrs {
-	WEFT_ATTR_QP_KICK_HANDLE = 1U << 12,
+enum weft_qp_doorbell_attrs {
+	WEFT_ATTR_QP_DOORBELL_HANDLE = 1U << 12,
 };
 
 enum weft_srq_methods {
-	WEFT_METHOD_SRQ_KICK	= 1U << 12,
+	WEFT_METHOD_SRQ_DOORBELL	= 1U << 12,
 };
 
-enum weft_srq_kick_attrs {
-	WEFT_ATTR_SRQ_KICK_HANDLE = 1U << 12,
+enum weft_srq_doorbell_attrs {
+	WEFT_ATTR_SRQ_DOORBELL_HANDLE = 1U << 12,
 };
 
 /*

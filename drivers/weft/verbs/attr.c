@@ -16,7 +16,8 @@
 
 #define WEFT_VENDOR_ID		0x776674	/* "wft"; no OUI was bought for it */
 #define WEFT_VENDOR_PART_ID	1
-#define WEFT_FW_VER		1	/* programs show it as 0.0.1 */
+/* Of the module; programs show it as MAJOR.MINOR.0. */
+#define WEFT_FW_VER		((u64)WEFT_VERSION_MAJOR << 32 | WEFT_VERSION_MINOR << 16)
 
 /* What stands in a node GUID between the halves of the MAC: "wf". */
 #define WEFT_GUID_MARK	0x7766
@@ -183,7 +184,7 @@ int weft_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immut
 
 void weft_get_dev_fw_str(struct ib_device *ib, char *str)
 {
-	snprintf(str, IB_FW_VERSION_NAME_MAX, "0.0.%u", WEFT_FW_VER);
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.%u.0", WEFT_VERSION_MAJOR, WEFT_VERSION_MINOR);
 }
 
 /**

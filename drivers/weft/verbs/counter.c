@@ -19,7 +19,7 @@
 #include "verbs/stats.h"
 
 /* The core asks each counter once per value when it sums them up for a port. */
-#define HARVEST_AGE	(HZ / 10)
+#define TCP_COUNT_AGE	(HZ / 10)
 
 /**
  * struct counter - what stands behind a counter of the core
@@ -48,7 +48,7 @@ void weft_counter_list_exit(struct weft_device *dev)
 	mutex_destroy(&dev->qp_counters_lock);
 }
 
-static struct counter *find(struct weft_device *dev, const struct rdma_counter *core)
+static struct counter *find_counter(struct weft_device *dev, const struct rdma_counter *core)
 	__must_hold(&dev->qp_counters_lock)
 {
 	struct counter *c;
@@ -63,7 +63,7 @@ static struct counter *find(struct weft_device *dev, const struct rdma_counter *
 static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter *core)
 	__must_hold(&dev->qp_counters_lock)
 {
-	struct counter *c = find(dev, core);
+	struct counter *c = find_counter(dev, core);
 
 	lockdep_assert_held(&dev->qp_counters_lock);
 	if (c)
@@ -141,7 +141,7 @@ int weft_counter_dealloc(struct rdma_counter *counter)
 	struct counter *c;
 
 	mutex_lock(&dev->qp_counters_lock);
-	c = find(dev, counter);
+	c = find_counter(dev, counter);
 	if (c)
 		list_del(&c->list);
 	mutex_unlock(&dev->qp_counters_lock);
@@ -168,9 +168,9 @@ int weft_counter_update_stats(struct rdma_counter *counter)
 	struct weft_device *dev = to_weft_dev(counter->device);
 	struct counter *c;
 
-	weft_stream_harvest_all(&dev->streams, HARVEST_AGE);
+	weft_stream_count_tcp_all(&dev->streams, TCP_COUNT_AGE);
 	mutex_lock(&dev->qp_counters_lock);
-	c = find(dev, counter);
+	c = find_counter(dev, counter);
 	if (c)
 		weft_stats_fill(counter->stats, &c->counters);
 	mutex_unlock(&dev->qp_counters_lock);

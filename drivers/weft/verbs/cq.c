@@ -72,7 +72,7 @@ static int check_attr(const struct ib_cq *ib, const struct ib_cq_init_attr *attr
 	return attr->comp_vector < ib->device->num_comp_vectors ? 0 : -EINVAL;
 }
 
-static int respond(const struct weft_ring *ring, struct ib_udata *udata)
+static int respond_create_cq(const struct weft_ring *ring, struct ib_udata *udata)
 {
 	struct weft_uresp_create_cq resp = {};
 
@@ -82,18 +82,18 @@ static int respond(const struct weft_ring *ring, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
-static int init_queue(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
-		      struct ib_udata *udata)
+static int init_cq_ring(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
+			struct ib_udata *udata)
 {
 	int ret;
 
-	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_space(udata),
+	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_ring_space(udata),
 			   udata ? &user_events : &kernel_events, cq,
 			   &to_weft_dev(cq->ib.device)->counters);
 	if (ret)
 		return ret;
 	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	ret = respond(&cq->cq.ring, udata);
+	ret = respond_create_cq(&cq->cq.ring, udata);
 	if (ret)
 		weft_cq_free(&cq->cq);
 	return ret;
@@ -120,7 +120,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 		return ret;
 	INIT_WORK(&cq->overflow_work, report_overflow);
 	weft_vector_init(&cq->vector, attr->comp_vector, call_handler, cq);
-	ret = init_queue(cq, attr, udata);
+	ret = init_cq_ring(cq, attr, udata);
 	if (ret) {
 		weft_uncharge(&dev->num_cq);
 		return ret;
@@ -150,11 +150,11 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	ret = weft_ring_init(&ring, roundup_pow_of_two(cqe), sizeof(struct weft_cqe),
-			     weft_udata_space(udata));
+			     weft_udata_ring_space(udata));
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */
-	ret = respond(&ring, udata) ?: weft_cq_resize(&cq->cq, &ring);
+	ret = respond_create_cq(&ring, udata) ?: weft_cq_resize(&cq->cq, &ring);
 	if (!ret)
 		ib->cqe = cq->cq.ring.entries;
 	weft_ring_free(&ring);

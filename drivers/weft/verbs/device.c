@@ -17,12 +17,12 @@
 #include "verbs/counter.h"
 #include "verbs/cq.h"
 #include "verbs/iw.h"
-#include "verbs/kick.h"
+#include "verbs/doorbell.h"
 #include "verbs/mr.h"
 #include "verbs/mw.h"
 #include "verbs/netdev.h"
 #include "verbs/pd.h"
-#include "verbs/policy.h"
+#include "verbs/sysfs.h"
 #include "verbs/post.h"
 #include "verbs/qp.h"
 #include "verbs/restrack.h"
@@ -99,7 +99,7 @@ static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = DRIVER_ID,
 	.uverbs_abi_ver = WEFT_ABI_VERSION,
-	.device_group = &weft_policy_group,
+	.device_group = &weft_sysfs_group,
 
 	.query_device = weft_query_device,
 	.modify_device = weft_modify_device,

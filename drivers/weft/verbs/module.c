@@ -13,7 +13,7 @@
 #include "verbs/gid.h"
 #include "verbs/link.h"
 #include "verbs/netdev.h"
-#include "verbs/policy.h"
+#include "verbs/sysfs.h"
 #include "verbs/stats.h"
 
 int weft_verbs_init(void)
@@ -21,7 +21,7 @@ int weft_verbs_init(void)
 	int ret;
 
 	weft_stats_init();
-	weft_policy_init();
+	weft_sysfs_init();
 	ret = weft_odp_module_init();
 	if (ret)
 		return ret;

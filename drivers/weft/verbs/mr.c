@@ -176,7 +176,7 @@ static int check_user_range(u64 start, u64 length, u64 iova, int access)
  * weft_reg_user_mr - register memory of the calling process
  * @ibpd: domain
  * @start: address
- * @length: octets, not 0; 0 and U64_MAX, on demand: all of its memory
+ * @length: bytes, not 0; 0 and U64_MAX, on demand: all of its memory
  * @iova: tagged offset that stands for @start
  * @access: enum ib_access_flags
  * @udata: of the call, nothing of ours in it
@@ -204,7 +204,7 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 io
  * weft_reg_dmabuf_mr - register part of a dma-buf
  * @ibpd: domain
  * @offset: of the part in the buffer
- * @length: octets, not 0
+ * @length: bytes, not 0
  * @iova: tagged offset that stands for @offset
  * @fd: of the buffer, in the calling process
  * @access: enum ib_access_flags
@@ -392,7 +392,7 @@ static int access_of(const struct weft_mr *mr)
  * @ib: region of a process
  * @flags: IB_MR_REREG_*, what to change
  * @start: with TRANS, address
- * @length: with TRANS, octets
+ * @length: with TRANS, bytes
  * @iova: with TRANS, tagged offset
  * @access: with ACCESS, enum ib_access_flags
  * @ibpd: domain from now on
@@ -488,7 +488,7 @@ static int add_page(struct ib_mr *ib, u64 addr)
  * @ib: fast-register region, in whatever state; its page size is set
  * @sg: mapped for DMA, so its addresses are the CPU's
  * @nents: elements
- * @offset: octets to skip
+ * @offset: bytes to skip
  *
  * Context: any, by the consumer that owns the region.
  * Return: elements that fit in, or -EINVAL.

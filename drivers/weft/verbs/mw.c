@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory window: an STag that work requests bind, mem/rights.c.
+ * Memory window: an STag that work requests bind, mem/mr_ops.c.
  */
 #include "verbs/mw.h"
 

@@ -247,7 +247,7 @@ int weft_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct i
 	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
 	if (ret)
 		*bad = wr;
-	if (weft_sendq_wants_kick(&qp->sq))
+	if (weft_sendq_needs_doorbell(&qp->sq))
 		weft_tx_schedule(qp->stream);
 	return ret;
 }
@@ -314,7 +314,7 @@ int weft_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct i
 	}
 	ret = weft_post_recv_list(&qp->rq, wr, bad);
 	/* A failed QP flushes what comes late. */
-	if (weft_recvq_wants_kick(&qp->rq))
+	if (weft_recvq_needs_doorbell(&qp->rq))
 		weft_tx_schedule(qp->stream);
 	return ret;
 }

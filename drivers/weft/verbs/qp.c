@@ -44,12 +44,12 @@ static void log_end(const struct weft_qp *qp)
 	u32 qpn = qp->ib.qp_num;
 	struct weft_stream_end why;
 
-	weft_stream_why(qp->stream, &why);
+	weft_stream_get_error(qp->stream, &why);
 	if (why.fault != WEFT_FAULT_NONE)
-		ibdev_notice_ratelimited(ib, "qp %u ends: %s\n", qpn,
+		ibdev_notice_ratelimited(ib, "QP %u: error detected: %s\n", qpn,
 					 weft_fault_info(why.fault)->name);
 	else if (why.peer_terminated)
-		ibdev_notice_ratelimited(ib, "qp %u: the peer ends it: %s\n", qpn,
+		ibdev_notice_ratelimited(ib, "QP %u: Terminate received: %s\n", qpn,
 					 weft_fault_info(why.peer_fault)->name);
 }
 
@@ -117,8 +117,8 @@ static void free_queues(struct weft_qp *qp)
 	weft_sendq_free(&qp->sq);
 }
 
-static int init_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
-		       struct ib_udata *udata)
+static int init_qp_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
+			  struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct ib_pd *rq_pd = init->srq ? init->srq->pd : qp->ib.pd;
@@ -165,7 +165,7 @@ void weft_qp_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap)
 	cap->max_recv_sge = srq ? 0 : qp->rq.max_sge;
 }
 
-static int respond(const struct weft_qp *qp, bool srq, struct ib_udata *udata)
+static int respond_create_qp(const struct weft_qp *qp, bool srq, struct ib_udata *udata)
 {
 	struct weft_uresp_create_qp resp = {
 		.max_inline = qp->sq.max_inline,
@@ -195,15 +195,15 @@ int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_uda
 	qp->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	mutex_init(&qp->modify_lock);
 	weft_tracked_init(&qp->tracked);
-	ret = init_queues(qp, init, weft_udata_space(udata));
+	ret = init_queues(qp, init, weft_udata_ring_space(udata));
 	if (ret)
 		goto uncharge;
-	ret = respond(qp, init->srq, udata);
+	ret = respond_create_qp(qp, init->srq, udata);
 	if (ret)
 		goto free_queues;
 	weft_qp_caps(qp, init->srq, &init->cap);
 	/* Findable by number from here on, so this comes last. */
-	ret = init_stream(qp, init, udata);
+	ret = init_qp_stream(qp, init, udata);
 	if (ret)
 		goto free_queues;
 	return 0;
@@ -222,7 +222,7 @@ static void give_up_connecting(struct weft_qp *qp)
 
 	weft_stream_query(qp->stream, &info);
 	if (info.state == WEFT_QP_IDLE)
-		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
+		weft_cm_cancel_pending(&to_weft_dev(qp->ib.device)->cm, qp->stream);
 }
 
 /*

@@ -205,7 +205,7 @@ static int end_connection(struct weft_qp *qp)
 		return 0;
 	WRITE_ONCE(qp->muted, true);
 	if (!info.started)
-		weft_cm_forsake(&to_weft_dev(qp->ib.device)->cm, qp->stream);
+		weft_cm_cancel_pending(&to_weft_dev(qp->ib.device)->cm, qp->stream);
 	weft_stream_abort_wait(qp->stream);
 	if (!wait_var_event_timeout(&qp->iw_refs, !atomic_read(&qp->iw_refs), RELEASE_TIMEOUT))
 		ret = -EBUSY;
@@ -213,7 +213,7 @@ static int end_connection(struct weft_qp *qp)
 	return ret;
 }
 
-static int reset_locked(struct weft_qp *qp) __must_hold(&qp->modify_lock)
+static int reset_qp_locked(struct weft_qp *qp) __must_hold(&qp->modify_lock)
 {
 	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
 	int ret;
@@ -241,7 +241,7 @@ static int reset(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (ret)
 		return ret;
 	mutex_lock(&qp->modify_lock);
-	ret = reset_locked(qp);
+	ret = reset_qp_locked(qp);
 	mutex_unlock(&qp->modify_lock);
 	if (ret)
 		return ret;

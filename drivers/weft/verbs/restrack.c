@@ -93,10 +93,10 @@ static void put_terms(struct table *t, const struct weft_mpa_result *mpa)
 {
 	put(t, "mpa_revision", mpa->revision);
 	put(t, "mpa_enhanced", mpa->enhanced);
-	put(t, "crc", mpa->crc);
-	put(t, "markers_tx", mpa->markers_tx);
-	put(t, "markers_rx", mpa->markers_rx);
-	put_str(t, "rtr", rtr_name(mpa->rtr));
+	put(t, "mpa_crc", mpa->crc);
+	put(t, "mpa_tx_markers", mpa->markers_tx);
+	put(t, "mpa_rx_markers", mpa->markers_rx);
+	put_str(t, "mpa_rtr_types", rtr_name(mpa->rtr));
 	put(t, "ird", mpa->ird);
 	put(t, "ord", mpa->ord);
 }
@@ -132,16 +132,16 @@ static void put_tcp(struct table *t, const struct weft_stream_details *d)
 
 static void put_stream(struct table *t, const struct weft_stream_details *d, u32 mulpdu)
 {
-	put_str(t, "side", d->initiator ? "initiator" : "responder");
+	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
 	put_terms(t, &d->mpa);
 	put(t, "mulpdu", mulpdu);
-	put(t, "may_send", d->gate_open);
-	put(t, "rnr_waits", d->rnr_waits);
-	put(t, "reads_out", d->reads_out);
-	put(t, "reads_in", d->reads_in);
+	put(t, "tx_enabled", d->gate_open);
+	put(t, "rnr_waiting", d->rnr_waits);
+	put(t, "ord_used", d->ord_used);
+	put(t, "ird_used", d->ird_used);
 	put_msns(t, d);
-	put64(t, "stream_staged", d->staged);
-	put64(t, "stream_pushed", d->pushed);
+	put64(t, "tx_staged_bytes", d->staged);
+	put64(t, "tx_sent_bytes", d->pushed);
 	if (d->connected)
 		put_tcp(t, d);
 }
@@ -151,12 +151,12 @@ static void put_queues(struct table *t, const struct weft_qp *qp)
 	const struct weft_sendq *sq = &qp->sq;
 
 	put(t, "sq_entries", sq->ring.entries);
-	put(t, "sq_waiting", weft_sendq_waiting(sq));
-	put(t, "sq_under_way", READ_ONCE(sq->fetched) - READ_ONCE(sq->retired));
+	put(t, "sq_pending", weft_sendq_waiting(sq));
+	put(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
 	if (qp->ib.srq)
 		return;
 	put(t, "rq_entries", qp->rq.ring.entries);
-	put(t, "rq_waiting", weft_recvq_depth(&qp->rq));
+	put(t, "rq_posted", weft_recvq_depth(&qp->rq));
 }
 
 static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
@@ -251,7 +251,7 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 	t = begin(msg);
 	put(&t, "entries", d.entries);
 	put(&t, "produced", d.prod);
-	put(&t, "waiting", d.waiting);
+	put(&t, "unpolled", d.waiting);
 	put_str(&t, "armed", arm_name(d.arm));
 	put(&t, "overflowed", d.overflowed);
 	put(&t, "mapped", cq->cq.user);
@@ -271,7 +271,7 @@ int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib)
 	t = begin(msg);
 	put(&t, "entries", d.entries);
 	put(&t, "max_sge", d.max_sge);
-	put(&t, "waiting", d.waiting);
+	put(&t, "posted", d.waiting);
 	put(&t, "consumed", d.consumed);
 	put(&t, "limit", d.limit);
 	return end(&t);
@@ -323,7 +323,7 @@ int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 	put_str(&t, "state", stag_states[region.state]);
 	put_access(&t, region.access);
 	put64(&t, "bytes", region.length);
-	put(&t, "users", region.pins);
+	put(&t, "pin_count", region.pins);
 	put(&t, "windows", region.windows);
 	return end(&t);
 }
@@ -363,20 +363,20 @@ static void put_conn(struct table *t, const struct weft_conn_details *d)
 	put_str(t, "kind", "connection");
 	put(t, "handle", d->handle);
 	put_str(t, "state", weft_conn_state_name(d->state));
-	put_str(t, "side", d->initiator ? "initiator" : "responder");
+	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
 	if (d->deadline_ms)
 		put(t, "deadline_ms", d->deadline_ms);
 	if (d->settled)
 		put_terms(t, &d->mpa);
 }
 
-static void put_listener(struct table *t, const struct weft_listener_details *d)
+static void put_listener_details(struct table *t, const struct weft_listener_details *d)
 {
 	put_str(t, "kind", "listener");
 	put(t, "backlog", d->backlog);
-	put(t, "awaiting_request", d->waiting);
+	put(t, "pending_mpa_request", d->waiting);
 	put(t, "queued", d->queued);
-	put(t, "awaiting_decision", d->undecided);
+	put(t, "pending_accept", d->undecided);
 }
 
 /**
@@ -401,7 +401,7 @@ int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 	}
 	if (weft_cm_inspect_listener(cm, id, &listener)) {
 		t = begin(msg);
-		put_listener(&t, &listener);
+		put_listener_details(&t, &listener);
 		return end(&t);
 	}
 	return 0;

@@ -35,7 +35,7 @@ static void on_limit(void *owner)
 	schedule_work(&srq->limit_work);
 }
 
-static int respond(const struct weft_srq *srq, struct ib_udata *udata)
+static int respond_create_srq(const struct weft_srq *srq, struct ib_udata *udata)
 {
 	struct weft_uresp_create_srq resp = {};
 
@@ -45,8 +45,8 @@ static int respond(const struct weft_srq *srq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
-/* A process that says so kicks when a message waits for a receive. */
-static int read_request(struct weft_srq *srq, struct ib_udata *udata)
+/* A process that says so rings when a message waits for a receive. */
+static int read_srq_request(struct weft_srq *srq, struct ib_udata *udata)
 {
 	struct weft_ureq_create_srq req = {};
 	int ret;
@@ -55,21 +55,21 @@ static int read_request(struct weft_srq *srq, struct ib_udata *udata)
 		return 0;
 	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)) ?:
 		      weft_udata_check(udata, sizeof(req));
-	if (!ret && (req.flags & ~WEFT_SRQ_KICKS || req.reserved))
+	if (!ret && (req.flags & ~WEFT_SRQ_DOORBELL || req.reserved))
 		ret = -EOPNOTSUPP;
-	srq->rq.kicks = req.flags & WEFT_SRQ_KICKS;
+	srq->rq.has_doorbell = req.flags & WEFT_SRQ_DOORBELL;
 	return ret;
 }
 
-static int init_queue(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_udata *udata)
+static int init_srq_ring(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_udata *udata)
 {
 	int ret;
 
 	ret = weft_recvq_init(&srq->rq, roundup_pow_of_two(attr->max_wr), max(attr->max_sge, 1U),
-			      weft_udata_space(udata));
+			      weft_udata_ring_space(udata));
 	if (ret)
 		return ret;
-	ret = read_request(srq, udata) ?: respond(srq, udata);
+	ret = read_srq_request(srq, udata) ?: respond_create_srq(srq, udata);
 	if (ret) {
 		weft_recvq_free(&srq->rq);
 		return ret;
@@ -106,7 +106,7 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	if (ret)
 		return ret;
 	INIT_WORK(&srq->limit_work, report_limit);
-	ret = init_queue(srq, &init->attr, udata);
+	ret = init_srq_ring(srq, &init->attr, udata);
 	if (ret) {
 		weft_uncharge(&dev->num_srq);
 		return ret;
@@ -141,7 +141,7 @@ static int resize(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
 	if (!max_wr || max_wr > WEFT_MAX_WR)
 		return -EINVAL;
 	ret = weft_ring_init(&ring, roundup_pow_of_two(max_wr), srq->rq.ring.stride,
-			     srq->rq.user ? weft_udata_space(udata) : NULL);
+			     srq->rq.user ? weft_udata_ring_space(udata) : NULL);
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */

@@ -44,7 +44,7 @@ int weft_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 por
 
 	if (port == 0)
 		return -EOPNOTSUPP;
-	weft_stream_harvest_all(&dev->streams, 0);
+	weft_stream_count_tcp_all(&dev->streams, 0);
 	weft_stats_fill(stats, &dev->counters);
 	return WEFT_CTR_COUNT;
 }

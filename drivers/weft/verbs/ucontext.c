@@ -12,12 +12,12 @@
 #include "uapi/weft-abi.h"
 
 /**
- * weft_udata_space - where are the queues of who makes this call?
+ * weft_udata_ring_space - where are the queues of who makes this call?
  * @udata: of a verbs operation
  *
  * Context: process. Return: the process's, NULL for a kernel consumer.
  */
-struct weft_ring_space *weft_udata_space(struct ib_udata *udata)
+struct weft_ring_space *weft_udata_ring_space(struct ib_udata *udata)
 {
 	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 
@@ -47,7 +47,7 @@ int weft_udata_check(struct ib_udata *udata, size_t known)
 }
 
 /* Older libraries say nothing. */
-static int read_request(struct ib_udata *udata, struct weft_ureq_alloc_ctx *req)
+static int read_ctx_request(struct ib_udata *udata, struct weft_ureq_alloc_ctx *req)
 {
 	int ret;
 
@@ -57,23 +57,23 @@ static int read_request(struct ib_udata *udata, struct weft_ureq_alloc_ctx *req)
 	ret = ib_copy_from_udata(req, udata, sizeof(*req)) ?: weft_udata_check(udata, sizeof(*req));
 	if (ret)
 		return ret;
-	return req->flags & ~WEFT_CTX_OFFSETS || req->reserved ? -EOPNOTSUPP : 0;
+	return req->flags & ~WEFT_CTX_SHARED_PAGES || req->reserved ? -EOPNOTSUPP : 0;
 }
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_uresp_alloc_ctx resp = {
 		.max_inline = WEFT_MAX_INLINE,
-		.features = WEFT_FEATURE_KEYS | WEFT_FEATURE_OWNER,
+		.features = WEFT_FEATURE_UNIQUE_MMAP_KEYS | WEFT_FEATURE_OWNER,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
 	struct weft_ureq_alloc_ctx req;
 	int ret;
 
-	ret = read_request(udata, &req);
+	ret = read_ctx_request(udata, &req);
 	if (ret)
 		return ret;
-	weft_ring_space_init(&uctx->space, ib, req.flags & WEFT_CTX_OFFSETS);
+	weft_ring_space_init(&uctx->space, ib, req.flags & WEFT_CTX_SHARED_PAGES);
 	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (ret)
 		weft_ring_space_destroy(&uctx->space);

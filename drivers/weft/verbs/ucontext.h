@@ -30,7 +30,7 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
 	return container_of(ib, struct weft_ucontext, ib);
 }
 
-struct weft_ring_space *weft_udata_space(struct ib_udata *udata);
+struct weft_ring_space *weft_udata_ring_space(struct ib_udata *udata);
 struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata);
 int weft_udata_check(struct ib_udata *udata, size_t known);
 

@@ -75,7 +75,7 @@ int fuzz_one(const u8 *data, size_t size)
 	PROMISE(reason > WEFT_DIRECT_OK && reason < WEFT_DIRECT_REASONS);
 	say(" reject=%s", weft_direct_reason_name(reason));
 	roles(wire, in.left, &own);
-	PROMISE(weft_direct_patience_ns(own.qpn, own.peer_qpn) < ~(u64)0 >> 8);
+	PROMISE(weft_direct_retry_ns(own.qpn, own.peer_qpn) < ~(u64)0 >> 8);
 	free(wire);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A stream of FPDUs from a stranger, read with the cursor. Input: one octet of
+ * A stream of FPDUs from a stranger, read with the cursor. Input: one byte of
  * choices, four of position, then the stream.
  */
 #include "fuzz.h"
@@ -13,7 +13,7 @@ struct reader {
 	u32 pos;
 };
 
-/* What one run of octets does to a reader that keeps nothing but the length. */
+/* What one run of bytes does to a reader that keeps nothing but the length. */
 static void take_run(struct reader *r, struct weft_mpa_cursor *c, enum weft_mpa_run run, u32 len)
 {
 	u8 marker[WEFT_MPA_MARKER_OCTETS];
@@ -36,7 +36,7 @@ static void take_run(struct reader *r, struct weft_mpa_cursor *c, enum weft_mpa_
 
 /*
  * The length takes part in every answer of the cursor, so a reader that gets it in
- * pieces keeps it to itself until both octets are there.
+ * pieces keeps it to itself until both bytes are there.
  */
 static void read_fpdu(struct reader *r)
 {

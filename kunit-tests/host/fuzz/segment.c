@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * DDP segments from a stranger, through every check of DDP and RDMAP up to the
- * header behind them. Input: segments, each with two octets of length in front and
+ * header behind them. Input: segments, each with two bytes of length in front and
  * two that say how much of it lies in the first fragment.
  */
 #include "fuzz.h"
@@ -15,7 +15,7 @@ struct stream {
 	struct weft_rdmap_rx rdmap;
 };
 
-static void accuse(enum weft_fault fault, const u8 *head, u32 head_len, u32 ulpdu_len)
+static void check_terminate(enum weft_fault fault, const u8 *head, u32 head_len, u32 ulpdu_len)
 {
 	u8 *out = malloc(WEFT_TERM_MAX_LEN);
 	struct weft_fault_rec rec;
@@ -73,7 +73,7 @@ static void atomic_request(const u8 *header)
 	touch(WEFT_STAG_READ, req.to, 8);
 }
 
-/* The octets behind the DDP header, of a segment that passed all checks. */
+/* The bytes behind the DDP header, of a segment that passed all checks. */
 static void message(const struct weft_ddp_hdr *hdr, const u8 *ulpdu)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(hdr->ulp));
@@ -121,7 +121,7 @@ static bool segment(struct stream *s, const u8 *ulpdu, u32 len, u32 fragment)
 
 	if (fault) {
 		say("%s ", weft_fault_info(fault)->name);
-		accuse(fault, head, readable, len);
+		check_terminate(fault, head, readable, len);
 		free(head);
 		return false;
 	}

@@ -33,10 +33,10 @@ static void choose(struct choices *c, struct input *in)
 		.ord = b >> 4 & 3,
 		.mss = segment_sizes[d & 7],
 		.rnr_timeout = d & 8 ? 1000 : 0,
-		.watch = d & 16 ? 250 : 0,
+		.sq_poll = d & 16 ? 250 : 0,
 		.atomics = e & 1,
-		.kicks = e & 2,
-		.lazy = e & 4,
+		.doorbells = e & 2,
+		.defers = e & 4,
 		.sudden = e & 8,
 	};
 	/* A responder takes any of a mask, an initiator sends the one agreed on. */
@@ -109,7 +109,7 @@ static void post_kernel(struct world *w)
 {
 	unsigned long flags = weft_ring_lock(&w->sq.post_lock, false);
 	struct weft_sqe *sqe = weft_sendq_reserve(&w->sq);
-	bool kick;
+	bool tx_needed;
 
 	if (sqe) {
 		fill_sqe(w, sqe);
@@ -123,8 +123,8 @@ static void post_kernel(struct world *w)
 		}
 	}
 	weft_ring_unlock(&w->sq.post_lock, false, flags);
-	kick = weft_sendq_wants_kick(&w->sq);
-	if (kick)
+	needed = weft_sendq_needs_doorbell(&w->sq);
+	if (needed)
 		weft_tx_schedule(w->st);
 }
 
@@ -137,14 +137,14 @@ static void post_send(struct world *w)
 		post_kernel(w);
 		return;
 	}
-	if (w->posted - READ_ONCE(ctl->retired) >= SQES)
+	if (w->posted - READ_ONCE(ctl->cons) >= SQES)
 		return;
 	sqe = weft_ring_entry(&w->sq.ring, w->posted);
 	memset(sqe, 0, w->sq.ring.stride);
 	fill_sqe(w, sqe);
 	/* as the provider does */
 	smp_store_release(&ctl->prod, ++w->posted);
-	w->owes_kick |= READ_ONCE(ctl->state) == WEFT_SQ_NEED_KICK;
+	w->owes_doorbell |= READ_ONCE(ctl->state) == WEFT_SQ_NEED_DOORBELL;
 }
 
 static void fill_rqe(struct world *w, struct weft_rqe *rqe)
@@ -154,11 +154,11 @@ static void fill_rqe(struct world *w, struct weft_rqe *rqe)
 	fill_sges(w, (struct weft_sge *)(rqe + 1), min_t(u32, rqe->num_sge, SGES));
 }
 
-static void kick(struct world *w)
+static void ring_doorbell(struct world *w)
 {
-	weft_rnr_kick(w->st);
+	weft_rnr_doorbell(w->st);
 	weft_doorbell(w->st);
-	w->owes_kick = false;
+	w->owes_doorbell = false;
 }
 
 static void post_receive_kernel(struct world *w)
@@ -175,7 +175,7 @@ static void post_receive_kernel(struct world *w)
 		weft_recvq_grant(&w->rq);
 	}
 	weft_ring_unlock(&w->rq.lock, false, flags);
-	if (weft_recvq_wants_kick(&w->rq))
+	if (weft_recvq_needs_doorbell(&w->rq))
 		weft_tx_schedule(w->st);
 }
 
@@ -195,11 +195,11 @@ static void post_receive(struct world *w)
 	fill_rqe(w, rqe);
 	/* as the provider does */
 	smp_store_release(&ctl->prod, ++w->received);
-	w->owes_kick |= READ_ONCE(ctl->state) == WEFT_RQ_NEED_KICK;
+	w->owes_doorbell |= READ_ONCE(ctl->state) == WEFT_RQ_NEED_DOORBELL;
 }
 
 /* A process writes where it likes. */
-static void scribble(struct world *w)
+static void overwrite(struct world *w)
 {
 	struct weft_ring *rings[] = { &w->sq.ring, &w->rq.ring, &w->send_cq.ring,
 				      &w->recv_cq.ring };
@@ -209,7 +209,7 @@ static void scribble(struct world *w)
 	if (w->choice.kernel)
 		return;
 	((u32 *)ring->mem)[at] = take(&w->in, 4);
-	w->scribbled = true;
+	w->overwritten = true;
 }
 
 static void poll_and_arm(struct world *w)
@@ -391,8 +391,8 @@ static void inspect(struct world *w)
 	struct weft_stream_details details;
 
 	weft_stream_inspect(w->st, &details);
-	weft_stream_harvest_all(&w->index, 0);
-	PROMISE(weft_stream_waits(w->st) || w->scribbled || w->sq.retired == w->posted);
+	weft_stream_count_tcp_all(&w->index, 0);
+	PROMISE(weft_stream_waits(w->st) || w->overwritten || w->sq.cons == w->posted);
 }
 
 static void end_it(struct world *w)
@@ -410,7 +410,7 @@ static void end_it(struct world *w)
 	default:
 		if (w->started && !w->choice.initiator) {
 			w->peer.first = true; /* as far as the gate goes */
-			weft_stream_speak(w->st);
+			weft_stream_enable_tx(w->st);
 		}
 	}
 }
@@ -448,9 +448,9 @@ static void limit_ord(struct world *w)
 	weft_stream_limit_ord(w->st, take(&w->in, 1) & 3);
 }
 
-static void set_patience(struct world *w)
+static void set_user_timeout(struct world *w)
 {
-	weft_stream_set_patience(w->st, take(&w->in, 1));
+	weft_stream_set_user_timeout(w->st, take(&w->in, 1));
 }
 
 static void kill_process(struct world *w)
@@ -474,11 +474,11 @@ static const struct {
 } events[32] = {
 	EVENT(peer_sends), EVENT(peer_sends), EVENT(peer_sends_many), EVENT(peer_sends_raw),
 	EVENT(peer_sends_meanwhile), EVENT(post_send), EVENT(post_send), EVENT(post_receive),
-	EVENT(kick), EVENT(kick), EVENT(run_work), EVENT(settle),
+	EVENT(ring_doorbell), EVENT(ring_doorbell), EVENT(run_work), EVENT(settle),
 	EVENT(pass_time), EVENT(ack), EVENT(set_room), EVENT(peer_closes),
 	EVENT(connection_breaks), EVENT(end_it), EVENT(change_memory), EVENT(change_memory),
-	EVENT(scribble), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
-	EVENT(limit_ord), EVENT(inspect), EVENT(set_patience), EVENT(kick),
+	EVENT(overwrite), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
+	EVENT(limit_ord), EVENT(inspect), EVENT(set_user_timeout), EVENT(ring_doorbell),
 	EVENT(kill_process), EVENT(set_mss), EVENT(ack), EVENT(post_receive),
 };
 
@@ -504,8 +504,8 @@ static void fail(struct world *w)
 	u32 turns = 0;
 
 	weft_stream_abort(w->st);
-	if (w->owes_kick)
-		kick(w);
+	if (w->owes_doorbell)
+		ring_doorbell(w);
 	settle(w);
 	/* a worker may wait for memory */
 	while (host_next_timer() >= 0) {

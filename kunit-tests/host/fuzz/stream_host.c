@@ -214,7 +214,7 @@ void weft_loopback_unlock(struct weft_loopback_end *end, bool slow)
 	HOST_CHECK(false);
 }
 
-void weft_sock_set_patience(struct weft_sock *s, unsigned int ms)
+void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms)
 {
 	might_sleep();
 }
@@ -429,7 +429,7 @@ static const struct weft_cq_events cq_events = { cq_completion, cq_overflow };
 /* Completions come in order, each once. */
 static void take_completion(struct world *w, const struct weft_cqe *cqe, u32 *done)
 {
-	if (!w->scribbled)
+	if (!w->overwritten)
 		PROMISE(cqe->wr_id == *done && cqe->qp_num == w->st->qpn);
 	PROMISE(cqe->vendor_err < WEFT_FAULT_COUNT);
 	PROMISE(!cqe->status == !cqe->vendor_err);
@@ -578,8 +578,8 @@ static void make_queues(struct world *w)
 	HOST_CHECK(!weft_recvq_init(&w->rq, RQES, SGES, space));
 	HOST_CHECK(!weft_cq_init(&w->send_cq, CQES, space, &cq_events, w, &w->counters));
 	HOST_CHECK(!weft_cq_init(&w->recv_cq, CQES, space, &cq_events, w, &w->counters));
-	w->rq.kicks = w->choice.kicks || w->choice.kernel;
-	weft_sendq_ctl(&w->sq)->lazy = w->choice.lazy;
+	w->rq.has_doorbell = w->choice.doorbells || w->choice.kernel;
+	weft_sendq_ctl(&w->sq)->defer_doorbell = w->choice.defers;
 }
 
 /* The rest of the world: another stream gets done with its copy, the peer reads. */
@@ -617,7 +617,7 @@ void world_make(struct world *w)
 	weft_stag_table_init(&w->stags);
 	weft_stream_index_init(&w->index);
 	w->index.rnr_timeout = w->choice.rnr_timeout;
-	w->index.watch = w->choice.watch;
+	w->index.sq_poll_interval = w->choice.sq_poll;
 	w->index.atomics = w->choice.atomics;
 	make_queues(w);
 	for (i = 0; i < REGIONS; i++)
@@ -671,7 +671,7 @@ static void free_queues(struct world *w)
 void world_check(struct world *w)
 {
 	world_poll(w);
-	if (w->scribbled || w->overflowed)
+	if (w->overwritten || w->overflowed)
 		return;
 	PROMISE(w->sent_done == w->posted);
 	PROMISE(w->received_done == w->received);

@@ -17,7 +17,7 @@
 #include "engine/state/stream.h"
 #include "mem/access.h"
 #include "mem/backing.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "mem/stag.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
@@ -46,8 +46,8 @@
 struct choices {
 	bool initiator, crc, markers_tx, markers_rx, kernel, direct, limit_access;
 	u8 rtr;
-	u32 ird, ord, mss, rnr_timeout, watch;
-	bool atomics, kicks, lazy, sudden;
+	u32 ird, ord, mss, rnr_timeout, sq_poll;
+	bool atomics, doorbells, defers, sudden;
 };
 
 /* A Read or Atomic Request of ours that the peer has not answered. */
@@ -65,7 +65,7 @@ struct awaited {
  * @seen_msn, @seen_mo: of what it has seen of us
  * @tagged_open: a tagged message of ours is open, and is to go on with @tagged_stag, @tagged_to
  * @first: it has sent an FPDU
- * @spoilt: what it has sent was mutated
+ * @corrupted: what it has sent was mutated
  * @terminated: it has seen a Terminate
  * @sent_pos: bytes of FPDUs that it has sent, for markers
  * @asked: requests of ours, of which it has answered @answered
@@ -80,7 +80,7 @@ struct peer {
 	u8 tagged_op;
 	u32 tagged_stag;
 	u64 tagged_to;
-	bool first, terminated, spoilt;
+	bool first, terminated, corrupted;
 	u32 sent_pos;
 	struct awaited awaited[AWAITED_MAX];
 	u32 asked, answered;
@@ -110,8 +110,8 @@ struct wire {
  * @reader: another stream that copies
  * @posted, @received: work requests so far
  * @sent_done, @received_done: completions
- * @scribbled: the process wrote nonsense to its queues
- * @owes_kick: it was asked to
+ * @overwritten: the process wrote nonsense to its queues
+ * @owes_doorbell: it was asked to
  * @started, @closings, @closeds: what cm was told
  */
 struct world {
@@ -132,7 +132,7 @@ struct world {
 	u32 posted, received;
 	u32 sent_done, received_done;
 	u32 send_cons, recv_cons;
-	bool scribbled, owes_kick, overflowed;
+	bool overwritten, owes_doorbell, overflowed;
 	u32 started, closings, closeds;
 	u32 asyncs[WEFT_STREAM_LAST_WQE + 1];
 };

@@ -66,7 +66,7 @@ static void see_untagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool l
 #define SINK	0xcafe0001U
 #define SINK_AT(n) ((u64)(n) << 32)
 
-/* In the order in which they were asked for, as long as the peer did not spoil a request. */
+/* In the order in which they were asked for, as long as the peer did not corrupt a request. */
 static void see_read_response(struct peer *p, u32 stag, u64 to, bool last)
 {
 	if (stag != SINK)
@@ -82,7 +82,7 @@ static void see_tagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool las
 	u64 to = get_unaligned_be64(ulpdu + 6);
 
 	PROMISE(last || len > 14);
-	if (op == 2 && !p->spoilt)
+	if (op == 2 && !p->corrupted)
 		see_read_response(p, stag, to, last);
 	if (p->tagged_open)
 		PROMISE(op == p->tagged_op && stag == p->tagged_stag && to == p->tagged_to);
@@ -329,7 +329,7 @@ static void (*const makers[16])(struct world *w, struct segment *s) = {
 };
 
 /* Length, ULPDU, pad and CRC, with the markers that belong in between. */
-static u32 frame(struct world *w, u8 *out, const u8 *ulpdu, u32 len, bool spoil)
+static u32 frame(struct world *w, u8 *out, const u8 *ulpdu, u32 len, bool corrupt)
 {
 	u32 pos = w->peer.sent_pos, start = pos, at = 0, i, body = (2 + len + 3) & ~3U;
 	u32 crc = WEFT_CRC_SEED;
@@ -352,7 +352,7 @@ static u32 frame(struct world *w, u8 *out, const u8 *ulpdu, u32 len, bool spoil)
 			crc = crc32c(crc, out + at, 1);
 		at++;
 	}
-	if (spoil)
+	if (corrupt)
 		out[at - 1] ^= 1;
 	w->peer.sent_pos += at;
 	return at;
@@ -377,7 +377,7 @@ u32 peer_make(struct world *w, u8 *fpdu)
 		u32 at = take(&w->in, 1) % s.len;
 
 		ulpdu[at] ^= take(&w->in, 1);
-		w->peer.spoilt = true;
+		w->peer.corrupted = true;
 	}
 	if (what & 0x40)
 		s.len = min_t(u32, s.len, take(&w->in, 1));

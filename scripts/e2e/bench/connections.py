@@ -13,17 +13,17 @@ _built = []
 
 
 def _program():
-    """crowd, compiled once."""
+    """idle_conns, compiled once."""
     if not _built:
-        target = os.path.join(tempfile.mkdtemp(), "crowd")
-        sources = [os.path.join(HERE, "crowd", name) for name in ("main.c", "tcp.c", "rdma.c")]
+        target = os.path.join(tempfile.mkdtemp(), "idle_conns")
+        sources = [os.path.join(HERE, "idle_conns", name) for name in ("main.c", "tcp.c", "rdma.c")]
         run("cc", "-O1", "-Wall", "-Werror", "-o", target, *sources, "-lrdmacm", "-libverbs",
             timeout=60)
         _built.append(target)
     return _built[0]
 
 
-def _crowd(world, job):
+def _idle_conns(world, job):
     kind = "tcp" if job.peer == "tcp" else "rdma"
     count = int(job.case.words[0])
     text = run(_program(), kind, world.address(job.peer), str(port()), str(count), timeout=100)
@@ -33,7 +33,7 @@ def _crowd(world, job):
 
 def rate(world, job):
     """Connections per second, both ends in one process."""
-    return {"-": _crowd(world, job)[0]}
+    return {"-": _idle_conns(world, job)[0]}
 
 
 def _settle():
@@ -47,7 +47,7 @@ def _settle():
 def memory(world, job):
     """KiB per idle connection, both ends, and how much of it is slab."""
     _settle()
-    _, available, slab = _crowd(world, job)
+    _, available, slab = _idle_conns(world, job)
     if available <= 0:
         raise Failure("memory grew by %g KiB per connection" % -available, again=True)
     return {"-": available, "slab": slab}

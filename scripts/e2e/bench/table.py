@@ -4,7 +4,7 @@
 import itertools
 
 from cases import CRCS, PEERS
-from demands import ALONE, MISSED, OPEN, REACHED
+from targets import ALONE, MISSED, OPEN, REACHED
 
 HEAD = {"bandwidth": "Bandwidth, polling", "crc": "CRC on", "events": "Completion events",
         "msgrate": "Messages per second", "latency": "Latency",
@@ -49,21 +49,21 @@ def _of_mtus(names):
     return "MTU" if all(name.isdigit() for name in names) else "link"
 
 
-def demand_table(verdicts, cases):
+def target_table(verdicts, cases):
     """One line per comparison."""
     links = _of_mtus(found.mtu for found in verdicts)
-    yield _line(["demand", "case", links, "CRC", "unit", "weft", "limit", "needed", "is", ""])
+    yield _line(["target", "case", links, "CRC", "unit", "weft", "limit", "needed", "is", ""])
     yield "|---" * 10 + "|"
     for found in verdicts:
         name, _, part = found.case.partition("/")
         case = cases[name]
         sign = "at least" if case.better == "more" else "at most"
-        reference = found.demand.reference
-        needed = f"{sign} {found.demand.factor:g}"
+        reference = found.target.reference
+        needed = f"{sign} {found.target.factor:g}"
         if reference != "none":
             needed += " x " + reference
         ratio = "-" if found.ratio is None else f"{found.ratio:.3g}"
-        yield _line([found.demand.title, case.title + (part and ", " + part), found.mtu,
+        yield _line([found.target.title, case.title + (part and ", " + part), found.mtu,
                      found.crc, case.unit,
                      number(found.weft) if found.weft is not None else "failed",
                      number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
@@ -161,9 +161,9 @@ def page(facts, cases, samples, verdicts, plots):
            f"{facts['rounds']} rounds in turns; medians, lowest and highest in brackets. How to "
            "read and repeat it: [README](README.md).")
     yield ""
-    yield f"## What is demanded: {summary(verdicts)}"
+    yield f"## Targets: {summary(verdicts)}"
     yield ""
-    yield from demand_table(verdicts, cases)
+    yield from target_table(verdicts, cases)
     yield ""
     for plot in plots:
         yield f"![{plot}]({plot})"

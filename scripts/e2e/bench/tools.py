@@ -22,8 +22,8 @@ TOOLS = {
     "cpu-tcp": costs.cpu_tcp,
     "syscalls": costs.system_calls,
     "cmtime": connections.cmtime,
-    "crowd-rate": connections.rate,
-    "crowd-memory": connections.memory,
+    "idle-conns-rate": connections.rate,
+    "idle-conns-memory": connections.memory,
     "crc-speed": machine.crc_speed,
     "vectors": vectors.spread,
 }

@@ -69,8 +69,8 @@ class World:
         run("ip", "link", "set", self.netdev(peer), "mtu", mtu)
         run("rdma", "link", "add", peer + "0", "type", peer, "netdev", self.netdev(peer))
         if peer == "weft":
-            knob = "/sys/class/infiniband/weft0/weft/crc"
-            with open(knob, "w", encoding="ascii") as file:
+            path = "/sys/class/infiniband/weft0/params/mpa_crc"
+            with open(path, "w", encoding="ascii") as file:
                 file.write("1" if crc == "on" else "0")
 
     def _load_siw(self, kind):

@@ -14,7 +14,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "wire-peer"), os.path.join(HERE, "..", 
 
 import world as worlds  # noqa: E402  pylint: disable=wrong-import-position
 
-GROUPS = ("counters", "resource", "knobs", "tcp", "trace", "memory", "figures")
+GROUPS = ("counters", "resource", "attributes", "tcp", "trace", "memory", "figures")
 
 
 def run_one(world, function):

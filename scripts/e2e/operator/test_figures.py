@@ -5,7 +5,7 @@ import re
 import time
 
 from test_counters import REASONS, subset
-from test_knobs import connecting, failed
+from test_attributes import connecting, failed
 from test_resource import ids
 from world import at_least, run, same, test
 from wirepeer import mpa, rdmap
@@ -41,25 +41,25 @@ def a_cq_tells_what_is_produced_and_waits(w):
     pair = w.pair(cq="own")
     for _ in range(3):
         pair.post(pair.a, "write", sge="mr:0:10", **pair.remote(8192))
-    w.eventually(lambda: row()["drv_waiting"] == 3, "three completions wait")
-    shown(row(), {"produced": 3, "waiting": 3, "overflowed": 0, "mapped": 1, "armed": "no"})
+    w.eventually(lambda: row()["drv_unpolled"] == 3, "three completions wait")
+    shown(row(), {"produced": 3, "unpolled": 3, "overflowed": 0, "mapped": 1, "armed": "no"})
     same(w.agent.cmd("poll", name="own", most=2)["seen"], 2, "completions")
-    shown(row(), {"produced": 3, "waiting": 1})
+    shown(row(), {"produced": 3, "unpolled": 1})
     w.agent.cmd("poll", name="own")
     w.agent.cmd("arm", name="own", solicited=1)
-    shown(row(), {"waiting": 0, "armed": "solicited"})
+    shown(row(), {"unpolled": 0, "armed": "solicited"})
     w.agent.cmd("arm", name="own")
     shown(row(), {"armed": "next"})
 
 
 @test
-def a_full_cq_is_told_once_and_counted_each_time(w):
+def full_cq_is_reported_once_and_counted_each_time(w):
     row, cqe = queue(w, 4)
     pair = w.pair(cq="own")
     before = w.counters()
     for _ in range(cqe):
         pair.post(pair.a, "write", sge="mr:0:10", **pair.remote(8192))
-    w.eventually(lambda: row()["drv_waiting"] == cqe, "it is full")
+    w.eventually(lambda: row()["drv_unpolled"] == cqe, "it is full")
     subset(w.since(before), {"cq_overflows": 0})
     shown(row(), {"overflowed": 0})
     pair.post(pair.a, "write", sge="mr:0:10", **pair.remote(8192))
@@ -69,7 +69,7 @@ def a_full_cq_is_told_once_and_counted_each_time(w):
     for _ in range(2):
         pair.post(pair.a, "write", sge="mr:0:10", **pair.remote(8192))
     w.eventually(lambda: w.since(before).get("cq_overflows") == 3, "each is counted")
-    shown(row(), {"overflowed": 1, "waiting": cqe, "produced": cqe})
+    shown(row(), {"overflowed": 1, "unpolled": cqe, "produced": cqe})
     same(pair.row(pair.a)["drv_fault"], "LOCAL_CATASTROPHIC", "why the QP has failed")
     w.agent.wait("async", 10, type=QP_FATAL, k=pair.a)
     w.agent.none("async", type=CQ_ERR)
@@ -81,11 +81,11 @@ def a_full_cq_is_told_once_and_counted_each_time(w):
 @test
 def a_responder_says_whether_it_may_send(w):
     wire, k, qpn = w.running()
-    shown(w.qp(qpn), {"may_send": 0, "side": "responder"})
+    shown(w.qp(qpn), {"tx_enabled": 0, "mpa_role": "responder"})
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
     wire.send(b"x")
     w.agent.wait("wc", 10, k=k, wr=1, status=0)
-    shown(w.qp(qpn), {"may_send": 1})
+    shown(w.qp(qpn), {"tx_enabled": 1})
 
 
 @test
@@ -98,11 +98,11 @@ def a_send_queue_tells_what_waits(w):
     for wr in range(2, 6):
         w.agent.cmd("post", k=k, op="read", wr=wr, sge="mr:0:10", raddr=0, rkey=1)
     request = rdmap.ReadRequest(wire.segment().payload)
-    w.eventually(lambda: w.qp(qpn)["drv_sq_waiting"] == 2, "two wait")
-    shown(w.qp(qpn), {"sq_waiting": 2, "sq_under_way": 2, "reads_out": 1, "ord": 1})
+    w.eventually(lambda: w.qp(qpn)["drv_sq_pending"] == 2, "two wait")
+    shown(w.qp(qpn), {"sq_pending": 2, "sq_inflight": 2, "ord_used": 1, "ord": 1})
     wire.read_response(request, bytes(10))
     w.agent.wait("wc", 10, k=k, wr=2, status=0)
-    shown(w.qp(qpn), {"sq_waiting": 1, "sq_under_way": 2, "reads_out": 1})
+    shown(w.qp(qpn), {"sq_pending": 1, "sq_inflight": 2, "ord_used": 1})
     wire.rst()
 
 
@@ -130,7 +130,7 @@ def an_srq_tells_what_was_consumed_and_its_limit(w):
 
     for _ in range(2):
         take()
-    details(entries=32, max_sge=1, waiting=3, consumed=2, limit=0)
+    details(entries=32, max_sge=1, posted=3, consumed=2, limit=0)
     w.agent.cmd("srqarm", limit=2)
     details(limit=2)
     take()
@@ -138,7 +138,7 @@ def an_srq_tells_what_was_consumed_and_its_limit(w):
     take()
     w.agent.wait("async", 10, type=SRQ_LIMIT)
     take()
-    details(waiting=0, consumed=5, limit=0)
+    details(posted=0, consumed=5, limit=0)
     w.agent.none("async", type=SRQ_LIMIT)
     w.agent.cmd("modify", k=p, state="err")
     w.agent.wait("async", 10, type=LAST_WQE, k=p)
@@ -190,15 +190,15 @@ def alone(w, pair, count=5):
 @test
 def each_message_alone_is_one_push(w):
     moved = alone(w, w.pair())
-    subset(moved, {"tx_pushes": 5, "tx_writes": 5, "rx_writes": 5, "tx_segments": 5,
+    subset(moved, {"tx_socket_sends": 5, "tx_writes": 5, "rx_writes": 5, "tx_segments": 5,
                    "rx_segments": 5, "tx_bytes": 500, "rx_bytes": 500, "tx_socket_full": 0,
-                   "rx_gathered": 0, "rx_in_rows": 0, "rx_retries": 0})
+                   "rx_reassembled_fpdus": 0, "rx_batched_segments": 0, "rx_work_queued": 0})
 
 
 @test
 def each_doorbell_is_counted_once(w):
-    subset(alone(w, w.pair()), {"kicks_inline": 5, "kicks_queued": 0, "kicks_merged": 0,
-                                "kicks_watch": 0, "tx_softirq_runs": 0, "tx_wakeups": 0})
+    subset(alone(w, w.pair()), {"tx_doorbells": 5, "tx_work_queued": 0, "tx_work_merged": 0,
+                                "sq_poll_hits": 0, "tx_softirq_runs": 0, "sk_write_space_calls": 0})
 
 
 @test
@@ -207,13 +207,13 @@ def work_for_a_worker_is_counted(w):
     before = w.counters()
     w.pair()
     moved = w.since(before)
-    at_least(moved.get("kicks_queued", 0) + moved.get("kicks_merged", 0), 2, "for a worker")
-    at_least(moved.get("kicks_queued", 0), 1, "kicks_queued")
+    at_least(moved.get("tx_work_queued", 0) + moved.get("tx_work_merged", 0), 2, "for a worker")
+    at_least(moved.get("tx_work_queued", 0), 1, "tx_work_queued")
 
 
 @test
-def long_messages_without_crc_are_counted_in_rows(w):
-    w.turn("crc", 0)
+def long_messages_without_crc_are_counted_in_batches(w):
+    w.turn("mpa_crc", 0)
     run("ip", "link", "set", "lo", "mtu", "1500")
     w.undo.append(lambda: run("ip", "link", "set", "lo", "mtu", "65536"))
     pair = w.pair()
@@ -225,14 +225,14 @@ def long_messages_without_crc_are_counted_in_rows(w):
     subset(moved, {"tx_bytes": 65636, "rx_bytes": 65636, "tx_messages": 2, "rx_messages": 2,
                    "rx_segments": moved["tx_segments"]})
     at_least(moved["tx_segments"], 65536 // 1460 + 2, "segments")
-    at_least(moved.get("rx_in_rows", 0), 2, "in rows")
-    at_least(moved["rx_segments"] - 3, moved["rx_in_rows"], "at most")
+    at_least(moved.get("rx_batched_segments", 0), 2, "batched")
+    at_least(moved["rx_segments"] - 3, moved["rx_batched_segments"], "at most")
 
 
 @test
 def a_read_that_is_owed_is_seen(w):
     """Two responses of a megabyte to a peer that reads nothing; then it does."""
-    w.turn("sndbuf", 8192)
+    w.turn("tcp_sndbuf", 8192)
     source = region(w, "large", 1 << 20, "r")
     wire, k, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
@@ -241,12 +241,12 @@ def a_read_that_is_owed_is_seen(w):
     before = w.counters()
     for _ in range(2):
         wire.read(source["rkey"], source["iova"], 1 << 20)
-    w.eventually(lambda: w.qp(qpn)["drv_reads_in"] == 2 and w.qp(qpn)["drv_tcp_unsent"] > 0,
+    w.eventually(lambda: w.qp(qpn)["drv_ird_used"] == 2 and w.qp(qpn)["drv_tcp_unsent"] > 0,
                  "both are owed, and TCP is full")
     subset(w.since(before), {"rx_read_requests": 2, "tx_read_responses": 0})
     for _ in range(2):
         same(len(wire.expect(rdmap.READ_RESP).payload), 1 << 20, "bytes")
-    w.eventually(lambda: w.qp(qpn)["drv_reads_in"] == 0, "none is owed")
+    w.eventually(lambda: w.qp(qpn)["drv_ird_used"] == 0, "none is owed")
     subset(w.since(before), {"tx_read_responses": 2, "tx_bytes": 2 << 20})
     shown(w.qp(qpn), {"tcp_unsent": 0})
     wire.rst()
@@ -254,7 +254,7 @@ def a_read_that_is_owed_is_seen(w):
 
 @test
 def a_full_socket_is_counted_and_so_is_its_room(w):
-    w.turn("sndbuf", 8192)
+    w.turn("tcp_sndbuf", 8192)
     region(w, "large", 1 << 20, "l")
     wire, k, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
@@ -265,12 +265,12 @@ def a_full_socket_is_counted_and_so_is_its_room(w):
     w.eventually(lambda: w.since(before).get("tx_socket_full", 0) >= 1, "TCP is full")
     w.eventually(lambda: w.qp(qpn)["drv_tcp_unsent"] > 0, "some is not sent")
     row = w.qp(qpn)
-    at_least(row["drv_stream_staged"], row["drv_stream_pushed"] + 1, "staged and not pushed")
+    at_least(row["drv_tx_staged_bytes"], row["drv_tx_sent_bytes"] + 1, "staged and not pushed")
     same(len(wire.expect(rdmap.WRITE).payload), 1 << 20, "bytes")
     w.agent.wait("wc", 10, k=k, wr=2, status=0)
     moved = w.since(before)
-    at_least(moved.get("tx_wakeups", 0), 1, "tx_wakeups")
-    at_least(moved["tx_wakeups"] + moved["kicks_inline"] + moved.get("kicks_queued", 0),
+    at_least(moved.get("sk_write_space_calls", 0), 1, "sk_write_space_calls")
+    at_least(moved["sk_write_space_calls"] + moved["tx_doorbells"] + moved.get("tx_work_queued", 0),
              moved["tx_socket_full"], "runs, each of which may find it full")
     # A request for room is answered once.
     before = w.counters()
@@ -278,7 +278,7 @@ def a_full_socket_is_counted_and_so_is_its_room(w):
         w.agent.cmd("post", k=k, op="write", wr=wr, sge="large:0:100", raddr=0, rkey=1)
         wire.expect(rdmap.WRITE)
         w.agent.wait("wc", 10, k=k, wr=wr, status=0)
-    subset(w.since(before), {"tx_wakeups": 0, "tx_socket_full": 0, "tx_pushes": 5})
+    subset(w.since(before), {"sk_write_space_calls": 0, "tx_socket_full": 0, "tx_socket_sends": 5})
     wire.rst()
 
 
@@ -293,7 +293,7 @@ def an_fpdu_in_pieces_is_counted(w):
         time.sleep(0.05)
         wire.raw(data[7:])
         w.agent.wait("wc", 10, k=k, wr=wr, status=0)
-    subset(w.since(before), {"rx_gathered": 3, "rx_segments": 3, "rx_sends": 3, "rx_bytes": 39})
+    subset(w.since(before), {"rx_reassembled_fpdus": 3, "rx_segments": 3, "rx_sends": 3, "rx_bytes": 39})
 
 
 # --- why a stream ends -----------------------------------------------------------------------
@@ -302,19 +302,19 @@ def sent(w, k, wire):
     """Peers that are wrong, by what weft says of them."""
     return {
         "crc": lambda: wire.send(b"x", fpdu={"crc_xor": 1}),
-        "framing": lambda: wire.ulpdu(b"\xc1"),
+        "mpa": lambda: wire.ulpdu(b"\xc1"),
         "access": lambda: wire.write(0xBAD10000, 0, b"x"),
         "sequence": lambda: wire.send(b"x", msn=77),
         "protocol": lambda: wire.untagged(0xE, b"x", qn=0, msn=1),
-        "no_receive": lambda: wire.send(b"x"),
-        "local": lambda: w.agent.cmd("post", k=k, op="send", wr=9, sge="@0x1000:8:0x12345"),
+        "rq_empty": lambda: wire.send(b"x"),
+        "local_error": lambda: w.agent.cmd("post", k=k, op="send", wr=9, sge="@0x1000:8:0x12345"),
     }
 
 
 # What a peer says, by what weft makes of it: layer, type, code.
-RECEIVED = {"crc": (2, 0, 2), "framing": (2, 0, 3), "access": (0, 1, 2), "no_receive": (1, 2, 2),
-            "too_long": (1, 2, 5), "sequence": (1, 2, 3), "protocol": (0, 2, 6),
-            "local": (0, 0, 0)}
+RECEIVED = {"crc": (2, 0, 2), "mpa": (2, 0, 3), "access": (0, 1, 2), "rq_empty": (1, 2, 2),
+            "rq_too_small": (1, 2, 5), "sequence": (1, 2, 3), "protocol": (0, 2, 6),
+            "local_error": (0, 0, 0)}
 
 
 def started(w):
@@ -329,7 +329,7 @@ def started(w):
 def every_reason_of_a_terminate_is_counted(w):
     w.turn("rnr_timeout_ms", 0)
     for reason in REASONS:
-        if reason == "too_long":    # see a_terminate_for_a_message_too_long
+        if reason == "rq_too_small":    # see a_terminate_for_a_message_too_long
             continue
         wire, k, _ = started(w)
         before = w.counters()
@@ -337,8 +337,8 @@ def every_reason_of_a_terminate_is_counted(w):
         wire.expect_terminate()
         moved = w.since(before)
         for other in REASONS:
-            subset(moved, {"term_sent_" + other: int(other == reason)})
-        subset(moved, {"terminates_sent": 1, "terminates_received": 0,
+            subset(moved, {"tx_term_" + other: int(other == reason)})
+        subset(moved, {"tx_terminates": 1, "rx_terminates": 0,
                        "rx_crc_errors": int(reason == "crc")})
     for reason, what in RECEIVED.items():
         wire, k, _ = started(w)
@@ -347,13 +347,13 @@ def every_reason_of_a_terminate_is_counted(w):
         w.agent.wait("event", 10, type="DISCONNECTED", k=k)
         moved = w.since(before)
         for other in REASONS:
-            subset(moved, {"term_received_" + other: int(other == reason)})
-        subset(moved, {"terminates_received": 1, "terminates_sent": 0})
+            subset(moved, {"rx_term_" + other: int(other == reason)})
+        subset(moved, {"rx_terminates": 1, "tx_terminates": 0})
 
 
 @test
 def a_marker_that_disagrees_is_counted(w):
-    w.turn("markers", 1)
+    w.turn("mpa_rx_markers", 1)
     wire, k, _ = w.running()
     for wr in (1, 2):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:2000")
@@ -362,7 +362,7 @@ def a_marker_that_disagrees_is_counted(w):
     before = w.counters()
     wire.send(bytes(1000), fpdu={"marker_hook": lambda value, index: value + 4})
     wire.expect_terminate(2, 0, 3)
-    subset(w.since(before), {"rx_marker_errors": 1, "rx_crc_errors": 0, "term_sent_framing": 1,
+    subset(w.since(before), {"rx_marker_errors": 1, "rx_crc_errors": 0, "tx_term_mpa": 1,
                              "rx_messages": 0})
 
 
@@ -409,7 +409,7 @@ def each_event_comes_once_and_no_other_with_it(w):
 
 @test
 def a_connection_tells_the_time_that_is_left_for_it(w):
-    w.turn("reply_ms", 50000)
+    w.turn("mpa_reply_timeout_ms", 50000)
     k, wire = connecting(w)
     wire.read_request()
 
@@ -436,36 +436,36 @@ def a_listener_tells_what_is_queued(w):
         return [r for r in ids(w, "listener") if r["src-addr"].endswith(":%d" % port)][0]
 
     count, was, wires = 60, w.port, []
-    shown(listener(), {"backlog": 1, "awaiting_request": 0, "queued": 0, "awaiting_decision": 0})
+    shown(listener(), {"backlog": 1, "pending_mpa_request": 0, "queued": 0, "pending_accept": 0})
     try:
         w.port = port
         wires = [w.wire() for _ in range(count)]
     finally:
         w.port = was
-    w.eventually(lambda: listener()["drv_awaiting_request"] == count, "all are taken from TCP")
+    w.eventually(lambda: listener()["drv_pending_mpa_request"] == count, "all are taken from TCP")
     for wire in wires:
         wire.send_request()
     # Offered are one, then one, two, four and so on more, every tenth of a second.
     row = listener()
     at_least(row["drv_queued"], 1, "queued")
-    same(row["drv_awaiting_request"] + row["drv_queued"] + row["drv_awaiting_decision"], count,
+    same(row["drv_pending_mpa_request"] + row["drv_queued"] + row["drv_pending_accept"], count,
          "all")
-    w.eventually(lambda: listener()["drv_awaiting_decision"] == count, "all are offered")
-    shown(listener(), {"awaiting_request": 0, "queued": 0})
+    w.eventually(lambda: listener()["drv_pending_accept"] == count, "all are offered")
+    shown(listener(), {"pending_mpa_request": 0, "queued": 0})
     for _ in range(count):
         w.agent.cmd("reject", k=w.asked())
-    w.eventually(lambda: listener()["drv_awaiting_decision"] == 0, "all are answered")
+    w.eventually(lambda: listener()["drv_pending_accept"] == 0, "all are answered")
 
 
 @test
 def revision_1_refuses_an_enhanced_request(w):
-    w.turn("revision", 1)
+    w.turn("mpa_revision", 1)
     before = w.counters()
     wire = w.wire()
     wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=1, ord=1))
     wire.expect_end()
     subset(w.since(before), {"connections_refused": 1, "connections_passive": 0})
-    w.turn("revision", 2)
+    w.turn("mpa_revision", 2)
     wire = w.wire()
     wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=1, ord=1))
     w.agent.cmd("reject", k=w.asked())

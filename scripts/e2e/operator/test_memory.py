@@ -45,7 +45,7 @@ class Group:
 
 
 @test
-def queue_memory_is_charged_to_who_asks(w):
+def queue_memory_is_charged_to_the_process(w):
     group = Group(200)
     agent = group.agent(w)
     try:

@@ -16,7 +16,7 @@ def subset(row, want):
 def a_fresh_qp_has_no_connection(w):
     _, qpn = w.active()
     row = w.qp(qpn)
-    subset(row, {"stream_state": "idle", "sq_entries": 64, "sq_waiting": 0, "rq_waiting": 0,
+    subset(row, {"stream_state": "idle", "sq_entries": 64, "sq_pending": 0, "rq_posted": 0,
                  "tcp_local": None, "mpa_revision": None})
 
 
@@ -24,10 +24,10 @@ def a_fresh_qp_has_no_connection(w):
 def a_qp_tells_its_terms_and_its_connection(w):
     pair = w.pair(ird=3, ord=2)
     a, p = pair.row(pair.a), pair.row(pair.p)
-    terms = {"stream_state": "rts", "mpa_revision": 2, "mpa_enhanced": 1, "crc": 1,
-             "markers_tx": 0, "markers_rx": 0, "may_send": 1}
-    subset(a, dict(terms, side="initiator", rtr="write", ird=3, ord=2))
-    subset(p, dict(terms, side="responder", rtr="send,write,read", ird=3, ord=2))
+    terms = {"stream_state": "rts", "mpa_revision": 2, "mpa_enhanced": 1, "mpa_crc": 1,
+             "mpa_tx_markers": 0, "mpa_rx_markers": 0, "tx_enabled": 1}
+    subset(a, dict(terms, mpa_role="initiator", mpa_rtr_types="write", ird=3, ord=2))
+    subset(p, dict(terms, mpa_role="responder", mpa_rtr_types="send,write,read", ird=3, ord=2))
     same(p["drv_tcp_local"], "%s:%d" % (w.addr, w.port), "address")
     same((a["drv_tcp_local"], a["drv_tcp_peer"]), (p["drv_tcp_peer"], p["drv_tcp_local"]),
          "the two ends")
@@ -44,7 +44,7 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
     subset(first, {"tx_msn_send": 1, "tx_msn_request": 1, "rx_msn_send": 1})
     for _ in range(3):
         pair.recv()
-    subset(pair.row(pair.p), {"rq_waiting": 3})
+    subset(pair.row(pair.p), {"rq_posted": 3})
     for _ in range(3):
         pair.one("send", sge="mr:0:100")
     pair.one("read", sge="mr:0:100", **pair.remote())
@@ -52,21 +52,21 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
     w.agent.cmd("sync")
     a, p = pair.row(pair.a), pair.row(pair.p)
     subset(a, {"tx_msn_send": 4, "tx_msn_request": 3, "rx_msn_atomic": 2, "tx_msn_terminate": 1,
-               "sq_waiting": 0, "sq_under_way": 0, "reads_out": 0})
-    subset(p, {"rx_msn_send": 4, "rx_msn_request": 3, "tx_msn_atomic": 2, "rq_waiting": 0,
-               "reads_in": 0})
-    same(a["drv_stream_staged"], a["drv_stream_pushed"], "octets")
-    at_least(a["drv_stream_staged"], 300, "octets")
+               "sq_pending": 0, "sq_inflight": 0, "ord_used": 0})
+    subset(p, {"rx_msn_send": 4, "rx_msn_request": 3, "tx_msn_atomic": 2, "rq_posted": 0,
+               "ird_used": 0})
+    same(a["drv_tx_staged_bytes"], a["drv_tx_sent_bytes"], "octets")
+    at_least(a["drv_tx_staged_bytes"], 300, "octets")
 
 
 @test
 def a_failed_qp_says_why(w):
     pair = w.pair()
-    subset(pair.row(pair.p), {"rnr_waits": 0})
+    subset(pair.row(pair.p), {"rnr_waiting": 0})
     pair.post(pair.a, "send", sge="mr:0:10")
-    w.eventually(lambda: pair.row(pair.p)["drv_rnr_waits"] == 1, "a message waits")
+    w.eventually(lambda: pair.row(pair.p)["drv_rnr_waiting"] == 1, "a message waits")
     w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
-    subset(pair.row(pair.p), {"rnr_waits": 0})
+    subset(pair.row(pair.p), {"rnr_waiting": 0})
     subset(pair.row(pair.a), {"peer_fault": "UNTAGGED_NO_BUFFER"})
     subset(pair.row(pair.p), {"fault": "UNTAGGED_NO_BUFFER"})
 
@@ -81,7 +81,7 @@ def a_read_that_waits_is_seen(w):
         w.agent.cmd("post", k=k, op="read", wr=wr, sge="mr:0:100", raddr=0, rkey=1)
     wire.segment()
     wire.segment()
-    subset(w.qp(qpn), {"reads_out": 2, "sq_under_way": 2})
+    subset(w.qp(qpn), {"ord_used": 2, "sq_inflight": 2})
     wire.rst()
     w.agent.wait("wc", 10, k=k, wr=3, status=FLUSH)
 
@@ -92,7 +92,7 @@ def a_cq_tells_what_waits_and_whether_it_is_armed(w):
     before = len(w.resources("cq"))
     at_least(before, 2, "CQs")
     row = [r for r in w.resources("cq") if r["drv_entries"] == 16][0]
-    subset(row, {"produced": 0, "waiting": 0, "armed": "no", "overflowed": 0, "mapped": 1})
+    subset(row, {"produced": 0, "unpolled": 0, "armed": "no", "overflowed": 0, "mapped": 1})
     w.agent.cmd("arm", name="quiet")
     row = [r for r in w.resources("cq") if r["drv_entries"] == 16][0]
     subset(row, {"armed": "next"})
@@ -105,7 +105,7 @@ def a_cq_tells_what_waits_and_whether_it_is_armed(w):
 def an_mr_tells_kind_state_and_rights(w):
     w.agent.cmd("mr", name="other", pd="pd", len=12345, access="lr")
     row = [r for r in w.resources("mr") if r["mrlen"] == 12345][0]
-    subset(row, {"kind": "region", "state": "valid", "access": "l-r--", "bytes": 12345, "users": 1,
+    subset(row, {"kind": "region", "state": "valid", "access": "l-r--", "bytes": 12345, "pin_count": 1,
                  "windows": 0})
     w.agent.cmd("dereg", name="other")
     same([r for r in w.resources("mr") if r["mrlen"] == 12345], [], "MRs")
@@ -120,20 +120,20 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
     def listener():
         return [r for r in ids(w, "listener") if r["src-addr"].startswith(w.addr)][0]
 
-    subset(listener(), {"backlog": 16, "awaiting_request": 0, "awaiting_decision": 0})
+    subset(listener(), {"backlog": 16, "pending_mpa_request": 0, "pending_accept": 0})
     wire = w.wire()
-    w.eventually(lambda: listener()["drv_awaiting_request"] == 1, "a connection that waits")
+    w.eventually(lambda: listener()["drv_pending_mpa_request"] == 1, "a connection that waits")
     wire.send_request()
     k = w.asked()
-    subset(listener(), {"awaiting_request": 0, "awaiting_decision": 1})
+    subset(listener(), {"pending_mpa_request": 0, "pending_accept": 1})
     w.agent.cmd("reject", k=k)
-    w.eventually(lambda: listener()["drv_awaiting_decision"] == 0, "the decision")
+    w.eventually(lambda: listener()["drv_pending_accept"] == 0, "the decision")
 
     pair = w.pair()
     rows = ids(w, "connection")
-    same(sorted(r["drv_side"] for r in rows), ["initiator", "responder"], "sides")
+    same(sorted(r["drv_mpa_role"] for r in rows), ["initiator", "responder"], "sides")
     for row in rows:
-        subset(row, {"state": "running", "mpa_revision": 2, "crc": 1})
+        subset(row, {"state": "running", "mpa_revision": 2, "mpa_crc": 1})
         same(row["lqpn"] in pair.qpn.values(), True, "QP")
 
 
@@ -147,6 +147,6 @@ def an_srq_tells_what_waits(w):
     w.agent.cmd("postsrq", name="srq", count=5, sge="mr:0:100")
     row = w.resources("srq")[0]
     if release >= (6, 2):
-        subset(row, {"entries": 32, "waiting": 5, "consumed": 0, "limit": 0})
+        subset(row, {"entries": 32, "posted": 5, "consumed": 0, "limit": 0})
     else:   # the core has no place for more
         same([name for name in row if name.startswith("drv_")], [], "details")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Knobs of TCP, seen by ss and on the wire; type of service; retransmissions."""
+"""Attributes of TCP, seen by ss and on the wire; type of service; retransmissions."""
 
 import os
 import re
@@ -27,11 +27,11 @@ def congestion_control_of_both_ends(w):
     with open("/proc/sys/net/ipv4/tcp_congestion_control", encoding="ascii") as file:
         usual = file.read().strip()
     both(w, r"\b%s\b" % usual)
-    w.turn("congestion", "reno")
+    w.turn("tcp_congestion_control", "reno")
     both(w, r"\breno\b")
 
 
-def of_nobody(w):
+def unprivileged_agent(w):
     """An agent without any right; the guest is thrown away, so doors may stay open."""
     os.chmod(os.path.dirname(w.args.agent[0]), 0o755)
     for name in ["rdma_cm"] + [n for n in os.listdir("/dev/infiniband") if n[:6] == "uverbs"]:
@@ -46,11 +46,11 @@ def of_nobody(w):
 
 @test
 def a_process_without_rights_gets_what_the_operator_chose(w):
-    w.turn("sndbuf", 100000)
-    w.turn("congestion", "htcp")
+    w.turn("tcp_sndbuf", 100000)
+    w.turn("tcp_congestion_control", "htcp")
     with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as file:
         same("htcp" in file.read(), False, "anybody may choose htcp")
-    agent = of_nobody(w)
+    agent = unprivileged_agent(w)
     try:
         k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]
         qpn = agent.cmd("qp", k=k, pd="pd", cq="cq")["qpn"]
@@ -67,16 +67,16 @@ def a_process_without_rights_gets_what_the_operator_chose(w):
 
 @test
 def keepalive_of_both_ends(w):
-    w.turn("keepalive_interval_s", 7)
-    w.turn("keepalive_probes", 3)
-    w.turn("keepalive_idle_s", 90)
+    w.turn("tcp_keepalive_interval_s", 7)
+    w.turn("tcp_keepalive_probes", 3)
+    w.turn("tcp_keepalive_idle_s", 90)
     both(w, r"timer:\(keepalive,1min")
 
 
 @test
 def buffers_of_both_ends(w):
-    w.turn("sndbuf", 100000)
-    w.turn("rcvbuf", 150000)
+    w.turn("tcp_sndbuf", 100000)
+    w.turn("tcp_rcvbuf", 150000)
     # The kernel doubles what it is given, for its own overhead.
     both(w, r"skmem:\(r\d+,rb300000,t\d+,tb200000,")
 
@@ -187,7 +187,7 @@ def rdma_set_option_reaches_every_packet(w):
 
 @test
 def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
-    w.turn("tos", 0x48)
+    w.turn("ip_tos", 0x48)
     syn, data, _ = traffic_class(w, ETH_P_IP, w.addr, None)
     same((syn, data), ({0x48}, {0x48}), "the operator's")
     syn, data, _ = traffic_class(w, ETH_P_IP, w.addr, 0xB8)
@@ -210,7 +210,7 @@ def responder(w, ethertype, addr, **fields):
 def rdma_set_option_of_a_listener_reaches_what_it_accepts(w):
     for ethertype, addr in ((ETH_P_IP, w.addr), (ETH_P_IPV6, w.addr6)):
         same(responder(w, ethertype, addr, tos=0xB8), {0xB8}, addr)
-    w.turn("tos", 0x48)
+    w.turn("ip_tos", 0x48)
     w.port += 1
     same(responder(w, ETH_P_IP, w.addr, tos=0x28), {0x28}, "rather than the operator's")
     w.port -= 1
@@ -223,7 +223,7 @@ def cut(w):
 
 @test
 def user_timeout_ends_a_connection_that_hears_nothing(w):
-    w.turn("user_timeout_ms", 1500)
+    w.turn("tcp_user_timeout_ms", 1500)
     pair = w.pair()
     pair.send()
     pair.recv()
@@ -244,9 +244,9 @@ def user_timeout_ends_a_connection_that_hears_nothing(w):
 @test
 def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
     patient = w.pair()
-    w.turn("keepalive_idle_s", 1)
-    w.turn("keepalive_interval_s", 1)
-    w.turn("keepalive_probes", 2)
+    w.turn("tcp_keepalive_idle_s", 1)
+    w.turn("tcp_keepalive_interval_s", 1)
+    w.turn("tcp_keepalive_probes", 2)
     pair = w.pair()
     for each in (patient, pair):
         each.send()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from world import MIX_KINDS, MIX_MESSAGES, Skip, manual_table, same, test
+from world import MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -86,9 +86,8 @@ def traces_agree_with_the_counters(w):
         same(lengths, [200, 5000, 5000], "lengths of Writes")
         msns = [int(f["msn"]) for f in trace.all(name) if f["opcode"] in ("send", "imm")]
         same(msns, list(range(msns[0], msns[0] + 4)), "MSNs of the queue for Sends")
-    kicks = {how: len(trace.all("weft_kick", kind=how)) for how in ("inline", "queued", "merged")}
-    same(kicks, {how: moved.get("kicks_" + how, 0) for how in kicks}, "kicks")
-    same(len(trace.all("weft_kick", kind="softirq")), moved["tx_softirq_runs"], "runs in softirq")
+    runs = {mode: len(trace.all("weft_tx_run", mode=mode)) for mode in TX_RUNS}
+    same(runs, {mode: moved.get(name, 0) for mode, name in TX_RUNS.items()}, "runs of tx")
     same(sum(MIX_KINDS.values()), MIX_MESSAGES, "messages")
     sends = trace.all("weft_send_done", qpn=pair.qpn[pair.a])
     same(len(sends), 8, "sends done")
@@ -106,16 +105,16 @@ def a_life_is_traced_step_by_step(w):
         pair.close()
         w.pairs.remove(pair)
     for qpn in pair.qpn.values():
-        steps = trace.all("weft_qp_step", qpn=qpn)
+        steps = trace.all("weft_qp_state", qpn=qpn)
         same((steps[0]["event"], steps[0]["from"], steps[0]["to"]), ("started", "idle", "rts"),
              "first step")
         same(steps[-1]["to"], "error", "last state")
         for one, other in zip(steps, steps[1:]):
             same(other["from"], one["to"], "steps of a QP")
-    handles = {f["handle"] for f in trace.all("weft_conn_step")} - {"0"}
+    handles = {f["handle"] for f in trace.all("weft_cm_state")} - {"0"}
     same(len(handles), 2, "connections")
     for handle in handles:
-        steps = trace.all("weft_conn_step", handle=handle)
+        steps = trace.all("weft_cm_state", handle=handle)
         same("running" in [f["to"] for f in steps], True, "runs")
         same(steps[-1]["to"], "closed", "last state")
         for one, other in zip(steps, steps[1:]):
@@ -129,8 +128,8 @@ def a_fault_is_traced_at_both_ends(w):
         pair.post(pair.a, "send", sge="mr:0:10")
         w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
     want = {"layer": "1", "type": "2", "code": "0x02"}
-    for name, qpn in (("weft_fault", pair.qpn[pair.p]),
-                      ("weft_peer_terminated", pair.qpn[pair.a])):
+    for name, qpn in (("weft_protocol_error", pair.qpn[pair.p]),
+                      ("weft_rx_terminate", pair.qpn[pair.a])):
         found = trace.all(name, qpn=qpn)
         same(len(found), 1, name)
         same({key: found[0][key] for key in want}, want, name)
@@ -215,7 +214,7 @@ def bpftrace_reads_the_fields(w):
 
 
 @test
-def nothing_is_traced_when_nobody_asks(w):
+def nothing_is_traced_when_disabled(w):
     pair = w.pair()
     write("trace", "")
     pair.mix()

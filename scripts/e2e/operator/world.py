@@ -112,6 +112,9 @@ class Pair:
 # What Pair.mix() counts, both ends together: they are on one device.
 MIX_KINDS = {"sends": 3, "writes": 3, "read_requests": 1, "read_responses": 1,
              "atomic_requests": 1, "atomic_responses": 1, "immediates": 1}
+# Counters of runs of tx, by what weft_tx_run says of them.
+TX_RUNS = {"doorbell": "tx_doorbells", "queued": "tx_work_queued", "merged": "tx_work_merged",
+           "softirq": "tx_softirq_runs"}
 MIX_MESSAGES = sum(MIX_KINDS.values())
 MIX_BYTES = 3 * 100 + 2 * 5000 + 3000 + 200
 
@@ -238,22 +241,22 @@ class World:
     def qp(self, qpn):
         return [row for row in self.qps() if row["lqpn"] == qpn][0]
 
-    def knob_file(self, name):
-        return "/sys/class/infiniband/%s/weft/%s" % (self.dev, name)
+    def attr_file(self, name):
+        return "/sys/class/infiniband/%s/params/%s" % (self.dev, name)
 
-    def knob(self, name):
-        with open(self.knob_file(name), encoding="ascii") as file:
+    def attr(self, name):
+        with open(self.attr_file(name), encoding="ascii") as file:
             return file.read().strip()
 
-    def write_knob(self, name, text):
-        with open(self.knob_file(name), "w", encoding="ascii") as file:
+    def write_attr(self, name, text):
+        with open(self.attr_file(name), "w", encoding="ascii") as file:
             file.write(text)
 
     def turn(self, name, value):
-        """Set a knob for the rest of a test."""
-        was = self.knob(name)
-        self.write_knob(name, str(value))
-        self.undo.append(lambda: self.write_knob(name, was))
+        """Set an attribute for the rest of a test."""
+        was = self.attr(name)
+        self.write_attr(name, str(value))
+        self.undo.append(lambda: self.write_attr(name, was))
 
     def ss(self, row):
         """What ss shows of the connection of a QP (a row of qps())."""

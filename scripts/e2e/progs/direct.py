@@ -170,7 +170,7 @@ def messages(a, b, count=3):
 
 
 def param(name, value=None, device=None):
-    path = pathlib.Path(f"/sys/class/infiniband/{device or args.device}/weft/{name}")
+    path = pathlib.Path(f"/sys/class/infiniband/{device or args.device}/params/{name}")
     if value is not None:
         path.write_text(f"{value}\n", encoding="ascii")
     return path.read_text(encoding="ascii").strip()
@@ -656,13 +656,13 @@ def held_is_bounded():
 
 def half_a_handshake():
     """An initiator with the right numbers that never says that it is ready."""
-    param("rtr_ms", 500, device=args.peer)
+    param("mpa_rtr_timeout_ms", 500, device=args.peer)
     a, b = accepting()
     b.receive()
     with knock(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
         assert answer(sock) == 0
         b.expect(e.IBV_WC_WR_FLUSH_ERR)
-    param("rtr_ms", 10000, device=args.peer)
+    param("mpa_rtr_timeout_ms", 10000, device=args.peer)
     assert b.state() == e.IBV_QPS_ERR
 
 

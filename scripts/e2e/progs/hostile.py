@@ -82,7 +82,7 @@ def reset(sock):
     sock.close()
 
 
-def silent_crowd(host, port, seconds):
+def silent_conns(host, port, seconds):
     crowd = [socket.create_connection((host, port), timeout=10) for _ in range(20)]
     print("connected", flush=True)
     for sock in crowd:
@@ -108,8 +108,8 @@ def initiator(case, host, port, seconds, count):
     if case == "stays":
         stays(host, port, seconds, count)
         return
-    if case == "silent-crowd":
-        silent_crowd(host, port, seconds)
+    if case == "silent-conns":
+        silent_conns(host, port, seconds)
         return
     if case in ("connect-and-close", "connect-and-reset"):
         for _ in range(50):

@@ -71,7 +71,7 @@ def execute(sock, argv):
     sock.sendall(record(STATUS, bytes([status if status >= 0 else 128 - status])))
 
 
-def attend(sock, stop):
+def serve_conn(sock, stop):
     try:
         argv = json.loads(whole(sock, struct.unpack(">I", whole(sock, 4))[0]))
         if argv == ["--stop"]:
@@ -94,7 +94,7 @@ def serve(port):
         except socket.timeout:
             continue
         sock.setblocking(True)
-        threading.Thread(target=attend, args=(sock, stop), daemon=True).start()
+        threading.Thread(target=serve_conn, args=(sock, stop), daemon=True).start()
     return 0
 
 

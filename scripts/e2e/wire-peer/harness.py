@@ -162,7 +162,7 @@ class Link:
     def state(self):
         return self.agent.cmd("query", k=self.k)
 
-    def kick(self):
+    def start_responder(self):
         """The initiator's first FPDU, so that the responder may send."""
         self.peer.write(0, 0)
 
@@ -267,7 +267,7 @@ class Fixture:
 
     def policy(self, name, value):
         """Set a policy file for this test; weft has to have it."""
-        path = "/sys/class/infiniband/%s/weft/%s" % (self.world.dev, name)
+        path = "/sys/class/infiniband/%s/params/%s" % (self.world.dev, name)
         if not os.path.exists(path):
             raise unfit("the module has no policy file '%s'" % name)
         with open(path, encoding="ascii") as file:
@@ -338,7 +338,7 @@ class Fixture:
     def running(self, **more):
         """passive() with the gate open: the first FPDU was an empty Write."""
         link = self.passive(**more)
-        link.kick()
+        link.start_responder()
         link.event("ESTABLISHED")
         return link
 

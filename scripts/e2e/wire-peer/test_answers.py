@@ -46,7 +46,7 @@ def a_reject_after_the_accept_and_then_the_first_message(f):
     link = f.passive(rev=2, enhanced=P2P)
     f.agent.cmd("reject", k=link.k)
     try:
-        link.kick()
+        link.start_responder()
     except OSError:
         pass
     of_no_event(f, link)

@@ -98,9 +98,9 @@ def requests_of_a_busy_consumer_are_bounded(f):
     with hung(f):
         wires = ask(f, 700)
         time.sleep(1)
-        told = held("awaiting_decision", 7)
+        told = held("pending_accept", 7)
         queued = held("queued", 7)
-        waiting = held("awaiting_request", 7)
+        waiting = held("pending_mpa_request", 7)
         for wire in wires[20:]:
             wire.rst()
     assert 7 <= told <= 8, told
@@ -111,11 +111,11 @@ def requests_of_a_busy_consumer_are_bounded(f):
 
 
 @test()
-def a_silent_crowd_is_bounded_and_excludes_nobody(f):
+def many_silent_conns_are_bounded_and_exclude_no_other(f):
     listener = listen(f, 1023)
     crowd = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
-    waiting = held("awaiting_request", 1023)
+    waiting = held("pending_mpa_request", 1023)
     assert 100 < waiting <= WAITING_MAX, waiting
     began = time.monotonic()
     serve(f, listener, ask(f, 3))
@@ -144,7 +144,7 @@ def a_flood_does_not_hold_off_the_end_of_a_listener(f):
               for _ in range(4)]
     try:
         time.sleep(2)
-        assert held("awaiting_request", 1023) <= WAITING_MAX
+        assert held("pending_mpa_request", 1023) <= WAITING_MAX
         honest = ask(f, 1)
         serve(f, listener, honest)
         began = time.monotonic()
@@ -184,7 +184,7 @@ def an_initiator_that_left_keeps_its_place_until_it_is_answered(f):
 @test("CM-036")
 def a_request_outlives_its_listener(f):
     """The consumer may close it and take its time, up to what the manual says."""
-    f.policy("decision_ms", 16000)
+    f.policy("accept_timeout_ms", 16000)
     listener = listen(f, 4)
     wire, late = ask(f, 2)
     asked, asked_late = (f.asked(listener=listener) for _ in range(2))
@@ -201,7 +201,7 @@ def a_request_outlives_its_listener(f):
 
 
 @test()
-def requests_that_nobody_was_told_of_end_with_the_listener(f):
+def unreported_requests_end_with_the_listener(f):
     listener = listen(f, 1)
     silent = f.connect(port=PORT)
     with hung(f):

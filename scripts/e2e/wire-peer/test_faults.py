@@ -30,8 +30,8 @@ def a_terminate_in_every_framing(f, case):
     and of the Terminate."""
     act, what, bits = FOUND[case[0]]
     markers, crc = FRAMINGS[case[1]]
-    f.policy("crc", crc)
-    f.policy("markers", markers)
+    f.policy("mpa_crc", crc)
+    f.policy("mpa_rx_markers", markers)
     if case[0] == "crc" and not crc:
         link = f.running(rev=1, m=markers, c=0)
         link.peer.send(b"anything", fpdu=dict(crc_xor=1))
@@ -127,8 +127,8 @@ def taken_slowly(link, piece, most):
 def a_peer_that_takes_a_byte_now_and_then(f):
     """A Terminate behind a full buffer: the peer has a deadline again each time it takes
     something, yet not for ever."""
-    f.policy("goodbye_ms", 500)
-    f.policy("sndbuf", 16 << 20)
+    f.policy("close_timeout_ms", 500)
+    f.policy("tcp_sndbuf", 16 << 20)
     link = f.running(rev=1, wire=f.connect(rcvbuf=1 << 16))
     data = f.mr(1 << 19)
     sent = [link.post("send", sge=data.sge()) for _ in range(16)]

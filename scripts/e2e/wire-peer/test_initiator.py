@@ -212,7 +212,7 @@ def a_qp_that_fails_before_the_reply(f, framing):
 
 @test("CM-070")
 def a_qp_that_fails_before_a_reply_without_crc(f):
-    f.policy("crc", 0)
+    f.policy("mpa_crc", 0)
     link = f.dialed()
     f.agent.cmd("modify", k=link.k, state="err")
     f.answer(link, c=0)
@@ -247,7 +247,7 @@ def a_bad_reply_to_a_qp_that_failed(f):
 @test("CM-070")
 def a_plain_reply_to_a_qp_that_failed(f):
     """Revision 1 knows no such Terminate: the connection ends."""
-    f.policy("revision", 1)
+    f.policy("mpa_revision", 1)
     link = f.dialed()
     f.agent.cmd("modify", k=link.k, state="err")
     f.answer(link)
@@ -257,7 +257,7 @@ def a_plain_reply_to_a_qp_that_failed(f):
 
 @test("CM-069", "CM-067")
 def only_a_kind_we_cannot_send(f):
-    f.policy("rtr", 2)
+    f.policy("mpa_rtr_types", 2)
     link = f.dialed()
     f.answer(link, mpa.Enhanced(16, 4, 1, 1, 0, 0))
     link.peer.expect_terminate(2, 0, 7, b"", "")

@@ -33,7 +33,7 @@ def fpdus_octet_for_octet(f, markers):
 def versions_with_either_revision(f, rev):
     """The parser of segments objects to any other DV or RV."""
     link = f.passive(rev=rev, enhanced=mpa.Enhanced(4, 4) if rev == 2 else None)
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     message = send_out(f, link, b"versions")
     assert message.segments[0].ulpdu[:2] == b"\x41\x43"
@@ -57,7 +57,7 @@ def pad_is_ignored(f):
 
 @test("MPA-014", "MPA-015", "MPA-038", "MPA-039", "CM-011")
 def without_crc_any_field_passes(f):
-    f.policy("crc", 0)
+    f.policy("mpa_crc", 0)
     rng = random.Random(15)
     link = f.passive(rev=1, c=0, recv=102, size=64)
     link.peer.send(b"first", fpdu=dict(crc_field=b"\x01\x02\x03\x04"))
@@ -105,7 +105,7 @@ def a_marked_stream_of_a_megabyte(f):
 # Towards weft: it must have asked for markers.
 
 def marked(f, **more):
-    f.policy("markers", 1)
+    f.policy("mpa_rx_markers", 1)
     link = f.running(rev=1, **more)
     assert link.peer.tx.markers
     return link
@@ -240,7 +240,7 @@ MARKED = ("unmarked", "marked")
 
 def as_marked(f, how):
     """Have weft ask for markers, or not."""
-    f.policy("markers", int(how == "marked"))
+    f.policy("mpa_rx_markers", int(how == "marked"))
 
 
 @test("MPA-056", "MPA-057", "DDP-002", each=MARKED)
@@ -418,7 +418,7 @@ def a_terminate_is_read_though_data_is_unread(f):
 
 @test("MPA-041")
 def crc_makes_no_difference_to_the_consumer(f):
-    f.policy("crc", 0)
+    f.policy("mpa_crc", 0)
     answers = []
     for c in (0, 1):
         link = f.running(rev=1, c=c)

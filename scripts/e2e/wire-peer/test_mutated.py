@@ -18,7 +18,7 @@ from wirepeer import ddp, mpa, rdmap
 
 # For the states that it has, not for its tests.
 TESTS = list(harness.TESTS)
-import test_ends  # noqa: E402  pylint: disable=wrong-import-position
+import test_close  # noqa: E402  pylint: disable=wrong-import-position
 harness.TESTS[:] = TESTS
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS") or 0.5)
@@ -241,7 +241,7 @@ def round_in(f, stage, rng, state):
         link = f.running(rev=1, c=0)
         wire = link.peer
     else:
-        wire, link = test_ends.reach(f, state)
+        wire, link = test_close.reach(f, state)
     if not wire.tx:
         first = some_frame(rng)
         sent(rng, wire, first[11:] if state == "half a request" else first)
@@ -375,7 +375,7 @@ def mutated(f, state, policy=None):
     print("# %d rounds" % done)
 
 
-STATES = ("awaiting a reply",) + test_ends.STATES
+STATES = ("awaiting a reply",) + test_close.STATES
 
 
 @test(each=STATES)
@@ -386,11 +386,11 @@ def what_means_ill(f, state):
 @test()
 def what_means_ill_behind_a_message_that_waits(f):
     """Nothing behind it is looked at before there is a receive, or its time is up."""
-    test_ends.DEEDS["late"] = lambda f, link: [link.peer.send(b"there are four") for _ in range(5)]
+    test_close.DEEDS["late"] = lambda f, link: [link.peer.send(b"there are four") for _ in range(5)]
     mutated(f, "late", {"rnr_timeout_ms": 30})
 
 
 @test()
 def without_crc(f):
     """Then many segments of a message are looked at together."""
-    mutated(f, "without crc", {"crc": 0})
+    mutated(f, "without crc", {"mpa_crc": 0})

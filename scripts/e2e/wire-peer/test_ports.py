@@ -71,6 +71,23 @@ def a_port_that_a_server_has(f, port):
 
 
 @test()
+def a_connect_that_failed_may_be_tried_again_at_once(f):
+    """It has left nothing behind that the next one on the same QP would meet."""
+    holder, listener = Holder(f, SERVER, f.world.weft, 40124), f.listen()
+    link = from_port(f, listener, 40124)
+    for attempt in range(100):
+        try:
+            f.agent.cmd("connect", k=link.k)
+        except AgentError as error:
+            assert error.errno == EADDRINUSE, "attempt %u: %s" % (attempt, error)
+            continue
+        raise AssertionError("connected")
+    f.undo.remove(holder.end)
+    holder.end()
+    assert connect(f, link, listener) == 40124
+
+
+@test()
 def a_port_that_tcp_gave_to_a_connection(f):
     """TCP itself would give it out a second time, for another peer."""
     elsewhere, listener = f.listen(), f.listen()
@@ -135,7 +152,7 @@ def a_host_that_is_gone(f):
 @test()
 def a_peer_that_falls_silent_has_not_hung_up(f):
     """No second attempt, and not REJECTED: TCP has given the connection up."""
-    for name in ("keepalive_idle_s", "keepalive_interval_s", "keepalive_probes"):
+    for name in ("tcp_keepalive_idle_s", "tcp_keepalive_interval_s", "tcp_keepalive_probes"):
         f.policy(name, 1)
     link = f.dialed()
     netdev.own_netns("tc", "qdisc", "add", "dev", "vb", "root", "netem", "loss", "100%")

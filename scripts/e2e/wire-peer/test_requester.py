@@ -399,7 +399,7 @@ def unsent(f, op, count):
         blocked = link.post("send", sge=out.sge())
         if accepted(link, blocked):
             continue
-        link.kick()     # whatever we send says how much we take
+        link.start_responder()     # whatever we send says how much we take
         if not accepted(link, blocked):
             break
     wrs = [link.post(op, sge=sink.sge(8 * n, 8), raddr=0x1000, rkey=0x4242)

@@ -114,7 +114,7 @@ def s_without_a_whole_block(f, length):
 def r_and_reserved_bits_of_a_request_mean_nothing(f):
     for fields in (dict(r=1), dict(reserved=0x0F), dict(r=1, reserved=0x0F)):
         link = f.passive(rev=1, **fields)
-        link.kick()
+        link.start_responder()
         link.peer.send(b"x")
         link.received(b"x")
         link.peer.close()
@@ -159,7 +159,7 @@ def fuzzed_frames(f):
 @test("CM-037", each=(1, 3, 19))
 def a_request_in_pieces(f, piece):
     link = f.passive(rev=1, piece=piece)
-    link.kick()
+    link.start_responder()
     link.peer.send(b"dribbled")
     link.received(b"dribbled")
 
@@ -214,7 +214,7 @@ def the_responder_waits_for_the_first_fpdu(f):
     except AgentError:
         wr = None
     link.peer.silent(1.5)
-    link.kick()
+    link.start_responder()
     if wr is None:
         link.event("ESTABLISHED")
         wr = link.post("send", sge=out.sge(0, 12))
@@ -223,9 +223,9 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 
 @test("CM-029")
-def an_eager_responder_speaks_first_unless_promised_a_message(f):
+def responder_early_send_waits_only_for_a_promised_message(f):
     """What an administrator may choose for initiators that never speak first."""
-    f.policy("eager", 1)
+    f.policy("responder_early_send", 1)
     out = f.mr(16)
     out.poke(b"sent at once")
     link = f.passive(rev=1)
@@ -238,7 +238,7 @@ def an_eager_responder_speaks_first_unless_promised_a_message(f):
     link.received(b"and heard")
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
     link.peer.silent(1)
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
 
 
@@ -276,7 +276,7 @@ def depths_of_an_enhanced_request(f):
     assert reply.enhanced.ord <= 2 and reply.enhanced.ird >= 3, reply
     assert link.asked["pdlen"] == 0, link.asked
     assert (link.asked["ird"], link.asked["ord"]) == (3, 2), link.asked
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     state = link.state()
     assert state["ord"] <= 2 and state["ird"] >= 3, state
@@ -300,7 +300,7 @@ def depths_not_negotiated(f, which):
     e = link.reply.enhanced
     assert (e.ord == DEPTH) == (which != "ord"), e
     assert (e.ird == DEPTH) == (which != "ird"), e
-    link.kick()
+    link.start_responder()
     link.event("ESTABLISHED")
     state = link.state()
     if which == "both":
@@ -416,27 +416,27 @@ def an_accept_without_a_qp_fails(f):
 
 @test("CM-075", "CM-074")
 def a_plain_policy_sends_a_plain_request(f):
-    f.policy("revision", 1)
+    f.policy("mpa_revision", 1)
     link = f.dialed()
     assert (link.request.rev, link.request.s) == (1, 0), link.request
 
 
 @test("CM-076")
 def enhanced_requests_can_be_refused(f):
-    f.policy("revision", 1)
+    f.policy("mpa_revision", 1)
     refused_frame(f, mpa.request(rev=2, enhanced=mpa.Enhanced(4, 4)).build())
 
 
 @test("CM-040", "CM-063")
 def peer_to_peer_can_be_switched_off(f):
-    f.policy("p2p", 0)
+    f.policy("mpa_p2p", 0)
     link = f.dialed()
     assert not link.request.enhanced or not link.request.enhanced.a, link.request
 
 
 @test("CM-062", "CM-067", each=(1, 2, 4))
 def the_rtr_kinds_offered_are_those_configured(f, mask):
-    f.policy("rtr", mask)
+    f.policy("mpa_rtr_types", mask)
     link = f.dialed()
     e = link.request.enhanced
     assert (e.b, e.c, e.d) == (mask & 1, mask >> 1 & 1, mask >> 2 & 1), e

@@ -72,7 +72,7 @@ def what_is_local_needs_no_permission_to_send(f, send_first):
         wr = link.post("inv", inv=key)
     link.peer.silent(0.3)
     link.no_wc()
-    link.kick()
+    link.start_responder()
     link.peer.expect(rdmap.SEND)
     link.wc(wr=send)
     link.wc(wr=wr)
@@ -178,7 +178,7 @@ def stags_are_hard_to_guess(f):
 
 
 @test("VERBS-009")
-def a_full_cq_hurts_only_its_own(f):
+def full_cq_ends_only_its_own_qps(f):
     small = "q%d" % next(f.world.names)
     f.agent.cmd("cq", name=small, depth=2, manual=1)
     victim = f.passive(rev=1, recv=0, qp=dict(rcq=small))

@@ -17,7 +17,7 @@
 #include "ring/sendq.h"
 
 /* The owner writes these without a lock; any value that was true at some moment will do. */
-#define GLANCE(_value) data_race(_value)
+#define SNAPSHOT(_value) data_race(_value)
 
 static_assert(WEFT_STREAM_QUEUES == WEFT_DDP_QUEUES);
 
@@ -27,30 +27,30 @@ void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
 	*out = (struct weft_stream_info){
 		.state = READ_ONCE(st->state),
 		.started = READ_ONCE(st->cm_events),
-		.ird = GLANCE(st->ird),
-		.ord = GLANCE(st->ord),
-		.mulpdu = GLANCE(st->tx.sock.mulpdu),
+		.ird = SNAPSHOT(st->ird),
+		.ord = SNAPSHOT(st->ord),
+		.mulpdu = SNAPSHOT(st->tx.sock.mulpdu),
 		.sq_drained = !weft_sendq_waiting(st->cfg.sq),
 	};
 }
 
 /**
- * weft_stream_why - why it failed
+ * weft_stream_get_error - why it failed
  * @st: stream
  * @out: written completely
  *
  * Context: any.
  */
-void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out)
+void weft_stream_get_error(struct weft_stream *st, struct weft_stream_end *out)
 {
 	*out = (struct weft_stream_end){
-		.fault = GLANCE(st->fault.fault),
+		.fault = SNAPSHOT(st->fault.fault),
 		.peer_terminated = READ_ONCE(st->peer_terminated),
 		.peer_fault = READ_ONCE(st->peer_fault),
 	};
 }
 
-static void look_at_socket(struct weft_stream *st, struct weft_stream_details *out)
+static void inspect_socket(struct weft_stream *st, struct weft_stream_details *out)
 	__must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
@@ -74,25 +74,25 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 	u32 i;
 
 	memset(out, 0, sizeof(*out));
-	weft_stream_why(st, &out->end);
+	weft_stream_get_error(st, &out->end);
 	/* Pairs with take_socket(): what is written before is there. A RESET may take it away. */
 	out->started = smp_load_acquire(&st->cm_events);
 	if (!out->started)
 		return;
-	out->initiator = GLANCE(st->initiator);
+	out->initiator = SNAPSHOT(st->initiator);
 	out->gate_open = READ_ONCE(st->gate_open);
 	out->rnr_waits = READ_ONCE(st->rnr_waits);
-	out->mpa = GLANCE(st->mpa);
+	out->mpa = SNAPSHOT(st->mpa);
 	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
-		out->tx_msn[i] = GLANCE(st->tx.ddp.msn[i]);
-		out->rx_msn[i] = GLANCE(st->rx.ddp.msn[i]);
+		out->tx_msn[i] = SNAPSHOT(st->tx.ddp.msn[i]);
+		out->rx_msn[i] = SNAPSHOT(st->rx.ddp.msn[i]);
 	}
-	out->reads_out = GLANCE(q->sent_tail - q->sent_head);
-	out->reads_in = GLANCE(q->owed_tail - q->owed_head);
-	out->staged = GLANCE(st->tx.sock.pos);
-	out->pushed = GLANCE(st->tx.sock.pushed);
+	out->ord_used = SNAPSHOT(q->sent_tail - q->sent_head);
+	out->ird_used = SNAPSHOT(q->owed_tail - q->owed_head);
+	out->staged = SNAPSHOT(st->tx.sock.pos);
+	out->pushed = SNAPSHOT(st->tx.sock.pushed);
 	if (mutex_trylock(&st->lifecycle)) {
-		look_at_socket(st, out);
+		inspect_socket(st, out);
 		mutex_unlock(&st->lifecycle);
 	}
 }
@@ -100,8 +100,8 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 /* --- counters ------------------------------------------------------------ */
 
 /* TCP's own counts begin at zero with each connection, and wrap. */
-static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now,
-		       const struct weft_tcp_stats *then)
+static void count_tcp_deltas(struct weft_counters *c, const struct weft_tcp_stats *now,
+			     const struct weft_tcp_stats *then)
 {
 	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
 	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
@@ -112,12 +112,12 @@ static void count_news(struct weft_counters *c, const struct weft_tcp_stats *now
 }
 
 /**
- * weft_stream_harvest - count what TCP has counted since the last time
+ * weft_stream_count_tcp - count what TCP has counted since the last time
  * @st: stream, @lifecycle held
  *
  * Context: process, without the socket lock.
  */
-void weft_stream_harvest(struct weft_stream *st) __must_hold(&st->lifecycle)
+void weft_stream_count_tcp(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_tcp_info now;
 
@@ -125,38 +125,38 @@ void weft_stream_harvest(struct weft_stream *st) __must_hold(&st->lifecycle)
 	if (!st->sock)
 		return;
 	weft_tcp_get_info(st->sock, &now);
-	count_news(st->cfg.counters, &now.counts, &weft_stream_life(st)->harvested);
-	weft_stream_life(st)->harvested = now.counts;
+	count_tcp_deltas(st->cfg.counters, &now.counts, &weft_stream_life(st)->tcp_counted);
+	weft_stream_life(st)->tcp_counted = now.counts;
 }
 
-static void harvest_one(struct weft_stream *st)
+static void count_tcp_of(struct weft_stream *st)
 {
 	if (!mutex_trylock(&st->lifecycle))
-		return;	/* it starts or ends: then it harvests by itself */
-	weft_stream_harvest(st);
+		return;	/* it starts or ends: then it counts by itself */
+	weft_stream_count_tcp(st);
 	mutex_unlock(&st->lifecycle);
 }
 
 /**
- * weft_stream_harvest_all - harvest all streams of a device
+ * weft_stream_count_tcp_all - the same for all streams of a device
  * @index: of the device
  * @max_age: jiffies since the last time that make it worth while
  *
  * Context: process.
  */
-void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age)
+void weft_stream_count_tcp_all(struct weft_stream_index *index, unsigned long max_age)
 {
 	struct weft_stream *st;
 	unsigned long qpn;
 
-	if (time_before(jiffies, READ_ONCE(index->harvested) + max_age))
+	if (time_before(jiffies, READ_ONCE(index->tcp_counted) + max_age))
 		return;
-	WRITE_ONCE(index->harvested, jiffies);
+	WRITE_ONCE(index->tcp_counted, jiffies);
 	xa_for_each(&index->xa, qpn, st) {
 		st = weft_stream_find(index, qpn);
 		if (!st)
 			continue;
-		harvest_one(st);
+		count_tcp_of(st);
 		weft_stream_put(st);
 	}
 }
@@ -171,7 +171,7 @@ void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_
 void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to)
 {
 	mutex_lock(&st->lifecycle);
-	weft_stream_harvest(st);
+	weft_stream_count_tcp(st);
 	weft_counters_redirect(&st->counters, to);
 	mutex_unlock(&st->lifecycle);
 }

@@ -56,10 +56,10 @@ struct weft_stream_end {
  * @end: why it failed, if it did
  * @tx_msn: next to use, per untagged queue
  * @rx_msn: next expected
- * @reads_out: requests that wait for their response, at most ORD
- * @reads_in: requests of the peer we owe a response, at most IRD
- * @staged: octets of the outgoing stream that were built
- * @pushed: octets of it that TCP has taken
+ * @ord_used: requests that wait for their response, at most ORD
+ * @ird_used: requests of the peer we owe a response, at most IRD
+ * @staged: bytes of the outgoing stream that were built
+ * @pushed: bytes of it that TCP has taken
  * @connected: the socket is there, and so are the fields below
  * @local, @peer: addresses and ports
  * @tcp: what TCP knows
@@ -73,8 +73,8 @@ struct weft_stream_details {
 	struct weft_stream_end end;
 	u32 tx_msn[WEFT_STREAM_QUEUES];
 	u32 rx_msn[WEFT_STREAM_QUEUES];
-	u32 reads_out;
-	u32 reads_in;
+	u32 ord_used;
+	u32 ird_used;
 	u64 staged;
 	u64 pushed;
 	bool connected;
@@ -84,11 +84,11 @@ struct weft_stream_details {
 };
 
 void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out);
-void weft_stream_why(struct weft_stream *st, struct weft_stream_end *out);
+void weft_stream_get_error(struct weft_stream *st, struct weft_stream_end *out);
 void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out);
 
-void weft_stream_harvest(struct weft_stream *st);
-void weft_stream_harvest_all(struct weft_stream_index *index, unsigned long max_age);
+void weft_stream_count_tcp(struct weft_stream *st);
+void weft_stream_count_tcp_all(struct weft_stream_index *index, unsigned long max_age);
 void weft_stream_count_in(struct weft_stream *st, const struct weft_counters *to);
 
 #endif

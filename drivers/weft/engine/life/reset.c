@@ -16,7 +16,7 @@
 #include "engine/state/claim.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
 
@@ -28,10 +28,10 @@ static int discard_posted(struct weft_stream *st)
 	struct weft_sendq *sq = st->cfg.sq;
 	int err;
 
-	spin_lock_bh(&st->retire_lock);
+	spin_lock_bh(&st->complete_lock);
 	err = weft_sendq_discard(sq);
 	st->tx.sent = sq->fetched;
-	spin_unlock_bh(&st->retire_lock);
+	spin_unlock_bh(&st->complete_lock);
 	if (err || st->cfg.shared_rq)
 		return err;
 	return weft_recvq_discard(st->cfg.rq);
@@ -46,8 +46,8 @@ static int discard_posted(struct weft_stream *st)
  */
 void weft_stream_abort_wait(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
-	weft_down_wait(st);
+	weft_stream_step(st, WEFT_QP_ABORT);
+	weft_teardown_wait(st);
 }
 
 /*
@@ -79,7 +79,7 @@ static void renew_rx(struct weft_rx *rx)
 {
 	memset(&rx->msgs, 0, sizeof(rx->msgs));
 	rx->rtr_send = false;
-	rx->kick = false;
+	rx->tx_needed = false;
 	rx->written = 0;
 	rx->placed = 0;
 }
@@ -115,19 +115,19 @@ static void renew_connection(struct weft_stream *st)
 static void renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
-	weft_mem_close_windows(&st->tx.mem);
+	weft_mem_invalidate_windows(&st->tx.mem);
 	weft_defer_cancel(st);
 	renew_tx(&st->tx);
 	renew_rx(&st->rx);
 	renew_connection(st);
-	weft_down_renew(st);
+	weft_teardown_renew(st);
 	st->quiet = false;
 	if (!st->cfg.shared_rq)
 		weft_recvq_set_flushing(st->cfg.rq, false);
 	weft_stream_step(st, WEFT_QP_RESET);
 }
 
-static int reset_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
+static int reset_stream_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	enum weft_qp_state state = READ_ONCE(st->state);
 	int err;
@@ -157,15 +157,15 @@ int weft_stream_reset(struct weft_stream *st)
 	int err = 0;
 
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
-		weft_down_wait(st);
-		weft_down_end(st);
+		weft_teardown_wait(st);
+		weft_teardown_end(st);
 		err = wait_for_holders(st);
 	}
 	if (err)
 		return err;
 	mutex_lock(&st->lifecycle);
 	weft_tx_claim_wait(st);
-	err = reset_locked(st);
+	err = reset_stream_locked(st);
 	weft_tx_unclaim(&st->tx.claim); /* the start of the stream runs tx in any case */
 	mutex_unlock(&st->lifecycle);
 	return err;

@@ -24,7 +24,7 @@
 #include "engine/run/rx_entry.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_mem_reserve.h"
 #include "net/tcp_socket.h"
@@ -80,18 +80,18 @@ void weft_stream_index_init(struct weft_stream_index *index)
 {
 	xa_init_flags(&index->xa, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	index->next = 0;
-	index->goodbye = 5 * MSEC_PER_SEC;
+	index->close_timeout = 5 * MSEC_PER_SEC;
 	index->rnr_timeout = MSEC_PER_SEC;
-	index->watch = 250;
-	atomic_set(&index->watched, 0);
+	index->sq_poll_interval = 250;
+	atomic_set(&index->polled, 0);
 	index->atomics = true;
 	index->loopback = WEFT_LOOPBACK_NEVER;
-	index->harvested = jiffies;
+	index->tcp_counted = jiffies;
 }
 
 void weft_stream_index_destroy(struct weft_stream_index *index)
 {
-	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->watched));
+	WARN_ON_ONCE(!xa_empty(&index->xa) || atomic_read(&index->polled));
 	xa_destroy(&index->xa);
 }
 
@@ -126,7 +126,7 @@ static void free_stream(struct kref *ref)
 
 static const struct weft_stream_hooks hooks = {
 	.release = free_stream,
-	.teardown = weft_down_wake,
+	.teardown = weft_teardown_wake,
 	.want_tx = weft_tx_schedule,
 	.want_rx = weft_rx_schedule,
 	.defer = weft_defer_begin,
@@ -137,7 +137,7 @@ static void init_works(struct weft_stream *st)
 	weft_doorbell_init(st);
 	weft_rx_entry_init(st);
 	weft_rnr_init(st);
-	weft_down_init(st);
+	weft_teardown_init(st);
 }
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
@@ -145,7 +145,7 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 {
 	kref_init(&st->ref);
 	spin_lock_init(&st->lock);
-	spin_lock_init(&st->retire_lock);
+	spin_lock_init(&st->complete_lock);
 	mutex_init(&st->lifecycle);
 	st->index = index;
 	st->hooks = &hooks;
@@ -208,15 +208,15 @@ free:
 void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
-	weft_down_wait(st);
+	weft_stream_step(st, WEFT_QP_ABORT);
+	weft_teardown_wait(st);
 	xa_erase_irq(&st->index->xa, st->qpn);
-	weft_down_end(st);
+	weft_teardown_end(st);
 	weft_rx_entry_end(st);
 	weft_rnr_end(st);
 	weft_doorbell_end(st);
 	weft_defer_cancel(st); /* tx begins none any more */
-	weft_mem_close_windows(&st->tx.mem);
+	weft_mem_invalidate_windows(&st->tx.mem);
 }
 
 /**
@@ -457,7 +457,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 }
 
 /* A responder waits no longer for the initiator's first FPDU. Any context. */
-void weft_stream_speak(struct weft_stream *st)
+void weft_stream_enable_tx(struct weft_stream *st)
 {
 	WRITE_ONCE(st->gate_open, true);
 	weft_tx_schedule(st);
@@ -466,13 +466,13 @@ void weft_stream_speak(struct weft_stream *st)
 /* Orderly: what is posted goes out, then FIN. Any context. */
 void weft_stream_close(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_CLOSE_ASKED);
+	weft_stream_step(st, WEFT_QP_CLOSE);
 }
 
 /* At once: everything is flushed. Any context. */
 void weft_stream_abort(struct weft_stream *st)
 {
-	weft_stream_step(st, WEFT_QP_ABORT_ASKED);
+	weft_stream_step(st, WEFT_QP_ABORT);
 }
 
 /* Are there requests in the send queue without an outcome? Any context; a hint. */
@@ -480,7 +480,7 @@ bool weft_stream_waits(const struct weft_stream *st)
 {
 	const struct weft_sendq *sq = st->cfg.sq;
 
-	return READ_ONCE(weft_sendq_ctl(sq)->prod) != READ_ONCE(sq->retired);
+	return READ_ONCE(weft_sendq_ctl(sq)->prod) != READ_ONCE(sq->cons);
 }
 
 /**
@@ -503,17 +503,17 @@ void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
 }
 
 /**
- * weft_stream_set_patience - how long the peer may leave bytes unacknowledged
+ * weft_stream_set_user_timeout - how long the peer may leave bytes unacknowledged
  * @st: stream; without a connection nothing happens
  * @ms: milliseconds
  *
  * Context: process.
  */
-void weft_stream_set_patience(struct weft_stream *st, unsigned int ms)
+void weft_stream_set_user_timeout(struct weft_stream *st, unsigned int ms)
 {
 	mutex_lock(&st->lifecycle);
 	if (st->sock)
-		weft_sock_set_patience(st->sock, ms);
+		weft_sock_set_user_timeout(st->sock, ms);
 	mutex_unlock(&st->lifecycle);
 }
 

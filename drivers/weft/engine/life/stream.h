@@ -47,10 +47,10 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 void weft_stream_abort_wait(struct weft_stream *st);
 bool weft_stream_waits(const struct weft_stream *st);
 void weft_stream_limit_ord(struct weft_stream *st, u32 ord);
-void weft_stream_set_patience(struct weft_stream *st, unsigned int ms);
+void weft_stream_set_user_timeout(struct weft_stream *st, unsigned int ms);
 void weft_stream_unreachable(struct weft_stream *st);
 int weft_stream_reset(struct weft_stream *st);
-void weft_stream_speak(struct weft_stream *st);
+void weft_stream_enable_tx(struct weft_stream *st);
 void weft_stream_close(struct weft_stream *st);
 void weft_stream_abort(struct weft_stream *st);
 

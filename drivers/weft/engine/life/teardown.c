@@ -41,9 +41,9 @@ static void report(struct weft_stream *st)
 
 static void tell_closing(struct weft_stream *st)
 {
-	if (!st->cm_events || weft_stream_down(st)->told_closing)
+	if (!st->cm_events || weft_stream_teardown(st)->told_closing)
 		return;
-	weft_stream_down(st)->told_closing = true;
+	weft_stream_teardown(st)->told_closing = true;
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
@@ -59,7 +59,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	weft_loopback_end(st);
 	weft_sock_detach(sock);
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
-	weft_stream_harvest(st);
+	weft_stream_count_tcp(st);
 	weft_mpa_rx_free(&st->rx.sock, sock);
 	torn = !weft_mpa_tx_empty(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
@@ -69,12 +69,12 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	st->sock = NULL;
 }
 
-/* The one way down: callbacks, tx, flush, socket, cm, in this order. */
-static void release(struct weft_stream *st)
+/* The one way down, in this order: rx, the claim of tx, the socket, the flush, events, cm. */
+static void release_stream(struct weft_stream *st)
 {
 	mutex_lock(&st->lifecycle);
 	weft_rx_stop(st);
-	timer_delete(&weft_stream_down(st)->deadline);
+	timer_delete(&weft_stream_teardown(st)->deadline);
 	weft_tx_claim_wait(st);
 	close_socket(st);
 	weft_tx_flush(st);
@@ -86,12 +86,13 @@ static void release(struct weft_stream *st)
 	tell_closing(st);
 	if (st->cm_events)
 		st->cm_events->closed(st->cm);
-	smp_store_release(&weft_stream_down(st)->over, true); /* pairs with weft_down_wait() */
+	/* Pairs with weft_teardown_wait(). */
+	smp_store_release(&weft_stream_teardown(st)->over, true);
 	smp_mb(); /* pairs with the one of prepare_to_wait_event() */
-	wake_up_var(&weft_stream_down(st)->over);
+	wake_up_var(&weft_stream_teardown(st)->over);
 }
 
-static u32 take_todo(struct weft_stream *st)
+static u32 take_stream_todo(struct weft_stream *st)
 {
 	u32 todo;
 
@@ -102,9 +103,9 @@ static u32 take_todo(struct weft_stream *st)
 	return todo;
 }
 
-static unsigned long goodbye(const struct weft_stream *st)
+static unsigned long close_timeout(const struct weft_stream *st)
 {
-	return msecs_to_jiffies(READ_ONCE(st->index->goodbye));
+	return msecs_to_jiffies(READ_ONCE(st->index->close_timeout));
 }
 
 /*
@@ -114,7 +115,7 @@ static unsigned long goodbye(const struct weft_stream *st)
  */
 static bool progresses(struct weft_stream *st)
 {
-	struct weft_down *down = weft_stream_down(st);
+	struct weft_teardown *down = weft_stream_teardown(st);
 	bool moved = false;
 	u64 acked, received, handed, taken;
 
@@ -140,7 +141,7 @@ static bool progresses(struct weft_stream *st)
 /* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
 static bool may_renew(struct weft_stream *st)
 {
-	struct weft_down *down = weft_stream_down(st);
+	struct weft_teardown *down = weft_stream_teardown(st);
 
 	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || down->renewals++ < RENEWALS_MOST;
 }
@@ -148,38 +149,38 @@ static bool may_renew(struct weft_stream *st)
 static void set_deadline(struct weft_stream *st)
 {
 	progresses(st);	/* from now on */
-	mod_timer(&weft_stream_down(st)->deadline, jiffies + goodbye(st));
+	mod_timer(&weft_stream_teardown(st)->deadline, jiffies + close_timeout(st));
 }
 
 /* Whether the peer makes progress is for the worker to see: that takes a mutex. */
-static void time_up(struct timer_list *timer)
+static void teardown_timer_fn(struct timer_list *timer)
 {
 	struct weft_stream_life *life = timer_container_of(life, timer, down.deadline);
 
 	WRITE_ONCE(life->down.late, true);
-	weft_down_wake(&life->st);
+	weft_teardown_wake(&life->st);
 }
 
 static void check_deadline(struct weft_stream *st)
 {
-	struct weft_down *down = weft_stream_down(st);
+	struct weft_teardown *down = weft_stream_teardown(st);
 
 	if (!READ_ONCE(down->late))
 		return;
 	WRITE_ONCE(down->late, false);
 	if (progresses(st) && may_renew(st))
-		mod_timer(&down->deadline, jiffies + goodbye(st));
+		mod_timer(&down->deadline, jiffies + close_timeout(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
 
-static void down_work(struct work_struct *work)
+static void teardown_work(struct work_struct *work)
 {
 	struct weft_stream *st = &container_of(work, struct weft_stream_life, down.work)->st;
 	u32 todo;
 
 	check_deadline(st);
-	todo = take_todo(st);
+	todo = take_stream_todo(st);
 	if (todo & WEFT_QPA_STOP_RX)
 		weft_rx_stop(st);
 	if (todo & WEFT_QPA_TELL_CM)
@@ -193,62 +194,62 @@ static void down_work(struct work_struct *work)
 		weft_rx_schedule(st); /* a message that waits for a receive waits no longer */
 	}
 	if (todo & WEFT_QPA_RELEASE)
-		release(st);
+		release_stream(st);
 }
 
 /* For a stream that is being made. */
-void weft_down_init(struct weft_stream *st)
+void weft_teardown_init(struct weft_stream *st)
 {
-	INIT_WORK(&weft_stream_down(st)->work, down_work);
-	timer_setup(&weft_stream_down(st)->deadline, time_up, 0);
+	INIT_WORK(&weft_stream_teardown(st)->work, teardown_work);
+	timer_setup(&weft_stream_teardown(st)->deadline, teardown_timer_fn, 0);
 }
 
 /**
- * weft_down_wake - there is something in @todo
+ * weft_teardown_wake - there is something in @todo
  * @st: stream
  *
  * Context: any.
  */
-void weft_down_wake(struct weft_stream *st)
+void weft_teardown_wake(struct weft_stream *st)
 {
-	queue_work(st->wq, &weft_stream_down(st)->work);
+	queue_work(st->wq, &weft_stream_teardown(st)->work);
 }
 
 /**
- * weft_down_wait - until the socket is gone and everybody has been told
+ * weft_teardown_wait - until the socket is gone and everybody has been told
  * @st: stream that goes down
  *
  * Context: may sleep; not the stream's worker.
  */
-void weft_down_wait(struct weft_stream *st)
+void weft_teardown_wait(struct weft_stream *st)
 {
-	struct weft_down *down = weft_stream_down(st);
+	struct weft_teardown *down = weft_stream_teardown(st);
 
-	/* Pairs with release(). */
+	/* Pairs with release_stream(). */
 	wait_var_event(&down->over, smp_load_acquire(&down->over));
 }
 
 /**
- * weft_down_end - no worker and no deadline any more
+ * weft_teardown_end - no worker and no deadline any more
  * @st: stream that is down
  *
  * Context: may sleep; not the stream's worker.
  */
-void weft_down_end(struct weft_stream *st)
+void weft_teardown_end(struct weft_stream *st)
 {
-	timer_delete_sync(&weft_stream_down(st)->deadline);
-	cancel_work_sync(&weft_stream_down(st)->work);
+	timer_delete_sync(&weft_stream_teardown(st)->deadline);
+	cancel_work_sync(&weft_stream_teardown(st)->work);
 }
 
 /**
- * weft_down_renew - the stream may go down once more
- * @st: stream after weft_down_end(), @lifecycle held
+ * weft_teardown_renew - the stream may go down once more
+ * @st: stream after weft_teardown_end(), @lifecycle held
  *
  * Context: any.
  */
-void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
+void weft_teardown_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
-	struct weft_down *down = weft_stream_down(st);
+	struct weft_teardown *down = weft_stream_teardown(st);
 
 	lockdep_assert_held(&st->lifecycle);
 	down->acked = 0;
@@ -260,5 +261,5 @@ void weft_down_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 	down->told_closing = false;
 	WRITE_ONCE(down->over, false);
 	/* TCP counts anew with each connection. */
-	memset(&weft_stream_life(st)->harvested, 0, sizeof(struct weft_tcp_stats));
+	memset(&weft_stream_life(st)->tcp_counted, 0, sizeof(struct weft_tcp_stats));
 }

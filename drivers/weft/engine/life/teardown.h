@@ -14,7 +14,7 @@
 #include "net/tcp_info.h"
 
 /**
- * struct weft_down - where a stream stands on its way down
+ * struct weft_teardown - where a stream stands on its way down
  * @work: does what is in the stream's @todo
  * @deadline: for the peer, while we wait for it
  * @acked, @received: what it had taken and sent when the deadline was set; under @lifecycle
@@ -24,7 +24,7 @@
  * @told_closing: cm was; @work's
  * @over: the socket is gone and everybody has been told
  */
-struct weft_down {
+struct weft_teardown {
 	struct work_struct work;
 	struct timer_list deadline;
 	u64 acked;
@@ -41,12 +41,12 @@ struct weft_down {
  * struct weft_stream_life - a stream, and what only its birth and its end are about
  * @st: the stream
  * @down: the way down
- * @harvested: what of TCP's counts is in the stream's; under its @lifecycle
+ * @tcp_counted: what of TCP's counts is in the stream's; under its @lifecycle
  */
 struct weft_stream_life {
 	struct weft_stream st;
-	struct weft_down down;
-	struct weft_tcp_stats harvested;
+	struct weft_teardown down;
+	struct weft_tcp_stats tcp_counted;
 };
 
 static inline struct weft_stream_life *weft_stream_life(struct weft_stream *st)
@@ -55,15 +55,15 @@ static inline struct weft_stream_life *weft_stream_life(struct weft_stream *st)
 }
 
 /* The way down of a stream. */
-static inline struct weft_down *weft_stream_down(struct weft_stream *st)
+static inline struct weft_teardown *weft_stream_teardown(struct weft_stream *st)
 {
 	return &weft_stream_life(st)->down;
 }
 
-void weft_down_init(struct weft_stream *st);
-void weft_down_wake(struct weft_stream *st);
-void weft_down_wait(struct weft_stream *st);
-void weft_down_end(struct weft_stream *st);
-void weft_down_renew(struct weft_stream *st);
+void weft_teardown_init(struct weft_stream *st);
+void weft_teardown_wake(struct weft_stream *st);
+void weft_teardown_wait(struct weft_stream *st);
+void weft_teardown_end(struct weft_stream *st);
+void weft_teardown_renew(struct weft_stream *st);
 
 #endif

@@ -88,7 +88,7 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
 	memcpy(owed->headers, seg->u->head, owed->head_len);
 	weft_readq_owed_push(&st->readq);
-	st->rx.kick = true;
+	st->rx.tx_needed = true;
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 
@@ -138,7 +138,7 @@ static enum weft_fault deliver(void *arg, u32 done, const struct weft_mem_ref *r
 	u32 at, len;
 
 	for (at = 0; at < ref->len; at += len) {
-		u8 *to = weft_mem_row(ref, at, &len);
+		u8 *to = weft_mem_span(ref, at, &len);
 
 		memcpy(to, (const u8 *)arg + done + at, len);
 	}
@@ -160,7 +160,7 @@ enum weft_fault weft_atomic_response_place(struct weft_stream *st, struct weft_r
 	fault = weft_mem_walk(&st->rx.mem, swr->sge, swr->wqe.num_sge, 0, OPERAND,
 			      WEFT_MEM_LOCAL_WRITE, deliver, &resp.original);
 	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
-		weft_retire_done(st, swr, fault, seg->batch);
+		weft_complete_done(st, swr, fault, seg->batch);
 	return fault;
 }
 
@@ -174,7 +174,7 @@ enum weft_fault weft_atomic_response_end(struct weft_stream *st, struct weft_rx_
 	struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 
 	weft_readq_sent_pop(&st->readq);
-	weft_retire_done(st, swr, WEFT_FAULT_NONE, seg->batch);
+	weft_complete_done(st, swr, WEFT_FAULT_NONE, seg->batch);
 	weft_tx_response_in(st);
 	return WEFT_FAULT_NONE;
 }

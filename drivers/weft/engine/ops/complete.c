@@ -40,15 +40,15 @@ static void count_outcome(struct weft_stream *st, u8 status)
  * Completes and frees every request at the head that is done. The entry is given back before
  * its completion shows: a polling process may post again.
  */
-static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
-	__must_hold(&st->retire_lock)
+static int weft_hot complete_in_order(struct weft_stream *st, struct weft_cq_batch *batch)
+	__must_hold(&st->complete_lock)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_cqe cqe __uninitialized;
 	struct weft_swr *swr;
 	int err = 0;
 
-	lockdep_assert_held(&st->retire_lock);
+	lockdep_assert_held(&st->complete_lock);
 	while ((swr = weft_sendq_done_head(sq))) {
 		bool wanted = swr->status || st->cfg.signal_all ||
 			      swr->wqe.flags & WEFT_WRF_SIGNALED;
@@ -67,7 +67,7 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 		count_outcome(st, swr->status);
 		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
 				     swr->wc_len);
-		weft_sendq_retire(sq, swr);
+		weft_sendq_advance_cons(sq, swr);
 		if (wanted)
 			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
 	}
@@ -75,14 +75,14 @@ static int weft_hot retire(struct weft_stream *st, struct weft_cq_batch *batch)
 }
 
 /* A lost completion cannot be made good: the stream ends. No lock held. */
-static void after_retire(struct weft_stream *st, int err)
+static void after_completion(struct weft_stream *st, int err)
 {
 	if (err)
 		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
 }
 
 /**
- * weft_retire_done - a work request has its outcome
+ * weft_complete_done - a work request has its outcome
  * @st: stream
  * @swr: its request, fetched and not yet done
  * @fault: WEFT_FAULT_NONE for success
@@ -90,53 +90,53 @@ static void after_retire(struct weft_stream *st, int err)
  *
  * Context: any up to softirq.
  */
-void weft_hot weft_retire_done(struct weft_stream *st, struct weft_swr *swr, enum weft_fault fault,
-			       struct weft_cq_batch *batch)
+void weft_hot weft_complete_done(struct weft_stream *st, struct weft_swr *swr,
+				 enum weft_fault fault, struct weft_cq_batch *batch)
 {
 	int err;
 
-	spin_lock_bh(&st->retire_lock);
+	spin_lock_bh(&st->complete_lock);
 	swr->wc_len = swr->length;
 	weft_sendq_done(swr, fault);
-	err = retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
-	after_retire(st, err);
+	err = complete_in_order(st, batch);
+	spin_unlock_bh(&st->complete_lock);
+	after_completion(st, err);
 }
 
 /**
- * weft_retire_pushed - TCP has accepted the stream up to a position
+ * weft_complete_pushed - TCP has accepted the stream up to a position
  * @st: stream, tx claim held
  * @pushed: that position
  * @batch: completion queues to notify later, or NULL
  *
- * Sends and Writes are done when TCP has all their octets (RFC 5040, 5.5).
+ * Sends and Writes are done when TCP has all their bytes (RFC 5040, 5.5).
  */
-void weft_hot weft_retire_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
+void weft_hot weft_complete_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	int err;
 
 	if (st->tx.sent == sq->fetched)
 		return;
-	spin_lock_bh(&st->retire_lock);
+	spin_lock_bh(&st->complete_lock);
 	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed);
-	err = retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
-	after_retire(st, err);
+	err = complete_in_order(st, batch);
+	spin_unlock_bh(&st->complete_lock);
+	after_completion(st, err);
 }
 
 /**
- * weft_retire_is_sent - does TCP have all of a request?
+ * weft_complete_is_sent - does TCP have all of a request?
  * @st: stream
  * @swr: planned, and not answered
  *
  * Only then may there be a response. A peer that sends one all the same would have a request
- * retire that is still to be staged or pushed, and its slot used again meanwhile.
+ * complete that is still to be staged or pushed, and its slot used again meanwhile.
  *
  * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
  * locked, and so had the peer's answer.
  */
-bool weft_hot weft_retire_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
+bool weft_hot weft_complete_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
 {
 	/* As a rule; else the push goes on, or its owner has not told us of it yet. */
 	if (READ_ONCE(swr->state) == WEFT_SWR_SENT)
@@ -153,19 +153,19 @@ static __always_inline int post_receive(struct weft_stream *st, const struct wef
 }
 
 /* Posts a receive completion; any context up to softirq. */
-void weft_hot weft_retire_receive(struct weft_stream *st, const struct weft_cqe *cqe,
-				  struct weft_cq_batch *batch)
+void weft_hot weft_complete_receive(struct weft_stream *st, const struct weft_cqe *cqe,
+				    struct weft_cq_batch *batch)
 {
-	after_retire(st, post_receive(st, cqe, batch));
+	after_completion(st, post_receive(st, cqe, batch));
 }
 
 /* If there is a reason that none of them is named in, the oldest request says so. */
 static void flush_request(struct weft_stream *st, struct weft_swr *swr)
-	__must_hold(&st->retire_lock)
+	__must_hold(&st->complete_lock)
 {
 	enum weft_fault fault = WEFT_FAULT_FLUSHED;
 
-	lockdep_assert_held(&st->retire_lock);
+	lockdep_assert_held(&st->complete_lock);
 	if (swr->state == WEFT_SWR_DONE)
 		return;
 	if (st->oldest_fault != WEFT_FAULT_NONE)
@@ -176,10 +176,10 @@ static void flush_request(struct weft_stream *st, struct weft_swr *swr)
 
 static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
 {
-	spin_lock_bh(&st->retire_lock);
+	spin_lock_bh(&st->complete_lock);
 	flush_request(st, swr);
-	retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
+	complete_in_order(st, batch);
+	spin_unlock_bh(&st->complete_lock);
 }
 
 /* Sends and Immediate Data share a queue; Writes are told by where they went. */
@@ -197,12 +197,12 @@ static bool is_named(const struct weft_term *term, const struct weft_swr *swr)
 }
 
 /**
- * weft_retire_named - the Send or Write that the peer's Terminate is about
- * @st: stream, tx claim and retire lock held, at its end
+ * weft_complete_named - the Send or Write that the peer's Terminate is about
+ * @st: stream, tx claim and complete_lock held, at its end
  *
- * Return: a request that has not retired and did not fail by itself, or NULL.
+ * Return: a request that is not completed and did not fail by itself, or NULL.
  */
-struct weft_swr *weft_retire_named(const struct weft_stream *st)
+struct weft_swr *weft_complete_named(const struct weft_stream *st)
 {
 	const struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
@@ -213,7 +213,7 @@ struct weft_swr *weft_retire_named(const struct weft_stream *st)
 		return NULL;
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++) {
-		swr = weft_sendq_wr(sq, sq->retired + i);
+		swr = weft_sendq_wr(sq, sq->cons + i);
 		if (swr == st->tx.swr)
 			break;
 		if (!swr->status && is_named(&st->peer_term, swr))
@@ -236,12 +236,12 @@ static bool lacked_a_receive(const struct weft_stream *st)
 
 /*
  * The peer has said which request it refuses. TCP may have it all: as long as it
- * has not retired, nobody was told that it succeeded.
+ * is not completed, no process was told that it succeeded.
  */
 static void fail_the_named(struct weft_stream *st)
 {
 	const struct weft_term *term = &st->peer_term;
-	struct weft_swr *swr = weft_retire_named(st);
+	struct weft_swr *swr = weft_complete_named(st);
 	enum weft_fault fault;
 
 	fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
@@ -262,37 +262,37 @@ static void flush_fetched(struct weft_stream *st, struct weft_cq_batch *batch)
 	struct weft_sendq *sq = st->cfg.sq;
 	u32 count, i;
 
-	spin_lock_bh(&st->retire_lock);
+	spin_lock_bh(&st->complete_lock);
 	fail_the_named(st);
 	count = weft_sendq_in_flight(sq);
 	for (i = 0; i < count; i++)
-		flush_request(st, weft_sendq_wr(sq, sq->retired + i));
+		flush_request(st, weft_sendq_wr(sq, sq->cons + i));
 	if (count) /* a queue never used has no requests to look at */
-		retire(st, batch);
-	spin_unlock_bh(&st->retire_lock);
+		complete_in_order(st, batch);
+	spin_unlock_bh(&st->complete_lock);
 }
 
 /**
- * weft_retire_flush_sends - complete all posted sends, whatever became of them
+ * weft_complete_flush_sends - complete all posted sends, whatever became of them
  * @st: stream, tx claim held, nothing will be sent any more
  * @batch: completion queues to notify later
  *
  * Requests that already have an outcome keep it, but for the one that the peer's
  * Terminate names; the rest is flushed, also what still stands in the shared ring.
- * First producers are asked for a kick: what they post without one was posted before, so
+ * First producers are asked for a doorbell: what they post without one was posted before, so
  * it is at most as much as the queue holds. A process that moves its index on and on gets no
  * more than that done on our time.
  *
  * Context: process, may sleep.
  */
-void weft_retire_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
+void weft_complete_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	u32 left = sq->ring.entries;
 	struct weft_swr *swr;
 
 	flush_fetched(st, batch);
-	weft_sendq_leave(sq, WEFT_SQ_NEED_KICK);
+	weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL);
 	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
 		flush_one(st, swr, batch);
 		cond_resched();
@@ -322,17 +322,17 @@ static bool taken(int fetched)
 }
 
 /**
- * weft_retire_flush_receives - complete all posted receives with a flush
+ * weft_complete_flush_receives - complete all posted receives with a flush
  * @st: stream, tx claim held, rx quiet
  * @batch: completion queues to notify later
  *
  * The receive in hand goes first. A shared queue keeps its other entries: they
  * belong to whoever comes next. No more than the queue holds is flushed, as in
- * weft_retire_flush_sends(): what is posted from here on comes with a kick.
+ * weft_complete_flush_sends(): what is posted from here on comes with a doorbell.
  *
  * Context: process, may sleep.
  */
-void weft_retire_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
+void weft_complete_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_recvq *rq = st->cfg.rq;
 	u32 left = rq->ring.entries;

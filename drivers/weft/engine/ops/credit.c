@@ -56,5 +56,5 @@ void weft_hot weft_tx_response_in(struct weft_stream *st)
 	/* Fully ordered: the pop before, the mark after; pairs with weft_tx_waits(). */
 	if (test_and_clear_bit(WEFT_TX_WAITS, &st->tx.claim) ||
 	    READ_ONCE(st->state) == WEFT_QP_CLOSING)
-		st->rx.kick = true;
+		st->rx.tx_needed = true;
 }

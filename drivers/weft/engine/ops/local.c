@@ -6,7 +6,7 @@
 #include "engine/ops/op.h"
 
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "ring/sendq.h"
 
 /* Holding no pin we may sleep, so copies under way are waited for. */

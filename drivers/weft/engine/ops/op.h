@@ -54,9 +54,9 @@ struct weft_tx_op {
  * struct weft_rx_seg - a segment being received
  * @ddp: its parsed DDP header
  * @u: all of it
- * @row: or, if not NULL, what it is put together of: @each octets of payload in each
- * @head: first octet behind the DDP header
- * @payload: payload octets (RDMAP header excluded)
+ * @row: or, if not NULL, what it is put together of: @each bytes of payload in each
+ * @head: first byte behind the DDP header
+ * @payload: payload bytes (RDMAP header excluded)
  * @payload_at: where the payload starts in @u, or in each of the row
  * @batch: completion queues to notify when the loop is done
  */
@@ -75,7 +75,7 @@ struct weft_rx_seg {
  * struct weft_rx_op - an RDMAP opcode
  * @begin: first segment of a message: find the target
  * @place: every segment: move the payload
- * @place_row: segments within a message, put together to one: move the payload, or do nothing
+ * @place_batch: segments within a message, put together to one: move the payload, or do nothing
  *	that a second, single try at each of them would not do; whatever the fault, they get it
  * @end: last segment: complete, answer, invalidate
  *
@@ -85,7 +85,7 @@ struct weft_rx_seg {
 struct weft_rx_op {
 	enum weft_fault (*begin)(struct weft_stream *st, struct weft_rx_seg *seg);
 	enum weft_fault (*place)(struct weft_stream *st, struct weft_rx_seg *seg);
-	enum weft_fault (*place_row)(struct weft_stream *st, struct weft_rx_seg *seg);
+	enum weft_fault (*place_batch)(struct weft_stream *st, struct weft_rx_seg *seg);
 	enum weft_fault (*end)(struct weft_stream *st, struct weft_rx_seg *seg);
 };
 
@@ -116,7 +116,7 @@ static inline const struct weft_rx_op *weft_rx_op(u8 rdmap_opcode)
 }
 
 enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg);
-enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_rx_place_single(struct weft_stream *st, struct weft_rx_seg *seg);
 
 /**
  * weft_msg_untagged - start a message on an untagged queue
@@ -144,7 +144,7 @@ enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
 enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg);
-enum weft_fault weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_send_place_batch(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg);
 
 /* write.c */
@@ -161,7 +161,7 @@ enum weft_fault weft_read_plan(struct weft_stream *st, struct weft_swr *swr, str
 enum weft_fault weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg);
-enum weft_fault weft_read_response_place_row(struct weft_stream *st, struct weft_rx_seg *seg);
+enum weft_fault weft_read_response_place_batch(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg *seg,
 				      enum weft_fault fault);

@@ -17,7 +17,7 @@
 #include "mem/odp.h"
 
 /* Goes on also if there are no pages: the access finds out. */
-static void fault_in(struct weft_stream *st, struct weft_paging *paging)
+static void fault_in_accesses(struct weft_stream *st, struct weft_paging *paging)
 {
 	struct weft_odp_want *want = &paging->want;
 	int err;
@@ -43,7 +43,7 @@ static void paging_work(struct work_struct *work)
 {
 	struct weft_paging *paging = container_of(work, struct weft_paging, work);
 
-	fault_in(paging->st, paging);
+	fault_in_accesses(paging->st, paging);
 }
 
 static void init(struct weft_stream *st, struct weft_paging *paging)
@@ -73,7 +73,7 @@ bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging)
 {
 	if (paging->want.state != WEFT_ODP_ASKED)
 		return READ_ONCE(paging->want.state) == WEFT_ODP_STARTED;
-	weft_count(st->cfg.counters, WEFT_CTR_PAGE_WAITS);
+	weft_count(st->cfg.counters, WEFT_CTR_ODP_PAGE_WAITS);
 	paging->want.state = WEFT_ODP_STARTED;
 	kref_get(&st->ref);
 	weft_odp_queue(&paging->work);

@@ -14,9 +14,9 @@
 /**
  * struct source - what is copied next
  * @at: there
- * @left: octets of the segment
+ * @left: bytes of the segment
  * @each: payload of a segment
- * @gap: octets between two payloads
+ * @gap: bytes between two payloads
  */
 struct source {
 	const u8 *at;
@@ -43,7 +43,7 @@ static void copy(struct source *from, u8 *to, u32 len)
 }
 
 /* weft_rx_copy() for a row. */
-static void copy_row(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref)
+static void copy_spans(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref)
 {
 	u32 skip = done % seg->each;
 	struct source from = {
@@ -56,7 +56,7 @@ static void copy_row(const struct weft_rx_seg *seg, u32 done, const struct weft_
 	u32 len;
 
 	for (done = 0; done < ref->len; done += len) {
-		u8 *to = weft_mem_row(ref, done, &len);
+		u8 *to = weft_mem_span(ref, done, &len);
 
 		copy(&from, to, len);
 	}
@@ -65,7 +65,7 @@ static void copy_row(const struct weft_rx_seg *seg, u32 done, const struct weft_
 /**
  * weft_rx_copy - move some of a segment's payload to where it belongs
  * @seg: the segment
- * @done: octets of the payload to skip
+ * @done: bytes of the payload to skip
  * @ref: the memory, granted for writing
  */
 enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
@@ -75,11 +75,11 @@ enum weft_fault weft_hot weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
 	u32 at, len;
 
 	if (unlikely(seg->row)) {
-		copy_row(seg, done, ref);
+		copy_spans(seg, done, ref);
 		return WEFT_FAULT_NONE;
 	}
 	for (at = 0; at < ref->len; at += len) {
-		u8 *to = weft_mem_row(ref, at, &len);
+		u8 *to = weft_mem_span(ref, at, &len);
 
 		if (weft_ulpdu_copy(seg->u, from + at, len, to))
 			return WEFT_FAULT_LOCAL_CATASTROPHIC;

@@ -8,7 +8,7 @@
 #include "engine/ops/complete.h"
 #include "engine/ops/credit.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
@@ -80,7 +80,7 @@ enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct we
 	owed->head_len = sizeof(owed->headers);
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
 	weft_readq_owed_push(&st->readq);
-	st->rx.kick = true;
+	st->rx.tx_needed = true;
 	return owed->fault == WEFT_FAULT_NONE ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED;
 }
 
@@ -125,8 +125,8 @@ enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg
 	const struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 
 	if (sent && !sent->no_wr)
-		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index),
-				 WEFT_FAULT_BAD_RESPONSE, seg->batch);
+		weft_complete_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index),
+				   WEFT_FAULT_BAD_RESPONSE, seg->batch);
 	return fault;
 }
 
@@ -137,7 +137,7 @@ enum weft_fault weft_read_misanswered(struct weft_stream *st, struct weft_rx_seg
  *
  * That is the oldest one (RFC 5040, 5.2.1; RFC 7306, 5.2), and of that kind. One that the peer
  * cannot have seen is not answered: TCP must have all of it. (A ready-to-receive Read has no
- * work request that could retire too early.)
+ * work request that could complete too early.)
  *
  * Context: owner of rx. Return: NULL if there is none.
  */
@@ -147,7 +147,7 @@ weft_hot struct weft_readq_sent *weft_read_awaited(struct weft_stream *st, bool 
 
 	if (!sent || sent->atomic != atomic)
 		return NULL;
-	if (sent->no_wr || weft_retire_is_sent(st, weft_sendq_wr(st->cfg.sq, sent->wr_index)))
+	if (sent->no_wr || weft_complete_is_sent(st, weft_sendq_wr(st->cfg.sq, sent->wr_index)))
 		return sent;
 	return NULL;
 }
@@ -172,8 +172,8 @@ static enum weft_fault fits(const struct weft_readq_sent *sent, const struct wef
 	return WEFT_FAULT_NONE;
 }
 
-static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_readq_sent *sent,
-					     struct weft_rx_seg *seg)
+static __always_inline enum weft_fault
+place_response(struct weft_stream *st, struct weft_readq_sent *sent, struct weft_rx_seg *seg)
 {
 	const struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
 	enum weft_fault fault;
@@ -193,19 +193,20 @@ enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct
 		return weft_read_misanswered(st, seg, fault);
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	fault = place(st, sent, seg);
+	fault = place_response(st, sent, seg);
 	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
-		weft_retire_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault, seg->batch);
+		weft_complete_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault,
+				   seg->batch);
 	return fault;
 }
 
-enum weft_fault weft_hot weft_read_response_place_row(struct weft_stream *st,
-						      struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_read_response_place_batch(struct weft_stream *st,
+							struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	enum weft_fault fault = fits(sent, seg);
 
-	return fault == WEFT_FAULT_NONE ? place(st, sent, seg) : fault;
+	return fault == WEFT_FAULT_NONE ? place_response(st, sent, seg) : fault;
 }
 
 /* Read with Local Invalidate: the sink's STag ends with the response. */
@@ -243,7 +244,7 @@ enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct w
 		st->rx.held.swr = swr;
 		weft_rx_hold(st, busy);
 	} else {
-		weft_retire_done(st, swr, fault, seg->batch);
+		weft_complete_done(st, swr, fault, seg->batch);
 	}
 	return fault;
 }

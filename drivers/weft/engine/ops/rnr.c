@@ -26,7 +26,7 @@
 #include "engine/state/stream.h"
 #include "ring/recvq.h"
 
-/* Between two looks at a queue whose producer does not kick. */
+/* Between two looks at a queue whose producer rings no doorbell. */
 #define POLL_INTERVAL	max(HZ / 100, 1)
 
 enum rnr_event {
@@ -42,7 +42,7 @@ static bool is_over(const struct weft_stream *st)
 	       time_after_eq(jiffies, READ_ONCE(st->rnr.deadline));
 }
 
-static void wake(struct weft_rq_waiter *w)
+static void wake_waiter(struct weft_rq_waiter *w)
 {
 	struct weft_stream *st = container_of(w, struct weft_stream, rnr.waiter);
 
@@ -53,13 +53,13 @@ static void set_timer(struct weft_stream *st)
 {
 	unsigned long next = st->rnr.deadline;
 
-	if (!st->cfg.rq->kicks && time_before(jiffies + POLL_INTERVAL, next))
+	if (!st->cfg.rq->has_doorbell && time_before(jiffies + POLL_INTERVAL, next))
 		next = jiffies + POLL_INTERVAL;
 	mod_timer(&st->rnr.timer, next);
 }
 
 /* A wait that has ended meanwhile needs no timer; one that begins anew sets it itself. */
-static void tick(struct timer_list *timer)
+static void rnr_timer_fn(struct timer_list *timer)
 {
 	struct weft_stream *st = timer_container_of(st, timer, rnr.timer);
 
@@ -75,8 +75,8 @@ static void tick(struct timer_list *timer)
 /* For a stream that is being made. */
 void weft_rnr_init(struct weft_stream *st)
 {
-	weft_rq_waiter_init(&st->rnr.waiter, wake);
-	timer_setup(&st->rnr.timer, tick, 0);
+	weft_rq_waiter_init(&st->rnr.waiter, wake_waiter);
+	timer_setup(&st->rnr.timer, rnr_timer_fn, 0);
 }
 
 static void stop_waiting(struct weft_stream *st, enum rnr_event why)
@@ -116,13 +116,13 @@ static bool may_wait(struct weft_stream *st)
 		return false;
 	WRITE_ONCE(st->rnr.deadline, jiffies + msecs_to_jiffies(timeout));
 	WRITE_ONCE(st->rnr_waits, true);
-	smp_wmb(); /* before the application is asked for kicks; pairs with weft_rnr_kick() */
+	smp_wmb(); /* before the application is asked to ring; pairs with weft_rnr_doorbell() */
 	weft_count(st->cfg.counters, WEFT_CTR_RNR_WAITS);
 	trace_weft_rnr(st->cfg.ifindex, st->qpn, RNR_WAITS);
 	return true;
 }
 
-static void give_up(struct weft_stream *st)
+static void end_rnr_wait(struct weft_stream *st)
 {
 	if (READ_ONCE(st->state) != WEFT_QP_RTS) {
 		stop_waiting(st, RNR_CLOSED);
@@ -145,7 +145,7 @@ enum weft_fault weft_rnr_wait(struct weft_stream *st)
 		if (!may_wait(st))
 			return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	} else if (is_over(st)) {
-		give_up(st);
+		end_rnr_wait(st);
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	}
 	weft_recvq_wait(st->cfg.rq, &st->rnr.waiter);
@@ -180,14 +180,14 @@ void weft_rnr_end(struct weft_stream *st)
 }
 
 /**
- * weft_rnr_kick - the process that owns the QP may have posted a receive
+ * weft_rnr_doorbell - the process that owns the QP may have posted a receive
  * @st: stream
  *
  * Context: process.
  */
-void weft_rnr_kick(struct weft_stream *st)
+void weft_rnr_doorbell(struct weft_stream *st)
 {
-	smp_rmb(); /* what made the application kick, before this; pairs with may_wait() */
+	smp_rmb(); /* what made the application ring, before this; pairs with may_wait() */
 	if (READ_ONCE(st->rnr_waits))
 		weft_recvq_posted(st->cfg.rq);
 }

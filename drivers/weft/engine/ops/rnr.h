@@ -20,6 +20,6 @@ bool weft_rnr_holds(struct weft_stream *st);
 bool weft_rnr_cancel(struct weft_stream *st);
 
 void weft_rnr_end(struct weft_stream *st);
-void weft_rnr_kick(struct weft_stream *st);
+void weft_rnr_doorbell(struct weft_stream *st);
 
 #endif

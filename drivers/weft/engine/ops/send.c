@@ -8,7 +8,7 @@
 #include "engine/ops/complete.h"
 #include "engine/ops/rnr.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "proto/direct.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
@@ -54,14 +54,15 @@ static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, st
 	cqe->wr_id = st->rx.rwr.wr_id;
 	cqe->qp_num = st->qpn;
 	st->rx.rwr_held = false;
-	weft_retire_receive(st, cqe, seg->batch);
+	weft_complete_receive(st, cqe, seg->batch);
 }
 
 /*
  * The receive in hand fails by name where its buffer or the invalidation is to blame.
  * One whose message breaks off at a wrong offset or opcode is flushed like the others.
  */
-static enum weft_fault spoil(struct weft_stream *st, struct weft_rx_seg *seg, enum weft_fault fault)
+static enum weft_fault complete_with_error(struct weft_stream *st, struct weft_rx_seg *seg,
+					   enum weft_fault fault)
 {
 	struct weft_cqe cqe = {
 		.opcode = WEFT_WC_RECV,
@@ -90,7 +91,7 @@ enum weft_fault weft_hot weft_send_begin(struct weft_stream *st, struct weft_rx_
 	if (err == -EIO)
 		return WEFT_FAULT_LOCAL_QP_OP;
 	rx->rwr_held = true;
-	return err ? spoil(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
+	return err ? complete_with_error(st, seg, WEFT_FAULT_LOCAL_QP_OP) : WEFT_FAULT_NONE;
 }
 
 enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *seg)
@@ -100,7 +101,7 @@ enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *
 	return weft_send_begin(st, seg);
 }
 
-static __always_inline enum weft_fault place(struct weft_stream *st, struct weft_rx_seg *seg)
+static __always_inline enum weft_fault place_send(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rwr *rwr = &st->rx.rwr;
 	enum weft_fault fault = weft_ddp_rx_check_offset(&st->rx.ddp, &seg->ddp, rwr->length);
@@ -116,16 +117,16 @@ enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_
 
 	if (st->rx.rtr_send)
 		return WEFT_FAULT_NONE;
-	fault = place(st, seg);
+	fault = place_send(st, seg);
 	if (fault == WEFT_FAULT_NONE || fault == WEFT_FAULT_NOT_READY)
 		return fault;
-	return spoil(st, seg, fault);
+	return complete_with_error(st, seg, fault);
 }
 
 /* The RTR Send has one segment, so there is a receive. */
-enum weft_fault weft_hot weft_send_place_row(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_hot weft_send_place_batch(struct weft_stream *st, struct weft_rx_seg *seg)
 {
-	return place(st, seg);
+	return place_send(st, seg);
 }
 
 /* RFC 5040, 5.3: first invalid, then delivered; a copy under way is waited for. */
@@ -158,7 +159,7 @@ enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_se
 		weft_mem_release(&st->rx.rq_mem); /* it may be what the peer invalidates */
 		fault = weft_mem_invalidate(&st->rx.mem, seg->ddp.stag, true, &busy);
 		if (fault != WEFT_FAULT_NONE)
-			return spoil(st, seg, fault);
+			return complete_with_error(st, seg, fault);
 		cqe.flags |= WEFT_WCF_INV;
 		cqe.imm_or_inv = seg->ddp.stag;
 	}

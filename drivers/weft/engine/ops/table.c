@@ -23,35 +23,36 @@ const struct weft_tx_op weft_tx_ops[WEFT_WR_OP_COUNT] = {
 
 #define SEND                                                    \
 	{                                                       \
-		weft_send_begin, weft_send_place, weft_send_place_row, weft_send_end \
+		weft_send_begin, weft_send_place, weft_send_place_batch, weft_send_end \
 	}
 #define SEND_IMMEDIATE                                              \
 	{                                                           \
-		weft_send_imm_begin, weft_send_place, weft_send_place_row, weft_send_end \
+		weft_send_imm_begin, weft_send_place, weft_send_place_batch, weft_send_end \
 	}
 #define IMMEDIATE                                              \
 	{                                                      \
-		weft_send_begin, weft_rx_nothing, weft_rx_singly, weft_imm_end \
+		weft_send_begin, weft_rx_nothing, weft_rx_place_single, weft_imm_end \
 	}
 
 const struct weft_rx_op weft_rx_ops[WEFT_OP_COUNT] = {
 	[WEFT_OP_WRITE] = { weft_write_begin, weft_write_place, weft_write_place, weft_rx_nothing },
-	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+	[WEFT_OP_READ_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_place_single,
 			       weft_read_request_end },
 	[WEFT_OP_READ_RESP] = { weft_read_response_begin, weft_read_response_place,
-				weft_read_response_place_row, weft_read_response_end },
+				weft_read_response_place_batch, weft_read_response_end },
 	[WEFT_OP_SEND] = SEND,
 	[WEFT_OP_SEND_INV] = SEND,
 	[WEFT_OP_SEND_SE] = SEND,
 	[WEFT_OP_SEND_SE_INV] = SEND,
-	[WEFT_OP_TERMINATE] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly, weft_term_end },
+	[WEFT_OP_TERMINATE] = { weft_rx_nothing, weft_rx_nothing, weft_rx_place_single,
+				weft_term_end },
 	[WEFT_OP_IMM] = IMMEDIATE,
 	[WEFT_OP_IMM_SE] = IMMEDIATE,
-	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_singly,
+	[WEFT_OP_ATOMIC_REQ] = { weft_rx_nothing, weft_rx_nothing, weft_rx_place_single,
 				 weft_atomic_request_end },
 	[WEFT_OP_SEND_IMM] = SEND_IMMEDIATE,
 	[WEFT_OP_SEND_SE_IMM] = SEND_IMMEDIATE,
-	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_atomic_response_place, weft_rx_singly,
+	[WEFT_OP_ATOMIC_RESP] = { weft_rx_nothing, weft_atomic_response_place, weft_rx_place_single,
 				  weft_atomic_response_end },
 };
 
@@ -62,7 +63,7 @@ enum weft_fault weft_rx_nothing(struct weft_stream *st, struct weft_rx_seg *seg)
 }
 
 /* Messages of this opcode are a single segment. */
-enum weft_fault weft_rx_singly(struct weft_stream *st, struct weft_rx_seg *seg)
+enum weft_fault weft_rx_place_single(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	return WEFT_FAULT_RDMAP_OPERATION;
 }

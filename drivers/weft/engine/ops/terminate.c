@@ -29,8 +29,8 @@ static void blame(struct weft_stream *st, const struct weft_term *term, struct w
 	if (!sent || sent->no_wr)
 		return;
 	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-	if (weft_retire_is_sent(st, swr)) /* else the peer does not know it */
-		weft_retire_done(st, swr, fault, seg->batch);
+	if (weft_complete_is_sent(st, swr)) /* else the peer does not know it */
+		weft_complete_done(st, swr, fault, seg->batch);
 }
 
 enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
@@ -41,9 +41,9 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 		blame(st, &term, seg);
 	st->peer_term = term;
 	weft_msg_stats_term_received(st, &term);
-	trace_weft_peer_terminated(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
+	trace_weft_rx_terminate(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
 	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
-	/* pairs with weft_retire_named() */
+	/* pairs with weft_complete_named() */
 	smp_store_release(&st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	return WEFT_FAULT_STOPPED;

@@ -22,7 +22,7 @@ enum weft_fault weft_hot weft_write_plan(struct weft_stream *st, struct weft_swr
 	return weft_ddp_to_wraps(msgs->to, msgs->length) ? WEFT_FAULT_LOCAL_QP_OP : WEFT_FAULT_NONE;
 }
 
-/* The immediate of 32 bits that verbs know stands in the first half of the eight octets. */
+/* The immediate of 32 bits that verbs know stands in the first half of the eight bytes. */
 static void plan_immediate(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg)
 {
 	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
@@ -88,6 +88,6 @@ enum weft_fault weft_imm_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	memcpy(&cqe.imm_or_inv, seg->head, sizeof(cqe.imm_or_inv));
 	st->rx.written = 0;
 	st->rx.rwr_held = false;
-	weft_retire_receive(st, &cqe, seg->batch);
+	weft_complete_receive(st, &cqe, seg->batch);
 	return WEFT_FAULT_NONE;
 }

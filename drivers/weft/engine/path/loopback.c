@@ -143,7 +143,7 @@ static enum weft_fault add_paged(struct weft_loopback_seg *seg, const struct wef
 	}
 	to = page_address(lb->bounce);
 	for (at = 0; at < len; at += row) {
-		const u8 *from = weft_mem_row(ref, at, &row);
+		const u8 *from = weft_mem_span(ref, at, &row);
 
 		row = min(row, len - at);
 		weft_copy(to + at, from, row);
@@ -166,7 +166,7 @@ enum weft_fault weft_loopback_add(void *arg, u32 done, const struct weft_mem_ref
 	if (unlikely(weft_mem_is_paged(ref)))
 		return add_paged(seg, ref);
 	for (at = 0; at < ref->len && seg->count < WEFT_LOOPBACK_PIECES; at += len) {
-		const u8 *from = weft_mem_row(ref, at, &len);
+		const u8 *from = weft_mem_span(ref, at, &len);
 
 		add_piece(seg, from, len);
 	}
@@ -202,7 +202,7 @@ static enum weft_handed take(struct weft_stream *to, const struct weft_ulpdu *u,
 {
 	enum weft_fault fault;
 
-	to->rx.kick = false;
+	to->rx.tx_needed = false;
 	if (wants_tcp(to))
 		return WEFT_HANDED_REFUSED;
 	if (!is_ready(to, pos)) {
@@ -230,7 +230,7 @@ static bool may_run(const struct weft_stream *st, const struct weft_stream *peer
 	return peer->cfg.kernel || !st->cfg.kernel;
 }
 
-static void describe(struct weft_loopback_seg *seg, u32 head_len)
+static void describe_handed(struct weft_loopback_seg *seg, u32 head_len)
 {
 	struct weft_ulpdu *u = &seg->u;
 
@@ -261,11 +261,11 @@ enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
 	enum weft_handed handed;
 	bool slow, has_tx;
 
-	describe(seg, head_len);
+	describe_handed(seg, head_len);
 	batch.count = 0;
 	slow = weft_loopback_lock(end);
 	handed = take(to, &seg->u, st->tx.sock.pos, &batch);
-	has_tx = to->rx.kick;
+	has_tx = to->rx.tx_needed;
 	weft_loopback_unlock(end, slow);
 	weft_cq_batch_fire(&batch);
 	if (has_tx && may_run(st, to))
@@ -276,7 +276,7 @@ enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
 		return handed;
 	lb->batch += max(seg->payload, WEFT_LOOPBACK_SEGMENT_COST);
 	WRITE_ONCE(lb->handed, lb->handed + seg->u.len);
-	weft_count_two(st->cfg.counters, WEFT_CTR_LOOPBACK_TX_SEGS, 1, WEFT_CTR_LOOPBACK_TX_BYTES,
-		       seg->payload);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_LOOPBACK_TX_SEGS, 1, WEFT_CTR_LOOPBACK_TX_BYTES,
+			seg->payload);
 	return handed;
 }

@@ -13,7 +13,7 @@
 #include "engine/ops/rnr.h"
 #include "engine/state/fsm.h"
 #include "engine/state/loopback.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 
@@ -72,7 +72,7 @@ static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_s
 		rx->rtr_send = kind == WEFT_RTR_SEND;
 	}
 	WRITE_ONCE(st->gate_open, true);
-	rx->kick = true;
+	rx->tx_needed = true;
 	st->cm_events->ready(st->cm);
 	return WEFT_FAULT_NONE;
 }
@@ -122,8 +122,8 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 		weft_ddp_rx_advance(&rx->ddp, &seg->ddp);
 	if (!seg->ddp.last)
 		return WEFT_FAULT_NONE;
-	weft_count_two(st->cfg.counters, WEFT_CTR_RX_MSGS, 1,
-		       weft_msg_stats[weft_rdmap_opcode(seg->ddp.ulp)].received, 1);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_RX_MSGS, 1,
+			weft_msg_stats[weft_rdmap_opcode(seg->ddp.ulp)].received, 1);
 	trace_weft_message_received(st->cfg.ifindex, st->qpn, weft_rdmap_opcode(seg->ddp.ulp),
 				    seg->ddp.tagged ? rx->placed : seg->ddp.mo + seg->payload,
 				    seg->ddp.msn);
@@ -139,7 +139,7 @@ static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *
 
 	if (fault == WEFT_FAULT_STOPPED || fault == WEFT_FAULT_NOT_READY)
 		return fault;
-	weft_count(st->cfg.counters, WEFT_CTR_RX_FAULTS);
+	weft_count(st->cfg.counters, WEFT_CTR_RX_PROTOCOL_ERRORS);
 	if (is_terminate(&seg->ddp))
 		weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	else
@@ -167,7 +167,7 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 		fault = dispatch(st, &seg);
 	if (fault != WEFT_FAULT_NONE)
 		return refuse(st, &seg, fault);
-	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
 	if (!seg.ddp.last && seg.payload) {
 		st->rx.like = seg.ddp;
 		weft_mpa_rx_expect(&st->rx.sock, u->len);
@@ -226,15 +226,15 @@ static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 	seg.ddp = *like;
 	next_header(&seg.ddp, like->payload);
 	seg.ddp.payload = seg.payload;
-	if (weft_rx_op(weft_rdmap_opcode(seg.ddp.ulp))->place_row(st, &seg) != WEFT_FAULT_NONE)
+	if (weft_rx_op(weft_rdmap_opcode(seg.ddp.ulp))->place_batch(st, &seg) != WEFT_FAULT_NONE)
 		return 0;
 	if (seg.ddp.tagged)
 		st->rx.placed += seg.payload;
 	else
 		weft_ddp_rx_advance(&st->rx.ddp, &seg.ddp);
 	next_header(like, seg.payload);
-	weft_count_two(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
-	weft_count_add(st->cfg.counters, WEFT_CTR_RX_IN_ROWS, n);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
+	weft_count_add(st->cfg.counters, WEFT_CTR_RX_BATCHED, n);
 	return n;
 }
 
@@ -268,9 +268,9 @@ struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_ba
 		return weft_mem_busy_get(held.busy);
 	memset(&st->rx.held, 0, sizeof(held));
 	if (held.swr)
-		weft_retire_done(st, held.swr, WEFT_FAULT_NONE, batch);
+		weft_complete_done(st, held.swr, WEFT_FAULT_NONE, batch);
 	else
-		weft_retire_receive(st, &held.cqe, batch);
+		weft_complete_receive(st, &held.cqe, batch);
 	weft_mem_quiesce(held.busy);
 	return NULL;
 }
@@ -283,14 +283,14 @@ struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_ba
  * Context: any up to softirq. Return: -EAGAIN if reading was paused, for memory or a completion
  * that is held back, and a worker has to go on; else 0, also while a message waits for a receive,
  * or for pages.
- * @st->rx.kick tells whether tx has something to do.
+ * @st->rx.tx_needed tells whether tx has something to do.
  */
 int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	struct weft_rx *rx = &st->rx;
 	int err;
 
-	rx->kick = false;
+	rx->tx_needed = false;
 	if (rx->held.busy && !weft_mpa_rx_is_stopped(&rx->sock))
 		return -EAGAIN;
 	if (unlikely(st->rnr_waits) && weft_rnr_holds(st))
@@ -365,7 +365,7 @@ static bool is_behind(const struct weft_stream *st, enum weft_sock_state state)
 }
 
 /**
- * weft_rx_judge - see whether the connection has come to its end
+ * weft_rx_check_fin - see whether the connection has come to its end
  * @st: stream, socket lock held
  *
  * A FIN may be told before the bytes in front of it were read, so they are read first: where
@@ -374,7 +374,7 @@ static bool is_behind(const struct weft_stream *st, enum weft_sock_state state)
  *
  * Context: any up to softirq.
  */
-void weft_rx_judge(struct weft_stream *st)
+void weft_rx_check_fin(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
 

@@ -21,6 +21,6 @@ enum weft_fault weft_rx_take(struct weft_stream *st, const struct weft_ulpdu *u,
 			     struct weft_cq_batch *batch);
 struct weft_mem_region *weft_rx_settle(struct weft_stream *st, struct weft_cq_batch *batch);
 void weft_rx_discard(struct weft_stream *st);
-void weft_rx_judge(struct weft_stream *st);
+void weft_rx_check_fin(struct weft_stream *st);
 
 #endif

@@ -108,8 +108,8 @@ static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 	int err = weft_mpa_tx_push(sock, !last && weft_mpa_tx_full(sock));
 
 	if (sock->pushed != before || err)
-		trace_weft_train(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
-	weft_retire_pushed(st, sock->pushed, batch);
+		trace_weft_tx_batch(st->cfg.ifindex, st->qpn, sock->pushed - before, err);
+	weft_complete_pushed(st, sock->pushed, batch);
 	if (err && err != -EAGAIN && err != -ENOBUFS)
 		weft_stream_lose(st, WEFT_QP_CONN_LOST);
 	return err;
@@ -128,7 +128,7 @@ static void report_progress(struct weft_stream *st)
 		tx->drained = true;
 		weft_stream_step(st, WEFT_QP_TERMINATE_SENT);
 	} else if (state == WEFT_QP_CLOSING && READ_ONCE(st->gate_open) && !tx->swr &&
-		   !weft_sendq_pending(sq) && READ_ONCE(sq->retired) == sq->fetched &&
+		   !weft_sendq_pending(sq) && READ_ONCE(sq->cons) == sq->fetched &&
 		   !READ_ONCE(st->rnr_waits)) {
 		/* No FIN before a Terminate for a message without a receive; rx calls again. */
 		tx->drained = true;
@@ -153,9 +153,9 @@ static __always_inline bool leave_queue(struct weft_stream *st)
 {
 	if (st->tx.swr || st->tx.drained || READ_ONCE(st->state) == WEFT_QP_TERMINATE)
 		return true;
-	if (weft_sendq_lazy(st->cfg.sq) && st->hooks->defer(st))
-		return weft_sendq_leave(st->cfg.sq, WEFT_SQ_WATCHED);
-	return weft_sendq_leave(st->cfg.sq, WEFT_SQ_NEED_KICK);
+	if (weft_sendq_defers_doorbell(st->cfg.sq) && st->hooks->defer(st))
+		return weft_sendq_leave(st->cfg.sq, WEFT_SQ_POLLED);
+	return weft_sendq_leave(st->cfg.sq, WEFT_SQ_NEED_DOORBELL);
 }
 
 static __always_inline enum weft_tx_result
@@ -202,8 +202,8 @@ void weft_tx_flush(struct weft_stream *st)
 	struct weft_cq_batch batch = {};
 
 	weft_segment_drop(&st->tx);
-	weft_retire_flush_sends(st, &batch);
-	weft_retire_flush_receives(st, &batch);
+	weft_complete_flush_sends(st, &batch);
+	weft_complete_flush_receives(st, &batch);
 	weft_cq_batch_fire(&batch);
 }
 
@@ -220,7 +220,7 @@ enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run
 	enum weft_tx_result result;
 	unsigned int noio = 0;
 
-	weft_tx_look(&st->tx.claim);
+	weft_tx_clear_mark(&st->tx.claim);
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
 		/* Pairs with weft_rx_stop(): what rx did last is seen by the flush. */
 		if (!smp_load_acquire(&st->quiet))

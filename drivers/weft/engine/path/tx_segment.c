@@ -118,7 +118,7 @@ static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref 
 	u32 at, len;
 
 	for (at = 0; at < ref->len; at += len) {
-		const u8 *from = weft_mem_row(ref, at, &len);
+		const u8 *from = weft_mem_span(ref, at, &len);
 
 		put_bytes(arg, from, len);
 	}
@@ -159,21 +159,21 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 		return false;
 	}
 	msg->done += bytes;
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, segs, WEFT_CTR_TX_BYTES, bytes);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, segs, WEFT_CTR_TX_BYTES, bytes);
 	return true;
 }
 
 /* --- one segment --- */
 
 /* Memory that is not contiguous, or that is paged on demand. */
-static int stage_rows(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
+static int stage_spans(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
 {
 	int err = 0;
 	u32 done, row;
 
 	sock->no_wait = weft_mem_is_paged(ref);
 	for (done = 0; done < ref->len && !err; done += row) {
-		const u8 *from = weft_mem_row(ref, done, &row);
+		const u8 *from = weft_mem_span(ref, done, &row);
 
 		err = weft_mpa_tx_copy_linear(sock, from, row);
 	}
@@ -188,7 +188,7 @@ static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 	int err;
 
 	err = ref->flat ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
-			  stage_rows(sock, ref);
+			  stage_spans(sock, ref);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -231,7 +231,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 		return fault;
 	}
 	msg->done += payload;
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, payload);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, payload);
 	return WEFT_FAULT_NONE;
 }
 
@@ -254,7 +254,7 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 {
 	struct weft_tx *tx = &st->tx;
 
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
 	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
 		if (!msg->popped)
@@ -280,7 +280,7 @@ static void fail_request(struct weft_stream *st, struct weft_swr *swr, enum weft
 	weft_segment_drop(&st->tx);
 	st->tx.swr = NULL;
 	swr->tx_end = st->tx.sock.pos;
-	weft_retire_done(st, swr, fault, NULL);
+	weft_complete_done(st, swr, fault, NULL);
 	weft_stream_fault(st, fault, NULL, 0, 0);
 }
 
@@ -312,10 +312,10 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
 
 /* --- what is sent next --- */
 
-enum picked {
-	PICKED_NONE,	/* nothing may be sent now */
-	PICKED_MESSAGE,	/* a message is in hand */
-	PICKED_LATER,	/* what is next takes process context */
+enum selected {
+	SELECTED_NONE,	/* nothing may be sent now */
+	SELECTED_MESSAGE,	/* a message is in hand */
+	SELECTED_LATER,	/* what is next takes process context */
 };
 
 /* By field: the whole of a message would be cleared by a string instruction, slow to start. */
@@ -343,7 +343,7 @@ static weft_hot struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
 	return tx->msg;
 }
 
-static bool pick_terminate(struct weft_stream *st)
+static bool select_terminate(struct weft_stream *st)
 {
 	if (st->tx.msgs && st->tx.msg[0].opcode == WEFT_OP_TERMINATE)
 		return true;
@@ -354,7 +354,7 @@ static bool pick_terminate(struct weft_stream *st)
 }
 
 /* RFC 6581, 5: exactly one zero-length message of the agreed kind comes first. */
-static bool pick_rtr(struct weft_stream *st)
+static bool select_rtr(struct weft_stream *st)
 {
 	static const u8 opcode[] = {
 		[WEFT_RTR_SEND] = WEFT_OP_SEND,
@@ -380,7 +380,7 @@ static bool pick_rtr(struct weft_stream *st)
 	return true;
 }
 
-static bool weft_hot pick_answer(struct weft_stream *st)
+static bool weft_hot select_response(struct weft_stream *st)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_head(&st->readq);
 	struct weft_msg *msg;
@@ -405,25 +405,25 @@ static bool weft_hot pick_answer(struct weft_stream *st)
 }
 
 /* Takes the next request from the send queue, if none is in hand. */
-static enum picked fetch_request(struct weft_stream *st)
+static enum selected fetch_request(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_swr *swr;
 
 	if (st->tx.swr)
-		return PICKED_MESSAGE;
+		return SELECTED_MESSAGE;
 	if (!weft_sendq_pending(sq))
-		return PICKED_NONE;
+		return SELECTED_NONE;
 	if (!sq->wr && st->tx.sock.atomic)
-		return PICKED_LATER;	/* the first one of a queue allocates memory */
+		return SELECTED_LATER;	/* the first one of a queue allocates memory */
 	swr = weft_sendq_fetch(sq);
 	if (IS_ERR(swr))
 		weft_stream_fault(st, WEFT_FAULT_LOCAL_QP_OP, NULL, 0, 0);
 	if (IS_ERR_OR_NULL(swr))
-		return PICKED_NONE;
+		return SELECTED_NONE;
 	swr->tx_end = U64_MAX;
 	st->tx.swr = swr;
-	return PICKED_MESSAGE;
+	return SELECTED_MESSAGE;
 }
 
 /* What no waiting can cure; a depth of 0 was agreed, or chosen by the consumer. */
@@ -454,67 +454,67 @@ static enum weft_fault plan_request(struct weft_stream *st, struct weft_swr *swr
 }
 
 /* Requests that send nothing are done on the way. */
-static enum picked pick_request(struct weft_stream *st)
+static enum selected select_request(struct weft_stream *st)
 {
 	struct weft_tx *tx = &st->tx;
 	const struct weft_tx_op *op;
 	enum weft_fault fault;
 	struct weft_swr *swr;
-	enum picked picked;
+	enum selected selected;
 
 	for (;;) {
-		picked = fetch_request(st);
-		if (picked != PICKED_MESSAGE)
-			return picked;
+		selected = fetch_request(st);
+		if (selected != SELECTED_MESSAGE)
+			return selected;
 		swr = tx->swr;
 		op = weft_tx_op(swr->wqe.opcode);
 		/* @op is NULL for an unknown opcode. */
 		if (unlikely(!READ_ONCE(st->gate_open)) && !(op && op->flags & WEFT_TXF_LOCAL))
-			return PICKED_NONE;
+			return SELECTED_NONE;
 		fault = check_request(st, swr, op);
 		if (fault == WEFT_FAULT_NONE && weft_tx_waits(st, swr, op))
-			return PICKED_NONE;
+			return SELECTED_NONE;
 		/* It may wait for accesses to the memory whose rights it changes. */
 		if (fault == WEFT_FAULT_NONE && op->flags & WEFT_TXF_LOCAL && tx->sock.atomic)
-			return PICKED_LATER;
+			return SELECTED_LATER;
 		if (fault == WEFT_FAULT_NONE)
 			fault = plan_request(st, swr, op);
 		if (fault != WEFT_FAULT_NONE) {
 			fail_request(st, swr, fault);
-			return PICKED_NONE;
+			return SELECTED_NONE;
 		}
 		tx->swr = NULL;
 		if (!(op->flags & WEFT_TXF_LOCAL))
 			break;
 		swr->tx_end = tx->sock.pos;
 	}
-	return PICKED_MESSAGE;
+	return SELECTED_MESSAGE;
 }
 
-static enum picked weft_hot pick_message(struct weft_stream *st)
+static enum selected weft_hot select_message(struct weft_stream *st)
 {
-	enum picked picked = PICKED_NONE;
+	enum selected selected = SELECTED_NONE;
 	struct weft_tx *tx = &st->tx;
 	bool yielded;
 
 	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
-		return pick_terminate(st) ? PICKED_MESSAGE : PICKED_NONE;
+		return select_terminate(st) ? SELECTED_MESSAGE : SELECTED_NONE;
 	if (unlikely(!READ_ONCE(st->gate_open))) /* only what is local goes on */
-		return tx->drained ? PICKED_NONE : pick_request(st);
-	if (tx->msgs || (tx->rtr && pick_rtr(st)))
-		return PICKED_MESSAGE;
+		return tx->drained ? SELECTED_NONE : select_request(st);
+	if (tx->msgs || (tx->rtr && select_rtr(st)))
+		return SELECTED_MESSAGE;
 	/* After many answers in a row the send queue goes first. */
 	yielded = tx->burst >= ANSWER_BURST && weft_sendq_pending(st->cfg.sq);
 	if (yielded)
 		tx->burst = 0;
-	else if (weft_readq_owes(&st->readq) && pick_answer(st))
-		return PICKED_MESSAGE;
+	else if (weft_readq_owes(&st->readq) && select_response(st))
+		return SELECTED_MESSAGE;
 	if (!tx->drained)
-		picked = pick_request(st);
-	if (picked == PICKED_MESSAGE)
-		return picked;
+		selected = select_request(st);
+	if (selected == SELECTED_MESSAGE)
+		return selected;
 	/* A request that waits holds up no answer. */
-	return yielded && pick_answer(st) ? PICKED_MESSAGE : picked;
+	return yielded && select_response(st) ? SELECTED_MESSAGE : selected;
 }
 
 /* The next segment was not made. */
@@ -576,8 +576,8 @@ static void before_last(struct weft_stream *st, struct weft_msg *msg)
 		WRITE_ONCE(msg->swr->tx_end, st->tx.sock.pos);
 }
 
-static enum weft_segment_result hand_over(struct weft_stream *st, struct weft_msg *msg,
-					  enum weft_handed *handed)
+static enum weft_segment_result hand_segment(struct weft_stream *st, struct weft_msg *msg,
+					     enum weft_handed *handed)
 {
 	struct weft_loopback_seg seg __uninitialized;
 	struct weft_ddp_hdr hdr __uninitialized;
@@ -606,7 +606,7 @@ static enum weft_segment_result hand_over(struct weft_stream *st, struct weft_ms
 		return WEFT_SEGMENT_WAITS;
 	}
 	msg->done += seg.payload;
-	weft_count_two(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, seg.payload);
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, seg.payload);
 	if (last)
 		finish_message(st, msg);
 	return WEFT_SEGMENT_STAGED;
@@ -622,7 +622,7 @@ static bool by_loopback(struct weft_stream *st, struct weft_msg *msg, enum weft_
 		route = weft_loopback_route(st);
 	*got = WEFT_SEGMENT_LATER;
 	if (route == WEFT_ROUTE_LOOPBACK)
-		*got = hand_over(st, msg, &handed);
+		*got = hand_segment(st, msg, &handed);
 	return route != WEFT_ROUTE_TCP && handed != WEFT_HANDED_REFUSED;
 }
 
@@ -635,14 +635,14 @@ static bool by_loopback(struct weft_stream *st, struct weft_msg *msg, enum weft_
  */
 enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 {
-	enum picked picked = pick_message(st);
+	enum selected selected = select_message(st);
 	enum weft_segment_result got;
 	struct weft_msg *msg;
 	enum weft_fault fault;
 	bool last;
 
-	if (picked != PICKED_MESSAGE)
-		return picked == PICKED_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
+	if (selected != SELECTED_MESSAGE)
+		return selected == SELECTED_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
 	msg = &st->tx.msg[st->tx.cur];
 	if (unlikely(st->loopback) && by_loopback(st, msg, &got))
 		return got;

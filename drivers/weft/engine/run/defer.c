@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * An application that streams says so in its control block. Its queue is then left WATCHED
- * instead of NEED_KICK: it posts without a call and rings the doorbell once, when it has nothing
- * left to poll. The timer is for a process that never comes to that: a post that was there at
- * the last look already gets the worker. Once in a while that happens to any process that loses
+ * An application that streams says so in its control block. Its queue is then left POLLED
+ * instead of NEED_DOORBELL: it posts without a call and rings the doorbell once, when it has
+ * nothing left to poll. The timer is for a process that never comes to that: a post that was there
+ * at the last look already gets the worker. Once in a while that happens to any process that loses
  * the CPU; one to which it happens again and again gains nothing from this, and is left
  * alone for a growing while.
  *
  * The state word of the queue, which producers read after they have published an entry (the
  * holder of the tx claim writes it, and looks at the queue again afterwards):
  *
- *	               doorbell, callback, worker
- *	NEED_KICK -------------------------------------> BUSY <---------------+
+ *	                   doorbell, callback, worker
+ *	NEED_DOORBELL ---------------------------------> BUSY <---------------+
  *	    ^                                             |                   |
- *	    |   queue empty; not lazy, or deferral is off |  queue empty      | doorbell, or the
- *	    +---------------------------------------------+  and lazy         | timer: a late post
+ *	    |   queue empty; no deferral, or it is off    |  queue empty      | doorbell, or the
+ *	    +---------------------------------------------+  and deferral     | timer: a late post
  *	    ^                                             v                   |
- *	    +------------------------------------------ WATCHED --------------+
- *	        timer: nothing new for IDLE_LOOKS looks,
+ *	    +------------------------------------------ POLLED ---------------+
+ *	        timer: nothing new for IDLE_POLLS looks,
  *	        or too many late posts (off for @backoff)
  */
 #include "engine/run/defer.h"
@@ -35,7 +35,7 @@
 #include "engine/state/stream.h"
 #include "ring/sendq.h"
 
-#define IDLE_LOOKS	20
+#define IDLE_POLLS	20
 #define LATE_COST	8	/* looks in time that make good for a late one */
 #define LATE_MAX	96
 #define LATE_AFTER	(HZ / 10)	/* while the thread that polls rings other doorbells */
@@ -45,7 +45,7 @@
 #define BACKOFF_MAX	(10 * HZ)
 
 /**
- * struct weft_defer - the watch over one send queue, there once it was wished for
+ * struct weft_defer - polling of one send queue, allocated when it is first asked for
  * @st: whose queue
  * @timer: looks at the queue while @on
  * @on: the timer runs, and the rest is its; set by the holder of the tx claim, whose the rest is
@@ -58,7 +58,7 @@
  * @stretch: periods from one look to the next, more while the process rings others
  * @since: jiffies of the last look at which no post had waited
  * @backoff: jiffies to leave the queue alone after the next failure
- * @not_before: jiffies before which the queue is not watched again
+ * @not_before: jiffies before which the queue is not polled again
  */
 struct weft_defer {
 	struct weft_stream *st;
@@ -76,7 +76,7 @@ struct weft_defer {
 };
 
 /* When to look next, in nanoseconds from now, and how much later will do. */
-struct pace {
+struct poll_period {
 	u64 period;
 	u64 slack;
 };
@@ -87,13 +87,13 @@ struct pace {
  * doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
  * for all queues of a process.
  */
-static struct pace pace(const struct weft_defer *w)
+static struct poll_period poll_period(const struct weft_defer *w)
 {
-	u64 least = max(READ_ONCE(w->st->index->watch), 10U) * (u64)NSEC_PER_USEC;
-	u32 queues = max(atomic_read(&w->st->cfg.db_stat->watched), 1);
+	u64 least = max(READ_ONCE(w->st->index->sq_poll_interval), 10U) * (u64)NSEC_PER_USEC;
+	u32 queues = max(atomic_read(&w->st->cfg.db_stat->polled), 1);
 	u32 times = min(queues * w->stretch, STRETCH_MAX);
 
-	return (struct pace){ .period = times * least, .slack = (times - 1) * least };
+	return (struct poll_period){ .period = times * least, .slack = (times - 1) * least };
 }
 
 /*
@@ -101,11 +101,11 @@ static struct pace pace(const struct weft_defer *w)
  * not fetched. A thread that rings the doorbells of other queues of the same CQ gets to it, unless
  * it seems that it never will.
  */
-static bool look(struct weft_defer *w)
+static bool poll_queue(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
-	bool waiting = weft_sendq_is_watched(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
+	bool waiting = weft_sendq_is_polled(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
 	bool rang = weft_doorbell_rang(&st->cfg, &w->rings);
 	bool late = false;
 
@@ -128,36 +128,36 @@ static bool look(struct weft_defer *w)
 }
 
 /* Counts a queue more. Return: false if there are so many that this one asks for doorbells. */
-static bool enter_watch(const struct weft_stream *st)
+static bool count_polled(const struct weft_stream *st)
 {
-	if (!atomic_add_unless(&st->cfg.db_stat->watched, 1, WEFT_DEFER_PROCESS_MAX))
+	if (!atomic_add_unless(&st->cfg.db_stat->polled, 1, WEFT_DEFER_PROCESS_MAX))
 		return false;
-	if (atomic_add_unless(&st->index->watched, 1, WEFT_DEFER_DEVICE_MAX))
+	if (atomic_add_unless(&st->index->polled, 1, WEFT_DEFER_DEVICE_MAX))
 		return true;
-	atomic_dec(&st->cfg.db_stat->watched);
+	atomic_dec(&st->cfg.db_stat->polled);
 	return false;
 }
 
-static void leave_watch(const struct weft_stream *st)
+static void uncount_polled(const struct weft_stream *st)
 {
-	atomic_dec(&st->index->watched);
-	atomic_dec(&st->cfg.db_stat->watched);
+	atomic_dec(&st->index->polled);
+	atomic_dec(&st->cfg.db_stat->polled);
 }
 
-static enum hrtimer_restart tick(struct hrtimer *timer)
+static enum hrtimer_restart defer_timer_fn(struct hrtimer *timer)
 {
 	struct weft_defer *w = container_of(timer, struct weft_defer, timer);
 	struct weft_stream *st = w->st;
-	bool late = look(w);
-	struct pace next;
+	bool late = poll_queue(w);
+	struct poll_period next;
 	ktime_t at;
 
 	if (late)
-		weft_count(st->cfg.counters, WEFT_CTR_KICKS_WATCH);
-	if (w->late < LATE_MAX && w->idle < IDLE_LOOKS) {
+		weft_count(st->cfg.counters, WEFT_CTR_SQ_POLL_HITS);
+	if (w->late < LATE_MAX && w->idle < IDLE_POLLS) {
 		if (late)
 			weft_tx_schedule(st);
-		next = pace(w);
+		next = poll_period(w);
 		at = ktime_add_ns(hrtimer_cb_get_time(timer), next.period);
 		hrtimer_set_expires_range_ns(timer, at, next.slack);
 		return HRTIMER_RESTART;
@@ -175,18 +175,18 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	 */
 	smp_store_release(&w->on, false);
 	weft_tx_schedule(st);
-	leave_watch(st);
+	uncount_polled(st);
 	return HRTIMER_NORESTART;
 }
 
 /* Without memory the queue asks for doorbells, and the next time it is tried again. */
-static struct weft_defer *new_watch(struct weft_stream *st)
+static struct weft_defer *new_defer(struct weft_stream *st)
 {
 	struct weft_defer *w = kzalloc(sizeof(*w), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 
 	if (!w)
 		return NULL;
-	hrtimer_setup(&w->timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&w->timer, defer_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	w->st = st;
 	w->backoff = BACKOFF_MIN;
 	w->not_before = jiffies;
@@ -196,7 +196,7 @@ static struct weft_defer *new_watch(struct weft_stream *st)
 
 /**
  * weft_defer_cancel - no look any more
- * @st: stream whose queue nobody watches again
+ * @st: stream whose queue is not polled again
  *
  * Context: may sleep.
  */
@@ -208,7 +208,7 @@ void weft_defer_cancel(struct weft_stream *st)
 		return;
 	hrtimer_cancel(&w->timer);
 	if (w->on)
-		leave_watch(st);
+		uncount_polled(st);
 	w->on = false;
 }
 
@@ -223,10 +223,10 @@ bool weft_defer_is_active(const struct weft_stream *st)
 	return st->defer && hrtimer_active(&st->defer->timer);
 }
 
-static void start(struct weft_defer *w)
+static void start_timer(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
-	struct pace first;
+	struct poll_period first;
 
 	w->waiting = false;
 	w->idle = 0;
@@ -234,17 +234,17 @@ static void start(struct weft_defer *w)
 	w->stretch = 1;
 	w->seen = st->cfg.sq->fetched;
 	WRITE_ONCE(w->on, true);
-	first = pace(w);
+	first = poll_period(w);
 	hrtimer_start_range_ns(&w->timer, ns_to_ktime(first.period), first.slack,
 			       HRTIMER_MODE_REL_SOFT);
 }
 
 /**
- * weft_defer_begin - leave an empty queue WATCHED if that makes sense
- * @st: stream that may send, of an application that is lazy
+ * weft_defer_begin - leave an empty queue POLLED if that makes sense
+ * @st: stream that may send, of an application that defers doorbells
  *
  * The caller looks at the queue once more. Context: tx claim held. Return: false if the queue
- * must ask for doorbells: there are no watches, or too many, or nothing was posted since the
+ * must ask for doorbells: polling is off, or there are too many, or nothing was posted since the
  * last one ended.
  */
 bool weft_defer_begin(struct weft_stream *st)
@@ -252,17 +252,18 @@ bool weft_defer_begin(struct weft_stream *st)
 	struct weft_sendq *sq = st->cfg.sq;
 	struct weft_defer *w;
 
-	if (!READ_ONCE(st->index->watch))
+	if (!READ_ONCE(st->index->sq_poll_interval))
 		return false;
-	w = st->defer ?: new_watch(st);
+	w = st->defer ?: new_defer(st);
 	if (!w)
 		return false;
-	if (!smp_load_acquire(&w->on)) { /* the timer has written its last; pairs with tick() */
+	/* The timer has written its last; pairs with defer_timer_fn(). */
+	if (!smp_load_acquire(&w->on)) {
 		if (sq->fetched == w->seen || time_before(jiffies, w->not_before))
 			return false;
-		if (!enter_watch(st))
+		if (!count_polled(st))
 			return false;
-		start(w);
+		start_timer(w);
 	}
 	return true;
 }

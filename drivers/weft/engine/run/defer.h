@@ -13,16 +13,16 @@
 
 struct weft_stream;
 
-/* Queues under watch at most: a look is an interrupt's work, which no cgroup pays for. */
+/* Queues polled at most: a poll is an interrupt's work, which no cgroup pays for. */
 #define WEFT_DEFER_PROCESS_MAX	512
 #define WEFT_DEFER_DEVICE_MAX	2048
 
 /**
  * struct weft_db_stat - how a process rings doorbells, over all its queues; written by tx
- * @watched: queues left WATCHED
+ * @polled: queues left POLLED
  */
 struct weft_db_stat {
-	atomic_t watched;
+	atomic_t polled;
 };
 
 /*

@@ -42,12 +42,12 @@ static __always_inline void count(struct weft_stream *st, enum weft_counter whic
 				  enum doorbell_mode mode)
 {
 	weft_count(st->cfg.counters, which);
-	trace_weft_kick(st->cfg.ifindex, st->qpn, mode);
+	trace_weft_tx_run(st->cfg.ifindex, st->qpn, mode);
 }
 
 static void queue_worker(struct weft_stream *st, unsigned long delay)
 {
-	count(st, WEFT_CTR_KICKS_QUEUED, DOORBELL_QUEUED);
+	count(st, WEFT_CTR_TX_WORK_QUEUED, DOORBELL_QUEUED);
 	queue_delayed_work(st->wq, &st->tx_work, delay);
 }
 
@@ -145,7 +145,7 @@ void weft_doorbell_end(struct weft_stream *st)
  */
 void weft_hot weft_doorbell(struct weft_stream *st)
 {
-	count(st, WEFT_CTR_KICKS_INLINE, DOORBELL_INLINE);
+	count(st, WEFT_CTR_TX_DOORBELLS, DOORBELL_INLINE);
 	weft_tx_process(st);
 }
 
@@ -160,7 +160,7 @@ void weft_tx_schedule(struct weft_stream *st)
 	if (weft_tx_mark(&st->tx.claim))
 		queue_worker(st, 0);
 	else
-		count(st, WEFT_CTR_KICKS_MERGED, DOORBELL_MERGED);
+		count(st, WEFT_CTR_TX_WORK_MERGED, DOORBELL_MERGED);
 }
 
 /**

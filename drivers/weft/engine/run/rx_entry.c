@@ -12,7 +12,7 @@
 #include "engine/path/rx.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/stream.h"
-#include "mem/rights.h"
+#include "mem/mr_ops.h"
 #include "net/mpa_rx.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
@@ -34,10 +34,10 @@ void weft_rx_schedule(struct weft_stream *st)
 static __always_inline bool read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
 {
 	if (weft_rx_read(st, batch) == -EAGAIN) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_RETRIES);
+		weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
 		weft_rx_schedule(st);
 	}
-	return st->rx.kick;
+	return st->rx.tx_needed;
 }
 
 static void weft_hot readable(void *owner)
@@ -47,7 +47,7 @@ static void weft_hot readable(void *owner)
 	bool wants_tx;
 
 	batch.count = 0;
-	weft_count(st->cfg.counters, WEFT_CTR_RX_WAKEUPS);
+	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
 	wants_tx = read_locked(st, &batch);
 	weft_cq_batch_fire(&batch);
 	if (wants_tx)
@@ -58,14 +58,14 @@ static void weft_hot writable(void *owner)
 {
 	struct weft_stream *st = owner;
 
-	weft_count(st->cfg.counters, WEFT_CTR_TX_WAKEUPS);
+	weft_count(st->cfg.counters, WEFT_CTR_SK_WRITE_SPACE);
 	weft_tx_softirq(st);
 }
 
 static void changed(void *owner)
 {
 	readable(owner);
-	weft_rx_judge(owner);
+	weft_rx_check_fin(owner);
 }
 
 const struct weft_sock_events weft_rx_sock_events = {
@@ -84,7 +84,7 @@ static struct weft_mem_region *poll_locked(struct weft_stream *st, struct weft_m
 		return busy;
 	weft_mpa_rx_adopt(&st->rx.sock, stock);
 	read_locked(st, batch);
-	weft_rx_judge(st);
+	weft_rx_check_fin(st);
 	return NULL;
 }
 

@@ -30,7 +30,7 @@ enum weft_tx_claim {
  */
 static inline bool weft_tx_mark(unsigned long *claim)
 {
-	smp_mb__before_atomic(); /* what is to be sent; pairs with weft_tx_look() */
+	smp_mb__before_atomic(); /* what is to be sent; pairs with weft_tx_clear_mark() */
 	set_bit(WEFT_TX_AGAIN, claim);
 	return !test_bit(WEFT_TX_CLAIMED, claim);
 }
@@ -42,7 +42,7 @@ static inline bool weft_tx_try_claim(unsigned long *claim)
 }
 
 /* The owner is about to look at everything: older marks are served by that. */
-static inline void weft_tx_look(unsigned long *claim)
+static inline void weft_tx_clear_mark(unsigned long *claim)
 {
 	if (test_bit(WEFT_TX_AGAIN, claim))
 		clear_bit(WEFT_TX_AGAIN, claim);

@@ -21,27 +21,27 @@ struct weft_stream;
  * struct weft_stream_index - all streams of a device
  * @xa: by QP number; read under RCU, or under its lock (irqsave): then its owner is not gone
  * @next: number to try next
- * @goodbye: milliseconds a peer may take to answer our FIN or Terminate with its
+ * @close_timeout: milliseconds a peer may take to answer our FIN or Terminate with its
  *	own FIN; may be changed at any time
  * @rnr_timeout: milliseconds for which a message waits for a receive, 0: it does not; may be
  *	changed at any time
  * @atomics: peers of later connections may ask for them; may be changed at any time
- * @watch: microseconds between two looks at the queue of a process that streams,
- *	0: none is watched; may be changed at any time
- * @watched: queues that are looked at (engine/run/defer.c)
  * @loopback: enum weft_loopback_mode; may be changed at any time
- * @harvested: jiffies when TCP's counts were last looked at
+ * @sq_poll_interval: microseconds between two looks at the queue of a process that streams,
+ *	0: none is polled; may be changed at any time
+ * @polled: queues that are looked at (engine/run/defer.c)
+ * @tcp_counted: jiffies when TCP's counts were last looked at
  */
 struct weft_stream_index {
 	struct xarray xa;
 	u32 next;
-	u32 goodbye;
+	u32 close_timeout;
 	u32 rnr_timeout;
 	u8 atomics;
 	u8 loopback;
-	u32 watch;
-	atomic_t watched;
-	unsigned long harvested;
+	u32 sq_poll_interval;
+	atomic_t polled;
+	unsigned long tcp_counted;
 };
 
 enum weft_stream_event {

@@ -14,7 +14,7 @@
 #include "net/tcp_socket.h"
 
 /* What cm tells its consumer: 0 for a close that both sides agreed on. */
-static int down_reason(const struct weft_stream *st, enum weft_qp_event event)
+static int close_reason(const struct weft_stream *st, enum weft_qp_event event)
 {
 	int err = st->sock ? weft_sock_error(st->sock) : 0;
 
@@ -51,11 +51,11 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 
 	spin_lock_bh(&st->lock);
 	step = weft_qp_fsm(st->state, event);
-	trace_weft_qp_step(st->cfg.ifindex, st->qpn, event, st->state, step.next);
+	trace_weft_qp_state(st->cfg.ifindex, st->qpn, event, st->state, step.next);
 	WARN_ONCE(step.actions & WEFT_QPA_IMPOSSIBLE, "weft: %s in state %s\n",
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
-		st->close_error = down_reason(st, event);
+		st->close_error = close_reason(st, event);
 	if (st->mpa.direct && is_loss(event) && step.actions & WEFT_QPA_TELL_CM)
 		st->oldest_fault = WEFT_FAULT_UNREACHABLE;
 	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
@@ -99,7 +99,7 @@ void weft_stream_lose(struct weft_stream *st, enum weft_qp_event event)
  * @st: stream
  * @fault: which; only the first one counts (RFC 5040, 7.1)
  * @head: start of the offending ULPDU, NULL if there is none
- * @head_len: octets of it that can be read
+ * @head_len: bytes of it that can be read
  * @ulpdu_len: its length
  *
  * Context: any up to softirq.
@@ -109,7 +109,8 @@ void weft_stream_fault(struct weft_stream *st, enum weft_fault fault, const u8 *
 {
 	const struct weft_fault_info *info = weft_fault_info(fault);
 
-	trace_weft_fault(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype, info->ecode);
+	trace_weft_protocol_error(st->cfg.ifindex, st->qpn, fault, info->layer, info->etype,
+				  info->ecode);
 	spin_lock_bh(&st->lock);
 	if (st->fault.fault == WEFT_FAULT_NONE)
 		weft_fault_rec_fill(&st->fault, fault, head, head_len, ulpdu_len);

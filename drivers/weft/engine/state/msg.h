@@ -13,7 +13,7 @@ struct weft_swr;
 enum weft_source {
 	WEFT_SRC_NONE,		/* only headers */
 	WEFT_SRC_SGE,		/* the work request's gather list */
-	WEFT_SRC_INLINE,	/* octets copied with the work request */
+	WEFT_SRC_INLINE,	/* bytes copied with the work request */
 	WEFT_SRC_STAG,		/* memory the peer named: Read Response */
 };
 
@@ -21,10 +21,10 @@ enum weft_source {
  * struct weft_msg - a message on its way out
  * @opcode: RDMAP opcode
  * @source: where the payload comes from; a recipe, no page is held
- * @length: payload octets of the whole message
- * @done: payload octets staged so far
+ * @length: payload bytes of the whole message
+ * @done: payload bytes staged so far
  * @stag, @to: sink of a tagged message; @stag also the STag to invalidate
- * @hdr_len: octets of the RDMAP header behind the DDP header, which is the @hdr of
+ * @hdr_len: bytes of the RDMAP header behind the DDP header, which is the @hdr of
  *	struct weft_tx: of the messages in hand at most one has any
  * @msn: of an untagged message
  * @src_stag, @src_to: source of a Read Response

@@ -13,7 +13,7 @@
 /**
  * struct weft_rnr - a wait for a receive
  * @waiter: its place in the receive queue
- * @timer: ends the wait, and finds receives that are posted without a kick
+ * @timer: ends the wait, and finds receives that are posted without a doorbell
  * @deadline: jiffies
  *
  * Begun and ended by the owner of rx.

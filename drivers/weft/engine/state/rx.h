@@ -45,8 +45,8 @@ struct weft_rx_held {
  * @rtr_send: the message in progress is the RTR Send: no receive is consumed
  * @written: bytes of the last Write, unless a Send, a Read Request, an Atomic Request or
  *	Immediate Data came after it: byte_len of Immediate Data that comes next
- * @placed: octets of the tagged message in progress
- * @kick: tx has something to do once the loop is done
+ * @placed: bytes of the tagged message in progress
+ * @tx_needed: tx has something to do once the loop is done
  * @batch: completion queues to notify then
  * @held: reading goes on when this is settled
  * @paging: or when these pages are there
@@ -64,7 +64,7 @@ struct weft_rx {
 	bool atomics;
 	bool rtr_send;
 	u8 rtr_kinds;
-	bool kick;
+	bool tx_needed;
 	u32 written;
 	u32 placed;
 	struct weft_cq_batch *batch;

@@ -40,7 +40,7 @@ struct weft_stream_hooks;
  * @reserved: a connection is being set up for it, and no second one; under @lifecycle
  * @counters: where this stream counts; @cfg.counters points here
  * @mpa, @initiator: as started; written once, before @cm_events
- * @retire_lock: states of work requests, retirement of the send queue
+ * @complete_lock: states of work requests, order of completion of the send queue
  * @gate_open: we may send FPDUs (a responder waits for the initiator's first)
  * @rnr_waits: a message waits for a receive; see @rnr, written by the owner of rx
  * @lost: the connection is over, and cm knows; no request that waits fails before its time
@@ -77,7 +77,7 @@ struct weft_stream {
 	bool quiet;
 	bool reserved;
 
-	spinlock_t retire_lock; /* states of work requests, retired index */
+	spinlock_t complete_lock; /* states of work requests, index of the oldest */
 
 	struct mutex lifecycle; /* attaching and detaching the socket */
 	struct weft_mpa_result mpa;

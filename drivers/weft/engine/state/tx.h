@@ -22,7 +22,7 @@
  * @swr: work request in hand, fetched and waiting for a credit or a fence
  * @msg, @msgs, @cur: messages in hand
  * @hdr: RDMAP header of the one that has any
- * @sent: send queue index behind the last request whose octets TCP has all
+ * @sent: send queue index behind the last request whose bytes TCP has all
  * @ddp: next MSN per untagged queue
  * @rtr: kind of ready-to-receive message to send first, 0: none
  * @burst: answers sent since the send queue had its turn

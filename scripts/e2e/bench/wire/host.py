@@ -115,8 +115,8 @@ class Host:
         if peer == "rxe":
             self._await_gid(peer)
         if peer == "weft":
-            for knob in glob.glob("/sys/class/infiniband/weft0/*/crc"):
-                with open(knob, "w", encoding="ascii") as file:
+            for path in glob.glob("/sys/class/infiniband/weft0/*/mpa_crc"):
+                with open(path, "w", encoding="ascii") as file:
                     file.write("1" if self.crc == "on" else "0")
 
     def _await_gid(self, peer):

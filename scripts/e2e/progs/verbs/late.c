@@ -2,7 +2,7 @@
 /*
  * Receives that are posted after the message has come: it waits for them, with all that stands
  * behind it; other connections, and the other direction, do not. Where nothing else is said, the
- * attribute rnr_timeout_ms is ten minutes: a kick that is lost ends the test.
+ * attribute rnr_timeout_ms is ten minutes: a doorbell that is lost ends the test.
  */
 #define _GNU_SOURCE
 #include "verbs.h"
@@ -272,7 +272,7 @@ static void with_srq(struct end *e)
 	CHECK(!rdma_create_qp(e->id, NULL, &attr));
 }
 
-static void begin_crowd(void)
+static void begin_many_conns(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 64, .max_sge = 2 } };
 
@@ -282,7 +282,7 @@ static void begin_crowd(void)
 		connect_pair(&cs[i], &ss[i], with_srq);
 }
 
-static void end_crowd(void)
+static void end_many_conns(void)
 {
 	for (int i = 0; i < CLIENTS; i++) {
 		release(&cs[i]);
@@ -302,7 +302,7 @@ static void give(int id)
 /* Each receive goes to the connection that has waited longest. */
 static void late_srq(void)
 {
-	begin_crowd();
+	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++) {
 		say(&cs[i], i + 1);
 		usleep(50000);
@@ -312,7 +312,7 @@ static void late_srq(void)
 		give(i);
 		expect(ss[i].id->recv_cq, i, IBV_WC_SUCCESS);
 	}
-	end_crowd();
+	end_many_conns();
 }
 
 /* A connection that goes leaves its turn to the next; the queue grows meanwhile. */
@@ -320,7 +320,7 @@ static void late_srq_changes(void)
 {
 	struct ibv_srq_attr attr = { .max_wr = 500 };
 
-	begin_crowd();
+	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++) {
 		say(&cs[i], i + 1);
 		usleep(50000);
@@ -331,7 +331,7 @@ static void late_srq_changes(void)
 		give(i);
 		expect(ss[i].id->recv_cq, i, IBV_WC_SUCCESS);
 	}
-	end_crowd();
+	end_many_conns();
 }
 
 static void late_srq_storm(void)
@@ -341,7 +341,7 @@ static void late_srq_storm(void)
 	double end = now() + 60;
 	struct ibv_wc wc;
 
-	begin_crowd();
+	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, send_storm, &cs[i]));
 	while (got < CLIENTS * STORM && now() < end) {
@@ -359,7 +359,7 @@ static void late_srq_storm(void)
 		pthread_join(threads[i], NULL);
 	while (got++ < given)
 		say(&cs[0], 1);
-	end_crowd();
+	end_many_conns();
 }
 
 const struct test_case late_cases[] = {

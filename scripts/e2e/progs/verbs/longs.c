@@ -193,7 +193,7 @@ static pid_t start_receiver(struct end *e, int port)
 }
 
 /* It polled and does not any more: what it has posted receives for arrives all the same. */
-static void a_stopped_process_delays_nobody(void)
+static void stopped_process_delays_no_other(void)
 {
 	struct end mine = {};
 	struct ibv_mr *mr;
@@ -221,7 +221,7 @@ static void a_stopped_process_delays_nobody(void)
 	release(&mine);
 }
 
-static void a_killed_process_hurts_nobody_else(void)
+static void kill_isolated(void)
 {
 	for (int i = 0; i < KILLS; i++) {
 		struct end mine = {};
@@ -300,8 +300,8 @@ static void queue_pairs_end_amid_reads(void)
 const struct test_case long_cases[] = {
 	CASE(long_messages_arrive_whole),
 	CASE(receives_long_messages),
-	CASE(a_stopped_process_delays_nobody),
-	CASE(a_killed_process_hurts_nobody_else),
+	CASE(stopped_process_delays_no_other),
+	CASE(kill_isolated),
 	CASE(queue_pairs_end_amid_writes),
 	CASE(queue_pairs_end_amid_reads),
 	{},

@@ -360,10 +360,11 @@ void works(struct end *client, struct end *server)
 }
 
 static const struct test_case *const tables[] = {
-	work_cases,	atomic_cases, window_cases,  object_cases, srq_cases,	   cq_cases,
-	extended_cases, limit_cases,  stream_cases,  bulk_cases,   long_cases,	   word_cases,
-	read_cases,	shop_cases,   reuse_cases,   state_cases,  scribble_cases, modify_cases,
-	stranger_cases, late_cases,   thread_cases,  fork_cases,   resource_cases, odp_cases
+	work_cases,   atomic_cases,   window_cases,   object_cases,   srq_cases,
+	cq_cases,     extended_cases, limit_cases,    stream_cases,   bulk_cases,
+	long_cases,   word_cases,     read_cases,     target_cases,   reuse_cases,
+	state_cases,  corrupt_cases,  modify_cases,   stranger_cases, late_cases,
+	thread_cases, fork_cases,     resource_cases, odp_cases,      odp_kind_cases,
 };
 
 static const struct test_case *find(const char *name)

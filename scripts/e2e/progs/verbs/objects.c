@@ -356,7 +356,7 @@ static int open_context(const uint32_t *own, size_t words, int missing)
 /* A mistake is told; it is not taken for less than what was asked. */
 static void unknown_requests_are_refused(void)
 {
-	uint32_t own[6] = { WEFT_CTX_OFFSETS };
+	uint32_t own[6] = { WEFT_CTX_SHARED_PAGES };
 
 	CHECK(open_context(own, 0, 0) == 0);
 	CHECK(open_context(own, 2, 0) == 0);

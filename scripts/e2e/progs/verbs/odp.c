@@ -4,7 +4,7 @@
  * and may go, move and be copied on write meanwhile.
  */
 #define _GNU_SOURCE
-#include "verbs.h"
+#include "odp.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -12,15 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE	4096UL
-#define MIB	(1024 * 1024UL)
-#define ROOM	(4 * MIB)
-#define RIGHTS                                                                             \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC)
-
 /* Page sizes of the tests' guests are those of the program. */
-static void *map_at(void *at, size_t bytes, int fd)
+void *map_at(void *at, size_t bytes, int fd)
 {
 	int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (at ? MAP_FIXED : 0);
 	void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -30,7 +23,7 @@ static void *map_at(void *at, size_t bytes, int fd)
 }
 
 /* A domain of the end's, whose QP it is used on. */
-static struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access)
+struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(e->id->pd, at, bytes, access | IBV_ACCESS_ON_DEMAND);
 
@@ -40,36 +33,36 @@ static struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int acces
 	return mr;
 }
 
-static struct ibv_mr *implicit(struct end *e)
+struct ibv_mr *implicit(struct end *e)
 {
 	return on_demand(e, NULL, SIZE_MAX, RIGHTS);
 }
 
 /* All memory of an implicit region is at its address. */
-static struct ibv_sge at(struct ibv_mr *mr, void *where, uint32_t length)
+struct ibv_sge at(struct ibv_mr *mr, void *where, uint32_t length)
 {
 	return (struct ibv_sge){ (uintptr_t)where, length, mr->lkey };
 }
 
-static void write_to(void *to, uint32_t rkey, struct ibv_sge from)
+void write_to(void *to, uint32_t rkey, struct ibv_sge from)
 {
 	CHECK(!post(&c, 1, IBV_WR_RDMA_WRITE, from, (uintptr_t)to, rkey, IBV_SEND_SIGNALED));
 	expect(c.id->send_cq, 1, IBV_WC_SUCCESS);
 }
 
-static void read_from(void *from, uint32_t rkey, struct ibv_sge to)
+void read_from(void *from, uint32_t rkey, struct ibv_sge to)
 {
 	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, to, (uintptr_t)from, rkey, IBV_SEND_SIGNALED));
 	expect(c.id->send_cq, 2, IBV_WC_SUCCESS);
 }
 
 /* What was written before is there: a Read comes behind it. */
-static void written(struct end *e)
+void written(struct end *e)
 {
 	read_from(e->buf, e->open->rkey, sge(c.own, 0, 8));
 }
 
-static void make_words(void *to, size_t bytes, uint32_t seed)
+void make_words(void *to, size_t bytes, uint32_t seed)
 {
 	uint32_t *word = to;
 
@@ -77,7 +70,7 @@ static void make_words(void *to, size_t bytes, uint32_t seed)
 		word[i] = word_of(i, seed);
 }
 
-static int has_words(const void *at_, size_t bytes, uint32_t seed)
+int has_words(const void *at_, size_t bytes, uint32_t seed)
 {
 	const uint32_t *word = at_;
 
@@ -137,7 +130,7 @@ static void sends(struct ibv_sge from, struct ibv_sge to, const void *landed, ui
 }
 
 /* The client's memory @near is there, the server's @far is nowhere yet. */
-static void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, char *far)
+void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, char *far)
 {
 	make_words(near, MIB, 5);
 	sends(at(near_mr, near, MIB), at(far_mr, far, MIB), far, 5);
@@ -164,10 +157,10 @@ static void odp_every_operation(void)
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = on_demand(&c, near, ROOM, RIGHTS);
 	struct ibv_mr *far_mr = on_demand(&s, far, ROOM, RIGHTS);
-	unsigned long waits = counted("page_waits");
+	unsigned long waits = counted("odp_page_waits");
 
 	every_operation(near_mr, near, far_mr, far);
-	CHECK(counted("page_waits") > waits);
+	CHECK(counted("odp_page_waits") > waits);
 	CHECK(!ibv_dereg_mr(near_mr) && !ibv_dereg_mr(far_mr));
 }
 
@@ -271,7 +264,7 @@ static void odp_receive_into_nothing(void)
 /* @what of the client fails at the server, which says so. */
 static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void *to, uint32_t rkey)
 {
-	unsigned long sent = counted("term_sent_access");
+	unsigned long sent = counted("tx_term_access");
 
 	CHECK(!post(&c, 2, what, sg, (uintptr_t)to, rkey, IBV_SEND_SIGNALED));
 	if (what == IBV_WR_RDMA_READ)
@@ -280,7 +273,7 @@ static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void
 		next(c.id->send_cq);
 	flushes(&c);
 	flushes(&s);
-	CHECK(counted("term_sent_access") == sent + 1);
+	CHECK(counted("tx_term_access") == sent + 1);
 }
 
 static void odp_write_to_nothing(void)
@@ -442,11 +435,10 @@ static void odp_rereg(void)
 
 /* --- memory that changes amid accesses ---------------------------------------------------------- */
 
-static volatile int over;
-static char *stage;
+volatile int over;
+char *stage;
 static int stage_fd;
 
-#define STAGE	(256 * 1024UL)
 #define ROUNDS	1500
 
 /* The same memory, mapped anew and anew. */
@@ -495,7 +487,7 @@ static void *collapses(void *arg)
 }
 
 /* Each round writes other words, and both the process and a Read find them. */
-static void hammer(void *(*storm)(void *))
+void hammer(void *(*storm)(void *))
 {
 	char *near = map_at(NULL, STAGE, -1);
 	struct ibv_mr *near_mr = ibv_reg_mr(c.id->pd, near, STAGE, IBV_ACCESS_LOCAL_WRITE);
@@ -655,10 +647,10 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	CHECK(!pages_there(room, MIB));
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
 	CHECK(pages_there(room, ROOM) == MIB / PAGE);
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	write_to(room + 100, mr->rkey, sge(c.own, 0, BYTES));
 	written(&s);
-	CHECK(counted("page_waits") == waits);
+	CHECK(counted("odp_page_waits") == waits);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, room + MIB, MIB));
 	while (pages_there(room + MIB, MIB) != MIB / PAGE && now() < end)
 		usleep(1000);
@@ -666,13 +658,13 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	/* What the process has made itself is found. */
 	make_words(room + 2 * MIB, BYTES, 4);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room + 2 * MIB, MIB));
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	read_from(room + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(has_words(c.own->addr, BYTES, 4) && counted("page_waits") == waits);
+	CHECK(has_words(c.own->addr, BYTES, 4) && counted("odp_page_waits") == waits);
 	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, room + 3 * MIB, MIB));
-	waits = counted("page_waits");
+	waits = counted("odp_page_waits");
 	read_from(room + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(counted("page_waits") == waits);
+	CHECK(counted("odp_page_waits") == waits);
 }
 
 static void odp_prefetch(void)
@@ -685,6 +677,41 @@ static void odp_prefetch(void)
 	room = map_at(NULL, ROOM, -1);
 	mr = implicit(&s);
 	prefetches(mr, room);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void *unmaps_pages(void *arg)
+{
+	while (!over) {
+		CHECK(!munmap(stage, STAGE));
+		CHECK(map_at(stage, STAGE, -1) == stage);
+		memset(stage, 0x5a, STAGE);
+	}
+	return NULL;
+}
+
+/* What the process has is looked for while munmap() is between taking it away and saying so. */
+static void odp_unmapped_amid_advice(void)
+{
+	enum ibv_advise_mr_advice present = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
+	double end = now() + 2;
+	pthread_t thread;
+	struct ibv_mr *mr;
+	int err;
+
+	stage = map_at(NULL, STAGE, -1);
+	mr = on_demand(&s, stage, STAGE, RIGHTS);
+	CHECK(!pthread_create(&thread, NULL, unmaps_pages, NULL));
+	while (now() < end) {
+		CHECK(!advised(mr, present, 1, stage, STAGE));
+		err = advised(mr, reads, 1, stage, STAGE / 2);
+		CHECK(!err || err == EFAULT);
+	}
+	over = 1;
+	pthread_join(thread, NULL);
+	read_from(stage, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(!memcmp(c.own->addr, stage, BYTES));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -731,5 +758,6 @@ const struct test_case odp_cases[] = {
 	CASE(odp_destroyed_amid_faults),
 	CASE(odp_prefetch),
 	CASE(odp_prefetch_of_nothing),
+	CASE(odp_unmapped_amid_advice),
 	{},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Connections to those who keep a shop, and what is read over them. */
+/* Connections to those who keep a target, and what is read over them. */
 #include "reader.h"
 
 #include <stddef.h>
@@ -46,7 +46,7 @@ void reader_ends(struct reader *r)
 void post_read(struct reader *r, uint32_t i)
 {
 	CHECK(!post(&r->e, i, IBV_WR_RDMA_READ, sge(r->e.own, 0, 4),
-		    r->at.to + offsetof(struct shop, words[i]), r->at.rkey, IBV_SEND_SIGNALED));
+		    r->at.to + offsetof(struct target, words[i]), r->at.rkey, IBV_SEND_SIGNALED));
 }
 
 void read_one(struct reader *r, uint32_t i)
@@ -57,7 +57,7 @@ void read_one(struct reader *r, uint32_t i)
 	*got = 0;
 	post_read(r, i);
 	wc = polled(r->e.id->send_cq);
-	CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == i && *got == word_of(i, SHOP_SEED));
+	CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == i && *got == word_of(i, TARGET_SEED));
 }
 
 void read_words(struct reader *r)
@@ -71,12 +71,12 @@ void read_for(struct reader *r, double seconds)
 	double until = now() + seconds;
 
 	for (uint32_t i = 0; i % 16 || now() < until; i++)
-		read_one(r, i % SHOP_WORDS);
+		read_one(r, i % TARGET_WORDS);
 }
 
 void add_up(struct reader *r)
 {
-	uint64_t sum = offsetof(struct shop, sum);
+	uint64_t sum = offsetof(struct target, sum);
 	volatile uint64_t *got = r->e.own->addr;
 
 	for (uint64_t i = 1; i <= READER_WORDS; i++) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shop.h"
+#include "target_region.h"
 #include "verbs.h"
 
 #define READER_WORDS 500 /* that read_words() reads */
@@ -20,10 +20,10 @@ struct reader {
 	uint64_t sum;
 };
 
-/* Before the other end says where its shop is, or what else it keeps: its first message. */
+/* Before the other end says where its target is, or what else it keeps: its first message. */
 void reader_listens(struct reader *r);
 
-/* Somebody connects to us who keeps a shop: the next one, or a process of that name. */
+/* Somebody connects to us who keeps a target: the next one, or a process of that name. */
 void reader_meets(struct reader *r);
 void reader_starts(struct reader *r, const char *name, int port);
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "reader.h"
-#include "shop.h"
+#include "target_region.h"
 #include "verbs.h"
 
 #define PORT 7556

@@ -33,7 +33,7 @@ static void connects_the_qp_of_another(void)
 }
 
 /* A peer of somebody else's choice must not write to its memory, nor take its receives. */
-static void strangers_connect_no_qp_of_mine(void)
+static void other_users_cannot_connect_my_qp(void)
 {
 	struct ibv_qp_init_attr init = { .cap = { WRS, WRS, 4, 4, 64 },
 					 .qp_type = IBV_QPT_RC,
@@ -54,6 +54,6 @@ static void strangers_connect_no_qp_of_mine(void)
 
 const struct test_case stranger_cases[] = {
 	CASE(connects_the_qp_of_another),
-	CASE(strangers_connect_no_qp_of_mine),
+	CASE(other_users_cannot_connect_my_qp),
 	{},
 };

@@ -48,10 +48,10 @@ static void stream(int rounds)
 
 static void a_stream_of_posts_makes_few_calls(void)
 {
-	unsigned long before = counted("kicks_inline"), calls;
+	unsigned long before = counted("tx_doorbells"), calls;
 
 	stream(ROUNDS);
-	calls = counted("kicks_inline") - before;
+	calls = counted("tx_doorbells") - before;
 	printf("%d posts, %lu calls\n", POSTS, calls);
 	CHECK(calls > 0 && calls < POSTS / 8);
 }
@@ -59,16 +59,16 @@ static void a_stream_of_posts_makes_few_calls(void)
 /* Were its posts left to a thread of the kernel, that one might not get a CPU from a poller. */
 static void a_polling_process_needs_no_worker(void)
 {
-	unsigned long before = counted("kicks_queued"), queued;
+	unsigned long before = counted("tx_work_queued"), queued;
 
 	stream(ROUNDS);
-	queued = counted("kicks_queued") - before;
+	queued = counted("tx_work_queued") - before;
 	printf("%d rounds, %lu workers\n", ROUNDS, queued);
 	CHECK(queued < ROUNDS / 8);
 }
 
 /* No polling, no event: only the kernel can find these. */
-static void a_post_that_nobody_polls_for_goes_out(void)
+static void unpolled_post_goes_out(void)
 {
 	double begin;
 
@@ -85,7 +85,7 @@ static void a_post_that_nobody_polls_for_goes_out(void)
 static struct end s2, c2;
 static atomic_bool stop;
 
-static void *keep_kicking(void *unused)
+static void *keep_ringing(void *unused)
 {
 	stay_on(1);
 	while (!stop) {
@@ -95,8 +95,8 @@ static void *keep_kicking(void *unused)
 	return unused;
 }
 
-/* Another thread's kicks of its own queue pair say nothing about this one. */
-static void a_post_beside_a_thread_that_kicks_goes_out(void)
+/* Another thread's doorbells of its own queue pair say nothing about this one. */
+static void a_post_beside_a_ringing_thread_goes_out(void)
 {
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	pthread_t thread;
@@ -107,7 +107,7 @@ static void a_post_beside_a_thread_that_kicks_goes_out(void)
 	connect_pair(&c2, &s2, NULL);
 	CHECK(!ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
 	stream(20);
-	CHECK(!pthread_create(&thread, NULL, keep_kicking, NULL));
+	CHECK(!pthread_create(&thread, NULL, keep_ringing, NULL));
 	for (int i = 0; i < 10; i++) {
 		began = now();
 		write_octet(100 + i, 0);
@@ -162,8 +162,8 @@ static void a_post_before_destroying_goes_out(void)
 const struct test_case stream_cases[] = {
 	CASE(a_stream_of_posts_makes_few_calls),
 	CASE(a_polling_process_needs_no_worker),
-	CASE(a_post_that_nobody_polls_for_goes_out),
-	CASE(a_post_beside_a_thread_that_kicks_goes_out),
+	CASE(unpolled_post_goes_out),
+	CASE(a_post_beside_a_ringing_thread_goes_out),
 	CASE(a_post_before_sleeping_goes_out),
 	CASE(arming_announces_what_was_posted),
 	CASE(a_post_before_destroying_goes_out),

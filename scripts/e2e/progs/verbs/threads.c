@@ -281,7 +281,7 @@ static void put_off_posts(void)
 		;
 }
 
-/* The thread that polls kicks a QP which it has never heard of, and which is destroyed. */
+/* The thread that polls rings for a QP that it does not know, and which is destroyed. */
 static void destroying_beside_polling(void)
 {
 	pthread_t thread, other;
@@ -330,7 +330,7 @@ static int post_list(uint64_t id)
 /* The event of an arming before says nothing about the one that came after it. */
 static void arming_again_before_the_event(void)
 {
-	unsigned long kicks;
+	unsigned long rung;
 
 	for (int i = 0; i < 20; i++) {
 		CHECK(!post_list(i));
@@ -341,7 +341,7 @@ static void arming_again_before_the_event(void)
 	good(c.id->send_cq, 1);
 	CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
 	CHECK(event_within(c.id->send_cq_channel, 5000));
-	kicks = counted("kicks_inline");
+	rung = counted("tx_doorbells");
 	for (int i = 1; i < WRS; i++) {
 		c.buf[BYTES] = i;
 		CHECK(!post(&c, i, IBV_WR_RDMA_WRITE, sge(c.own, 0, 1), (uintptr_t)s.buf,
@@ -349,9 +349,9 @@ static void arming_again_before_the_event(void)
 		while (*(volatile unsigned char *)s.buf != i)
 			;
 	}
-	kicks = counted("kicks_inline") - kicks;
-	printf("%lu kicks for %d posts\n", kicks, WRS - 1);
-	CHECK(kicks > WRS / 2);
+	rung = counted("tx_doorbells") - rung;
+	printf("%lu doorbells for %d posts\n", rung, WRS - 1);
+	CHECK(rung > WRS / 2);
 	CHECK(event_within(c.id->send_cq_channel, 5000));
 	good(c.id->send_cq, 1);
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "reader.h"
-#include "shop.h"
+#include "target_region.h"
 #include "verbs.h"
 
 #define PORT 7556 /* of the first that is started */
@@ -96,12 +96,12 @@ static double time_one(struct reader *r, uint64_t *writes)
 	if (writes) {
 		*out = ++*writes;
 		CHECK(!post(&r->e, 0, IBV_WR_RDMA_WRITE, sge(r->e.own, 8, 8),
-			    r->at.to + offsetof(struct shop, written), r->at.rkey, 0));
+			    r->at.to + offsetof(struct target, written), r->at.rkey, 0));
 	} else {
 		CHECK(!post(&r->e, 0, IBV_WR_SEND, sge(r->e.own, 0, 0), 0, 0, 0));
 	}
 	for (i = 0; !ibv_poll_cq(r->e.id->recv_cq, 1, &(struct ibv_wc){}); i++) {
-		read_one(r, i % SHOP_WORDS);
+		read_one(r, i % TARGET_WORDS);
 		CHECK(now() - begin < SECONDS);
 	}
 	return now() - begin;
@@ -198,7 +198,7 @@ static void readers_go_one_after_the_other(void)
 {
 	struct reader r = { .pid = start_case("polls_for_many", PORT) };
 
-	for (int i = 0; i < SHOP_VISITS; i++) {
+	for (int i = 0; i < TARGET_READS; i++) {
 		reader_meets(&r);
 		for (uint32_t k = 0; k < 200; k++)
 			read_one(&r, k);
@@ -238,10 +238,10 @@ static void readers_exit_amid_a_read(void)
 		accept_end(&mine, make_hearing);
 		good(mine.id->recv_cq, 1);
 		hear(&mine);
-		open_shop(&mine);
+		open_target(&mine);
 		poll_until_it_goes(&mine);
 		ends_well(pid);
-		close_shop();
+		close_target();
 		release(&mine);
 	}
 	works(&c, &s);

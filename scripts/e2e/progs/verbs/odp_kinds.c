@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * On-demand paging of what is not plain memory: swapped out, huge pages, windows on it; and who
+ * pays for it.
+ */
+#define _GNU_SOURCE
+#include "odp.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE	(2 * MIB)
+
+/* --- swap --------------------------------------------------------------------------------- */
+
+static int has_swap(void)
+{
+	char line[256];
+	int lines = 0;
+	FILE *swaps = fopen("/proc/swaps", "r");
+
+	while (swaps && fgets(line, sizeof(line), swaps))
+		lines++;
+	if (swaps)
+		fclose(swaps);
+	return lines > 1;
+}
+
+/* How many of these pages are in swap; see proc_pid_pagemap(5). */
+static size_t swapped(const char *from, size_t bytes)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	size_t count = 0;
+	uint64_t entry;
+
+	CHECK(fd >= 0);
+	for (size_t i = 0; i < bytes / PAGE; i++) {
+		CHECK(pread(fd, &entry, 8, ((uintptr_t)from / PAGE + i) * 8) == 8);
+		count += entry >> 62 & 1;
+	}
+	close(fd);
+	return count;
+}
+
+/* Pages that another CPU has just made are passed over for a while. */
+static void swap_out(char *from, size_t bytes)
+{
+	double end = now() + SECONDS;
+
+	do {
+		CHECK(!madvise(from, bytes, MADV_PAGEOUT));
+		if (swapped(from, bytes) > bytes / PAGE * 9 / 10)
+			return;
+		usleep(10000);
+	} while (now() < end);
+	CHECK(!"they are swapped out");
+}
+
+/* What a peer wrote goes to swap like anything else, and comes back when it is accessed. */
+static void odp_swapped_out(void)
+{
+	char *room = map_at(NULL, MIB, -1), *near = map_at(NULL, 2 * MIB, -1);
+	struct ibv_mr *near_mr = ibv_reg_mr(c.id->pd, near, 2 * MIB, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	unsigned long waits;
+
+	if (!has_swap())
+		SKIP("no swap");
+	CHECK(near_mr);
+	for (uint32_t seed = 1; seed <= 3; seed++) {
+		make_words(near, MIB, seed);
+		write_to(room, mr->rkey, at(near_mr, near, MIB));
+		written(&s);
+		make_words(near, 8, seed); /* where the Read of written() went may be ours */
+		swap_out(room, MIB);
+		waits = counted("odp_page_waits");
+		read_from(room, mr->rkey, at(near_mr, near + MIB, MIB));
+		CHECK(has_words(near + MIB, MIB, seed));
+		CHECK(counted("odp_page_waits") > waits);
+		swap_out(room, MIB);
+		CHECK(has_words(room, MIB, seed));
+	}
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(near_mr));
+}
+
+static void *swaps_out(void *arg)
+{
+	while (!over) {
+		madvise(stage, STAGE, MADV_PAGEOUT);
+		usleep(200);
+	}
+	return NULL;
+}
+
+static void odp_swapped_out_amid_traffic(void)
+{
+	if (!has_swap())
+		SKIP("no swap");
+	stage = map_at(NULL, STAGE, -1);
+	hammer(swaps_out);
+}
+
+/* --- huge pages ----------------------------------------------------------------------------- */
+
+static char *huge(void)
+{
+	char *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	if (room == MAP_FAILED)
+		SKIP("no huge pages to be had");
+	return room;
+}
+
+static void odp_huge_pages(void)
+{
+	static const int flags[] = { 0, IBV_ACCESS_HUGETLB };
+	struct ibv_mr *near_mr, *far_mr;
+	char *near, *far;
+
+	for (unsigned int i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		near = huge();
+		far = huge();
+		near_mr = on_demand(&c, near, ROOM, RIGHTS | flags[i]);
+		far_mr = on_demand(&s, far, ROOM, RIGHTS | flags[i]);
+		every_operation(near_mr, near, far_mr, far);
+		/* Others come in their place. */
+		CHECK(!madvise(far, HUGE_PAGE, MADV_DONTNEED));
+		make_words(near, MIB, 9);
+		write_to(far + MIB / 2, far_mr->rkey, at(near_mr, near, MIB));
+		written(&s);
+		CHECK(has_words(far + MIB / 2, MIB, 9));
+		CHECK(!munmap(far, ROOM));
+		CHECK(!ibv_dereg_mr(near_mr) && !ibv_dereg_mr(far_mr));
+		CHECK(!munmap(near, ROOM));
+	}
+}
+
+/* --- windows -------------------------------------------------------------------------------- */
+
+#define MW_ACCESS	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static void bind_window(struct ibv_mw *mw, struct ibv_mr *mr, char *from, size_t bytes)
+{
+	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 30,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw, rkey, { mr, (uintptr_t)from, bytes, MW_ACCESS } },
+	};
+
+	CHECK(!ibv_post_send(s.id->qp, &wr, &bad));
+	expect(s.id->send_cq, 30, IBV_WC_SUCCESS);
+	mw->rkey = rkey;
+}
+
+/* A window on pages that are not there; what is at its addresses counts when it is used. */
+static void odp_window(void)
+{
+	char *room = map_at(NULL, ROOM, -1);
+	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
+	unsigned long waits = counted("odp_page_waits");
+
+	CHECK(mw);
+	bind_window(mw, mr, room + MIB, MIB);
+	for (uint32_t seed = 1; seed <= 2; seed++) {
+		make_words(c.own->addr, BYTES, seed);
+		write_to(room + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
+		memset(c.own->addr, 0, BYTES);
+		read_from(room + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
+		CHECK(has_words(c.own->addr, BYTES, seed));
+		CHECK(has_words(room + MIB + 100, BYTES, seed));
+		CHECK(!munmap(room + MIB, MIB));
+		map_at(room + MIB, MIB, -1);
+		read_from(room + MIB, mw->rkey, sge(c.own, 0, BYTES));
+		for (int i = 0; i < BYTES; i++)
+			CHECK(!((char *)c.own->addr)[i]);
+	}
+	CHECK(counted("odp_page_waits") > waits);
+	/* Beyond it is memory of the region, which grants nothing itself. */
+	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)room + MIB - PAGE,
+		    mw->rkey, IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
+	flushes(&c);
+	flushes(&s);
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+}
+
+/* Its pages have gone while it was bound. */
+static void odp_window_on_nothing(void)
+{
+	char *room = map_at(NULL, ROOM, -1);
+	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw *mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
+
+	CHECK(mw);
+	bind_window(mw, mr, room, MIB);
+	write_to(room, mw->rkey, sge(c.own, 0, BYTES));
+	read_from(room, mw->rkey, sge(c.own, 0, BYTES)); /* the Write has been placed */
+	CHECK(!munmap(room, MIB));
+	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)room, mw->rkey,
+		    IBV_SEND_SIGNALED));
+	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
+	flushes(&c);
+	flushes(&s);
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+}
+
+/* --- who pays ------------------------------------------------------------------------------- */
+
+#define CHUNKS		300
+#define CHUNK_BYTES	(2 * MIB)
+
+/* A value of memory.stat in this process' memory cgroup. */
+static long charged(const char *name)
+{
+	char path[200], line[300], key[100];
+	long value, found = -1;
+	FILE *file = fopen("/proc/self/cgroup", "r");
+
+	CHECK(file && fgets(line, sizeof(line), file) && sscanf(line, "0::%150s", key) == 1);
+	fclose(file);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.stat", key);
+	file = fopen(path, "r");
+	if (!file)
+		SKIP("this process has no memory cgroup");
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%99s %ld", key, &value) == 2 && !strcmp(key, name))
+			found = value;
+	fclose(file);
+	CHECK(found >= 0);
+	return found;
+}
+
+/* The kernel's memory, but for the page tables that any program gets by using its own. */
+static long charged_tables(void)
+{
+	return charged("kernel") - charged("pagetables");
+}
+
+/* What a peer makes the device remember is its process', though a worker allocates it. */
+static void odp_is_charged_to_the_process(void)
+{
+	char *room = mmap(NULL, CHUNKS * CHUNK_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct ibv_mr *mr = implicit(&s);
+	double end = now() + SECONDS;
+	long before, grown;
+
+	CHECK(room != MAP_FAILED && !madvise(room, CHUNKS * CHUNK_BYTES, MADV_NOHUGEPAGE));
+	before = charged_tables();
+	for (int i = 0; i < CHUNKS; i++)
+		write_to(room + i * CHUNK_BYTES, mr->rkey, sge(c.own, 0, 8));
+	written(&s);
+	grown = charged_tables() - before;
+	printf("%ld bytes charged for %d chunks\n", grown, CHUNKS);
+	CHECK(grown >= CHUNKS * (long)PAGE);
+	CHECK(!ibv_dereg_mr(mr));
+	while (charged_tables() - before > grown / 4 && now() < end)
+		usleep(10000);
+	CHECK(charged_tables() - before <= grown / 4);
+}
+
+const struct test_case odp_kind_cases[] = {
+	CASE(odp_swapped_out),
+	CASE(odp_swapped_out_amid_traffic),
+	CASE(odp_huge_pages),
+	CASE(odp_window),
+	CASE(odp_window_on_nothing),
+	CASE(odp_is_charged_to_the_process),
+	{},
+};

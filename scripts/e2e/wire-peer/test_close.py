@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""FIN and RST in every state of a connection. RFC 5044, 8."""
+
+import time
+
+from harness import FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, AgentError, test
+from wirepeer import mpa, peer, rdmap
+
+STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
+          "awaiting the rtr", "running", "half an fpdu", "half a message", "busy", "reading",
+          "answering", "half a response", "adding", "condemned", "terminated", "disconnecting",
+          "half closed", "initiator", "rtr not answered")
+
+
+def reach(f, state):
+    """A wire in that state of its life, and the agent's link if there is one."""
+    if state in ("connected", "half a request"):
+        wire = f.connect()
+        if state == "half a request":
+            wire.raw(mpa.request().build()[:11])
+        return wire, None
+    if state == "initiator":
+        link = f.active()
+        return link.peer, link
+    if state == "rtr not answered":
+        link = f.dialed()
+        f.answer(link, mpa.Enhanced(16, 4, 1, 0, 0, 1))
+        link.peer.expect(rdmap.READ_REQ)
+        return link.peer, link
+    if state == "awaiting the rtr":
+        link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
+        return link.peer, link
+    # what is busy must have something left
+    wire = f.connect(rcvbuf=4096) if state in ("busy", "disconnecting") else None
+    link = f.passive(accept=state != "undecided", rev=1, wire=wire)
+    if state == "half the first fpdu":
+        link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+    elif state not in ("undecided", "accepted"):
+        link.start_responder()
+        link.event("ESTABLISHED")
+        DEEDS.get(state, lambda f, link: None)(f, link)
+    return link.peer, link
+
+
+def half_an_fpdu(f, link):
+    link.peer.raw(link.peer.send(b"never whole", hold=True)[:15])
+
+
+def half_a_message(f, link):
+    link.peer.send(b"and no more comes", last=0)
+
+
+def busy(f, link):
+    source = f.mr(4 << 20)
+    link.post("send", sge=source.sge())
+
+
+def reading(f, link):
+    sink = f.mr(4096, access="l")
+    link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x51A6)
+    link.request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+
+
+def half_a_response(f, link):
+    reading(f, link)
+    link.peer.read_response(link.request, bytes(100), last=0)
+
+
+def answering(f, link):
+    source = f.mr(1 << 20)
+    link.peer.read(source.rkey, source.iova, source.len)
+
+
+def adding(f, link):
+    sink = f.mr(8, access="l")
+    link.post("fadd", sge=sink.sge(), raddr=0x1000, rkey=0x51A6, add=1)
+    link.peer.expect(rdmap.ATOMIC_REQ)
+
+
+def terminated(f, link):
+    """weft has said its last; the peer may still close either way."""
+    link.peer.write(1, 2, b"bad")
+    link.peer.expect_terminate(1, 1, 0, link.peer.last_ulpdu)
+
+
+def condemned(f, link):
+    """A fault is on its way, its Terminate perhaps too."""
+    link.peer.send(b"bad", fpdu=dict(crc_xor=1))
+
+
+def disconnecting(f, link):
+    busy(f, link)
+    f.agent.cmd("disconnect", k=link.k)
+
+
+def half_closed(f, link):
+    f.agent.cmd("disconnect", k=link.k)
+    link.peer.expect_end(reset=False)
+
+
+DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
+         "reading": reading, "answering": answering, "half a response": half_a_response,
+         "adding": adding, "condemned": condemned, "terminated": terminated,
+         "disconnecting": disconnecting, "half closed": half_closed}
+# An end alone is no asynchronous event; a fault in front of it is.
+TOLD = {"condemned": QP_FATAL, "terminated": QP_ACCESS_ERR}
+# no consumer knows of them, or has a QP to lose
+QUIET = ("connected", "half a request", "undecided")
+
+
+# in these states a request is under way, not answered or not sent to its end
+UNDER_WAY = ("busy", "reading", "half a response", "adding", "disconnecting")
+
+
+def gone(link, state, due=FLUSH):
+    """The consumer learns of the end: all it posted completes once, the QP is in error."""
+    assert len(link.requests) == (state in UNDER_WAY), link.requests
+    if state != "awaiting the rtr":
+        link.dead(TOLD.get(state))
+    else:
+        assert link.event("ESTABLISHED")["status"] == 0
+        link.event("DISCONNECTED")
+        for wr in list(link.posted):
+            link.wc(wr=wr, status=FLUSH)
+        assert link.state()["state"] == STATE_ERR
+    for wr in list(link.requests):
+        link.wc(wr=wr, status=due)
+    assert not link.posted
+    link.no_wc()
+
+
+@test("MPA-064", "MPA-008", "MPA-063", "DDP-045", each=STATES)
+def a_fin_in_every_state(f, state):
+    wire, link = reach(f, state)
+    wire.fin()
+    sent = []
+    try:
+        while wire.rx:
+            sent.append(wire.message().opcode)
+        wire.expect_end()
+    except peer.Closed as end:
+        assert end.reset or not end.rest, "an FPDU cut short: %s" % end.rest[:32].hex()
+    wire.close()
+    # a consumer that disconnects has everything sent first; else a FIN cuts it off
+    whole = state == "disconnecting"
+    assert (rdmap.SEND in sent) == whole, sent
+    if state not in QUIET:
+        gone(link, state, OK if whole else FLUSH)
+    elif state == "undecided":
+        try:
+            f.agent.cmd("accept", k=link.k)
+        except AgentError:
+            pass
+
+
+@test("MPA-064", each=STATES)
+def a_reset_in_every_state(f, state):
+    wire, link = reach(f, state)
+    wire.rst()
+    if state not in QUIET:
+        gone(link, state)
+
+
+@test("MPA-064", "CM-022", each=("fin", "rst"))
+def the_initiators_peer_leaves_before_the_reply(f, how):
+    listener = f.listen()
+    link = f.dialed(listener)
+    getattr(link.peer, how)()
+    try:
+        # an enhanced request that is closed upon is tried again plainly
+        again = listener.accept(2)
+        again.read_request()
+        getattr(again, how)()
+    except (peer.Timeout, peer.Closed):
+        pass
+    found = f.agent.wait("event", 5, k=link.k)
+    assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+
+
+@test("MPA-064", "CM-018", each=("fin", "rst"))
+def the_initiators_peer_leaves_in_mid_reply(f, how):
+    for octets in (1, 16, 20, 23):
+        link = f.dialed()
+        whole = mpa.reply(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0)).build()
+        link.peer.raw(whole[:octets])
+        time.sleep(0.02)
+        getattr(link.peer, how)()
+        found = f.agent.wait("event", 5, k=link.k)
+        assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+        for wr in link.posted:
+            f.agent.wait("wc", 5, k=link.k, wr=wr, status=FLUSH)
