@@ -108,6 +108,12 @@ int f(struct sock *);
 int f(struct sock *sk) { return tcp_sendpage_locked(sk, NULL, 0, 0, 0); }
 C
 
+probe SK_USE_TASK_FRAG '6.2 and late stable 6.1: whose page fragment is used is said, not inferred' <<'C'
+#include <net/sock.h>
+void f(struct sock *);
+void f(struct sock *sk) { sk->sk_use_task_frag = false; }
+C
+
 probe SEND_ACK_FLAGS '6.14: __tcp_send_ack takes TCP flags' <<'C'
 #include <net/tcp.h>
 void f(struct sock *sk);

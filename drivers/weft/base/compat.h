@@ -16,6 +16,7 @@
 #include <linux/socket.h>
 #include <linux/timer.h>
 #include <linux/version.h>
+#include <net/sock.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -58,6 +59,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* Not the task's page fragment. Before it was asked, that followed from GFP_NOIO. */
+static inline void compat_use_own_frag(struct sock *sk)
+{
+#ifdef HAVE_SK_USE_TASK_FRAG
+	sk->sk_use_task_frag = false;
+#endif
+}
 
 #ifndef HAVE_NAME_ASSIGN_TYPE
 static inline void ib_mark_name_assigned_by_user(struct ib_device *ib)

@@ -130,7 +130,7 @@ void weft_action_offer_request(struct weft_conn *conn)
 }
 
 /* Before the consumer hears: it may connect with the same QP again. */
-static void unreserve(struct weft_conn *conn)
+static void unreserve_stream(struct weft_conn *conn)
 {
 	if (conn->reserved)
 		weft_stream_unreserve(conn->stream);
@@ -139,7 +139,7 @@ static void unreserve(struct weft_conn *conn)
 
 static void tell_reply(struct weft_conn *conn)
 {
-	unreserve(conn);
+	unreserve_stream(conn);
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
 	conn->connected = !conn->status;
@@ -188,7 +188,7 @@ static void release_conn_sock(struct weft_conn *conn)
 	weft_handshake_free(conn);
 	weft_listener_leave(conn);
 	weft_iwcm_forget(conn);
-	unreserve(conn);
+	unreserve_stream(conn);
 	if (conn->stream)
 		weft_stream_put(conn->stream);
 	WRITE_ONCE(conn->stream, NULL); /* see bind_id() */

@@ -55,7 +55,7 @@ void weft_backlog_destroy(struct weft_backlog *b)
 	mutex_destroy(&b->lock);
 }
 
-static struct weft_conn *oldest(struct weft_backlog *b, enum weft_backlog_place place)
+static struct weft_conn *oldest_at(struct weft_backlog *b, enum weft_backlog_place place)
 {
 	return list_first_entry_or_null(&b->list[place], struct weft_conn, backlog);
 }
@@ -94,7 +94,7 @@ static void wake_within_locked(struct weft_backlog *b, unsigned long delay) __mu
 
 static void offer_oldest_locked(struct weft_backlog *b, bool probe) __must_hold(&b->lock)
 {
-	struct weft_conn *conn = oldest(b, WEFT_BACKLOG_QUEUED);
+	struct weft_conn *conn = oldest_at(b, WEFT_BACKLOG_QUEUED);
 
 	lockdep_assert_held(&b->lock);
 	move_locked(b, conn, WEFT_BACKLOG_OFFERED);
@@ -263,7 +263,7 @@ void weft_backlog_leave(struct weft_backlog *b, struct weft_conn *conn)
 /* Another one waits in TCP's queue, so the one that has been silent longest has to go. */
 static void drop_silent_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
-	struct weft_conn *conn = oldest(b, WEFT_BACKLOG_WAITING);
+	struct weft_conn *conn = oldest_at(b, WEFT_BACKLOG_WAITING);
 	unsigned long due;
 
 	lockdep_assert_held(&b->lock);

@@ -72,7 +72,7 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 }
 
 /* Those of @stream only, NULL: all. */
-static void abandon(struct weft_cm *cm, const struct weft_stream *stream)
+static void abandon_conns(struct weft_cm *cm, const struct weft_stream *stream)
 {
 	struct weft_conn *conn;
 	unsigned long handle;
@@ -98,7 +98,7 @@ static void abandon(struct weft_cm *cm, const struct weft_stream *stream)
 void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream)
 {
 	if (weft_stream_is_reserved(stream))	/* most are not, and there may be thousands */
-		abandon(cm, stream);
+		abandon_conns(cm, stream);
 }
 
 /**
@@ -110,7 +110,7 @@ void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream
  */
 void weft_cm_abort(struct weft_cm *cm)
 {
-	abandon(cm, NULL);
+	abandon_conns(cm, NULL);
 }
 
 /**

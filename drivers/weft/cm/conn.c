@@ -148,7 +148,7 @@ static void conn_timer_fn(struct timer_list *timer)
 	weft_conn_post(conn, WEFT_CONN_TIMED_OUT);
 }
 
-static unsigned long allowance(const struct weft_conn *conn)
+static unsigned long state_timeout(const struct weft_conn *conn)
 {
 	const struct weft_cm_deadlines *d = &conn->cm->deadlines;
 
@@ -186,7 +186,7 @@ void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay)
  */
 void weft_conn_arm(struct weft_conn *conn)
 {
-	unsigned long delay = allowance(conn);
+	unsigned long delay = state_timeout(conn);
 
 	/* Dumps read both without asking the worker. */
 	WRITE_ONCE(conn->deadline, jiffies + delay);
@@ -207,7 +207,7 @@ void weft_conn_disarm(struct weft_conn *conn)
 }
 
 /* A timer may have fired just before it was stopped or set anew. */
-static bool overdue(const struct weft_conn *conn)
+static bool deadline_passed(const struct weft_conn *conn)
 {
 	return conn->timing && !time_before(jiffies, conn->deadline);
 }
@@ -226,7 +226,7 @@ static unsigned long take_conn_todo(struct weft_conn *conn)
 }
 
 /* If the consumer's answer came first, it is acted on first. */
-static void advance(struct weft_conn *conn, enum weft_conn_event event)
+static void step_conn(struct weft_conn *conn, enum weft_conn_event event)
 {
 	mutex_lock(&conn->lock);
 	if (conn->todo) {
@@ -262,7 +262,7 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 			continue;
 		if (bit == WEFT_CONN_TIMED_OUT && send_early(conn))
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && !overdue(conn))
+		if (bit == WEFT_CONN_TIMED_OUT && !deadline_passed(conn))
 			continue;
 		*event = bit;
 		return true;
@@ -283,7 +283,7 @@ static void conn_work(struct work_struct *work)
 		if (todo)
 			weft_action_run(conn, todo);
 		else if (next_event(conn, &event))
-			advance(conn, event);
+			step_conn(conn, event);
 		else
 			break;
 	}

@@ -64,7 +64,7 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 }
 
 /* What fails later is told by the connection, see forget_direct_conn(). */
-static int attempt(struct weft_direct *d)
+static int connect_direct(struct weft_direct *d)
 {
 	struct weft_stream *stream = weft_stream_find(d->cm->streams, d->own.qpn);
 	struct weft_conn *conn;
@@ -101,14 +101,14 @@ void weft_direct_try_to_connect(struct weft_direct *d)
 	if (d->state != WEFT_DIRECT_WAITING || d->role == WEFT_DIRECT_ACCEPTS || d->conn ||
 	    time_before(jiffies, d->next_try))
 		return;
-	ret = attempt(d);
+	ret = connect_direct(d);
 	if (ret)
 		weft_direct_back_off(d);
 }
 
 /* --- the end that accepts --- */
 
-static void reject(struct weft_conn *conn, enum weft_direct_reason reason)
+static void reject_direct(struct weft_conn *conn, enum weft_direct_reason reason)
 {
 	u8 pd[WEFT_DIRECT_REJECT_LEN];
 
@@ -173,8 +173,8 @@ static enum weft_direct_reason check_direct_peer(struct weft_direct *d, struct w
 	return d->conn || d->state != WEFT_DIRECT_WAITING ? WEFT_DIRECT_BUSY : WEFT_DIRECT_OK;
 }
 
-static void answer(struct weft_direct *d, struct weft_conn *conn,
-		   const struct weft_direct_hello *peer)
+static void answer_request(struct weft_direct *d, struct weft_conn *conn,
+			   const struct weft_direct_hello *peer)
 {
 	enum weft_direct_reason reason = check_direct_peer(d, conn, peer);
 	bool done = false;
@@ -186,10 +186,10 @@ static void answer(struct weft_direct *d, struct weft_conn *conn,
 		reason = WEFT_DIRECT_MALFORMED;
 	}
 	if (!done)
-		reject(conn, reason);
+		reject_direct(conn, reason);
 }
 
-static void request(struct weft_conn *conn)
+static void handle_request(struct weft_conn *conn)
 {
 	struct weft_directs *directs = &conn->cm->directs;
 	enum weft_direct_reason reason;
@@ -203,12 +203,12 @@ static void request(struct weft_conn *conn)
 		d = xa_load(&directs->by_qpn, peer.peer_qpn);
 		if (d && (weft_direct_knows_enough(d) ||
 			  check_direct_peer(d, conn, &peer) != WEFT_DIRECT_OK))
-			answer(d, conn, &peer);
+			answer_request(d, conn, &peer);
 		else
 			reason = weft_direct_queue_request(conn, peer.peer_qpn);
 	}
 	if (reason != WEFT_DIRECT_OK)
-		reject(conn, reason);
+		reject_direct(conn, reason);
 	mutex_unlock(&directs->lock);
 }
 
@@ -221,7 +221,7 @@ void weft_direct_answer_held(struct weft_direct *d) __must_hold(&d->cm->directs.
 	if (d->role == WEFT_DIRECT_ACCEPTS && !weft_direct_knows_enough(d))
 		return;
 	while ((conn = weft_direct_take_held(&d->cm->directs, d->own.qpn, &peer)))
-		answer(d, conn, &peer);
+		answer_request(d, conn, &peer);
 }
 
 /* --- outcomes --- */
@@ -263,7 +263,7 @@ static void before_start(struct weft_conn *conn)
 		weft_sock_set_tos(conn->sock, d->tos);
 }
 
-static void connected(struct weft_conn *conn)
+static void direct_connected(struct weft_conn *conn)
 {
 	struct weft_direct *d = conn->direct;
 	struct weft_directs *directs = &conn->cm->directs;
@@ -293,7 +293,7 @@ static const char *why_failed(const struct weft_conn *conn)
 }
 
 /* Before the peer's QP is in RTR it is refused, as a rule, and that is no news. */
-static void failed(struct weft_conn *conn)
+static void direct_failed(struct weft_conn *conn)
 {
 	struct weft_direct *d = conn->direct;
 	struct weft_directs *directs = &conn->cm->directs;
@@ -305,21 +305,21 @@ static void failed(struct weft_conn *conn)
 	weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 }
 
-static void reply(struct weft_conn *conn)
+static void handle_reply(struct weft_conn *conn)
 {
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
 	if (conn->status)
-		failed(conn);
+		direct_failed(conn);
 	else
-		connected(conn);
+		direct_connected(conn);
 }
 
 /* A responder whose initiator never got ready has failed for good. */
-static void established(struct weft_conn *conn)
+static void direct_established(struct weft_conn *conn)
 {
 	if (READ_ONCE(conn->state) == WEFT_CONN_RUNNING && !conn->status)
-		connected(conn);
+		direct_connected(conn);
 	else
 		weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 }
@@ -363,13 +363,13 @@ static bool act(struct weft_conn *conn, unsigned long action)
 		before_start(conn);
 		return false;
 	case WEFT_CONNA_TELL_REQUEST:
-		request(conn);
+		handle_request(conn);
 		return true;
 	case WEFT_CONNA_TELL_REPLY:
-		reply(conn);
+		handle_reply(conn);
 		return true;
 	case WEFT_CONNA_TELL_ESTABLISHED:
-		established(conn);
+		direct_established(conn);
 		return true;
 	case WEFT_CONNA_TELL_DISCONNECT:
 	case WEFT_CONNA_TELL_CLOSE:

@@ -135,7 +135,7 @@ void weft_direct_port_leave(struct weft_conn *conn)
 	kref_put(&port->ref, free_port);
 }
 
-static void adopt(struct weft_direct_port *port, struct weft_sock *s)
+static void serve_child(struct weft_direct_port *port, struct weft_sock *s)
 {
 	struct weft_conn *conn = weft_conn_new(port->cm, false);
 
@@ -161,7 +161,7 @@ static void port_accept_work(struct work_struct *work)
 	do {
 		ret = weft_sock_accept(port->sock, &s);
 		if (!ret)
-			adopt(port, s);
+			serve_child(port, s);
 	} while (!ret || ret == -ECONNABORTED);
 	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
 		queue_delayed_work(port->cm->wq, &port->work, TRY_AGAIN);

@@ -254,7 +254,8 @@ static bool poll_connecting(struct weft_conn *conn, enum weft_conn_event *event)
 	}
 }
 
-static enum weft_conn_event fail(struct weft_conn *conn, enum weft_conn_event event, int status)
+static enum weft_conn_event fail_handshake(struct weft_conn *conn, enum weft_conn_event event,
+					   int status)
 {
 	conn->status = status;
 	if (!conn->initiator)
@@ -288,9 +289,9 @@ static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 	if (!ret)
 		*event = WEFT_CONN_REQUEST_RECEIVED;
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
+		*event = fail_handshake(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
+		*event = fail_handshake(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -315,9 +316,9 @@ static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
 	enum weft_fault fault;
 
 	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, false, &hs->peer))
-		return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
+		return fail_handshake(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 	if (hs->peer.reject)
-		return fail(conn, WEFT_CONN_REJECT_RECEIVED, -ECONNREFUSED);
+		return fail_handshake(conn, WEFT_CONN_REJECT_RECEIVED, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
 	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
 		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
@@ -325,7 +326,7 @@ static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
 		return WEFT_CONN_REPLY_RECEIVED;
 	if (fault != WEFT_FAULT_MPA_START)
 		terminate_conn(conn, fault);
-	return fail(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
+	return fail_handshake(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
 }
 
 /* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
@@ -336,7 +337,7 @@ static bool may_retry(const struct weft_conn *conn)
 	return hs->policy.revision > 1 && !hs->retried && hs->out.sent && !hs->in.have;
 }
 
-static int retry(struct weft_conn *conn)
+static int retry_plain(struct weft_conn *conn)
 {
 	struct weft_handshake *hs = conn->hs;
 	int ret;
@@ -388,16 +389,16 @@ static bool poll_reply(struct weft_conn *conn, enum weft_conn_event *event)
 	if (ret == -EPIPE)
 		ret = -ECONNRESET;	/* said before we could write */
 	if (ret == -ECONNRESET && may_retry(conn)) {
-		ret = retry(conn);
+		ret = retry_plain(conn);
 		if (!ret)
 			return false;
 	}
 	if (!ret)
 		*event = check_mpa_reply(conn);
 	else if (ret == -EPROTO)
-		*event = fail(conn, WEFT_CONN_BAD_FRAME, ret);
+		*event = fail_handshake(conn, WEFT_CONN_BAD_FRAME, ret);
 	else
-		*event = fail(conn, WEFT_CONN_PEER_CLOSED, ret);
+		*event = fail_handshake(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
 }
 
@@ -427,7 +428,7 @@ static bool poll_undecided(struct weft_conn *conn, enum weft_conn_event *event)
 		weft_sock_half_close(conn->sock);	/* TCP need not wait for the consumer */
 		return false;
 	}
-	*event = fail(conn, WEFT_CONN_PEER_CLOSED, -ECONNRESET);
+	*event = fail_handshake(conn, WEFT_CONN_PEER_CLOSED, -ECONNRESET);
 	return true;
 }
 

@@ -283,8 +283,8 @@ static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __mu
 }
 
 /* The connection takes the caller's reference to @stream if it is accepted with it. */
-static int accept(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream **stream,
-		  const struct iw_cm_conn_param *param)
+static int accept_conn(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream **stream,
+		       const struct iw_cm_conn_param *param)
 {
 	int ret = -EINVAL;
 
@@ -324,7 +324,7 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
 	if (!conn)
 		return -ECONNRESET;
 	stream = weft_stream_find(cm->streams, param->qpn);
-	ret = accept(conn, id, &stream, param);
+	ret = accept_conn(conn, id, &stream, param);
 	if (stream)
 		weft_stream_put(stream);
 	weft_conn_put(conn);
@@ -409,7 +409,7 @@ int weft_cm_listen_destroy(struct weft_cm *cm, struct iw_cm_id *id)
 
 /* --- events out --- */
 
-static u8 depth(u32 n)
+static u8 clamp_depth(u32 n)
 {
 	return min_t(u32, n, U8_MAX);
 }
@@ -448,8 +448,8 @@ static int send_up(struct weft_conn *conn, struct iw_cm_event *event)
 /* As the consumer sees them: what the peer takes, and what the peer wants. */
 static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_frame *peer)
 {
-	event->ird = depth(peer->enhanced ? peer->ird : WEFT_MAX_IRD);
-	event->ord = depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
+	event->ird = clamp_depth(peer->enhanced ? peer->ird : WEFT_MAX_IRD);
+	event->ord = clamp_depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
 }
 
 /* Does a reply say what its sender takes and wants, so that its consumer has to hear it? */
@@ -469,8 +469,8 @@ static void give_settled_depths(struct iw_cm_event *event, const struct weft_con
 
 	if (peer->enhanced && peer->ord != WEFT_MPA_ENH_DEPTH)
 		ord = min_t(u32, ord, peer->ord);
-	event->ird = depth(conn->result.ord);
-	event->ord = depth(ord);
+	event->ird = clamp_depth(conn->result.ord);
+	event->ord = clamp_depth(ord);
 }
 
 /**

@@ -227,14 +227,14 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	return l;
 }
 
-static void show(struct weft_listener *l)
+static void link_to_device(struct weft_listener *l)
 {
 	mutex_lock(&l->cm->listeners_lock);
 	list_add_tail(&l->all, &l->cm->listeners);
 	mutex_unlock(&l->cm->listeners_lock);
 }
 
-static void hide(struct weft_listener *l)
+static void unlink_from_device(struct weft_listener *l)
 {
 	mutex_lock(&l->cm->listeners_lock);
 	list_del(&l->all);
@@ -261,7 +261,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 		put_listener(l);
 		return ERR_PTR(ret);
 	}
-	show(l);
+	link_to_device(l);
 	if (!l->sock)
 		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
@@ -278,7 +278,7 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
  */
 void weft_listener_close(struct weft_listener *l)
 {
-	hide(l);
+	unlink_from_device(l);
 	if (l->wildcard)
 		weft_wildcard_leave(l);
 	if (l->sock)

@@ -32,7 +32,7 @@ static bool key_wrong(const struct weft_start_in *in)
 	return memcmp(in->frame, key, min_t(u32, in->have, WEFT_MPA_KEY_LEN)) != 0;
 }
 
-static int grow(struct weft_start_in *in)
+static int expect_private_data(struct weft_start_in *in)
 {
 	u16 pd_length;
 
@@ -61,7 +61,7 @@ int weft_start_recv(struct weft_start_in *in, struct weft_sock *s)
 		in->have += n;
 		if (key_wrong(in))
 			return -EPROTO;
-		if (in->have == WEFT_MPA_START_LEN && grow(in))
+		if (in->have == WEFT_MPA_START_LEN && expect_private_data(in))
 			return -EPROTO;
 	}
 	return 0;

@@ -171,7 +171,7 @@ bool weft_backing_aligned8(const struct weft_backing *b, u64 offset)
 	return IS_ALIGNED(b->first + offset, sizeof(u64));
 }
 
-static u64 apply(u64 *word, const struct weft_atomic_op *op)
+static u64 apply_atomic(u64 *word, const struct weft_atomic_op *op)
 {
 	u64 old = READ_ONCE(*word);
 	u64 seen;
@@ -199,6 +199,6 @@ u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct w
 	u32 span;
 
 	if (b->vec || b->odp)
-		return apply((u64 *)weft_backing_span(b, offset, &span), op);
-	return apply((u64 *)(uintptr_t)offset, op);
+		return apply_atomic((u64 *)weft_backing_span(b, offset, &span), op);
+	return apply_atomic((u64 *)(uintptr_t)offset, op);
 }

@@ -81,8 +81,9 @@ static bool may_bind(const struct weft_mem_region *region, const struct weft_mem
 }
 
 /* Fills @grant from a region that stays as it is until the window lets go. */
-static enum weft_fault borrow(const struct weft_mem_user *user, const struct weft_mem_binding *req,
-			      struct weft_stag_grant *grant)
+static enum weft_fault grant_from_region(const struct weft_mem_user *user,
+					 const struct weft_mem_binding *req,
+					 struct weft_stag_grant *grant)
 {
 	struct weft_mem_region *region = weft_stag_pin(user->table, req->lkey);
 	enum weft_fault fault = WEFT_FAULT_LOCAL_BIND;
@@ -105,13 +106,13 @@ static enum weft_fault borrow(const struct weft_mem_user *user, const struct wef
 	return fault;
 }
 
-static enum weft_fault bind(struct weft_mem_user *user, struct weft_mem_region *window,
-			    const struct weft_mem_binding *req)
+static enum weft_fault bind_window(struct weft_mem_user *user, struct weft_mem_region *window,
+				   const struct weft_mem_binding *req)
 {
 	struct weft_stag_grant grant;
 	enum weft_fault fault;
 
-	fault = borrow(user, req, &grant);
+	fault = grant_from_region(user, req, &grant);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 
@@ -132,7 +133,7 @@ static enum weft_fault bind(struct weft_mem_user *user, struct weft_mem_region *
 }
 
 /* The STag of a closed window changes too: the old one shall not open it again. */
-static enum weft_fault unbind(struct weft_mem_region *window, u32 stag)
+static enum weft_fault unbind_window(struct weft_mem_region *window, u32 stag)
 {
 	weft_stag_disable(window);
 	weft_stag_drain(window);
@@ -175,9 +176,9 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 
 	if (is_own_window(window, user, req)) {
 		if (req->length)
-			fault = bind(user, window, req);
+			fault = bind_window(user, window, req);
 		else if (window->kind == WEFT_STAG_WINDOW1)
-			fault = unbind(window, req->stag);
+			fault = unbind_window(window, req->stag);
 	}
 	weft_stag_put(window);
 	return fault;

@@ -44,7 +44,7 @@ bool weft_odp_queue(struct work_struct *work)
 
 /* --- birth and end ------------------------------------------------------------ */
 
-static void destroy(struct weft_odp *odp)
+static void destroy_odp(struct weft_odp *odp)
 {
 	struct ib_device *ib = odp->root->umem.ibdev;
 
@@ -59,12 +59,12 @@ static void destroy(struct weft_odp *odp)
 
 static void destroy_now(struct kref *ref)
 {
-	destroy(container_of(ref, struct weft_odp, ref));
+	destroy_odp(container_of(ref, struct weft_odp, ref));
 }
 
 static void release_work(struct work_struct *work)
 {
-	destroy(container_of(work, struct weft_odp, release));
+	destroy_odp(container_of(work, struct weft_odp, release));
 }
 
 static void destroy_later(struct kref *ref)
@@ -326,8 +326,8 @@ static bool is_part_of(const struct weft_odp_want *want, const struct weft_odp *
 }
 
 /* Is this access a part of what is wanted? */
-static bool covers(const struct weft_odp_want *want, const struct weft_odp *odp, u64 offset,
-		   u32 len, bool write)
+static bool want_covers(const struct weft_odp_want *want, const struct weft_odp *odp, u64 offset,
+			u32 len, bool write)
 {
 	return want->odp == odp && want->write >= write && offset >= want->offset &&
 	       len <= want->len && offset - want->offset <= want->len - len;
@@ -386,7 +386,7 @@ bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 of
 	state = smp_load_acquire(&want->state); /* pairs with the worker's release */
 	if (state == WEFT_ODP_STARTED)
 		return true;
-	if (state == WEFT_ODP_ASKED && covers(want, odp, offset, len, write))
+	if (state == WEFT_ODP_ASKED && want_covers(want, odp, offset, len, write))
 		return true;
 	if (has_failed(want) && is_part_of(want, odp, offset, len, write))
 		return false;

@@ -380,7 +380,7 @@ static int stage_marked(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 	return 0;
 }
 
-static int stage(struct weft_mpa_tx *tx, const u8 *from, u32 len)
+static int stage_any(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 {
 	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
 }
@@ -452,7 +452,7 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
 	if (len > PIECE || !weft_mpa_tx_fits(tx, len))
-		return stage(tx, from, len);
+		return stage_any(tx, from, len);
 	weft_copy(tx->to, from, len);
 	advance_summed(tx, len);
 	return 0;
@@ -494,7 +494,7 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 		weft_crc_store(tx->running, tx->to);
 		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
 	} else {
-		ret = stage(tx, zero, pad) ?: stage_crc(tx);
+		ret = stage_any(tx, zero, pad) ?: stage_crc(tx);
 	}
 	return ret ?: close_fragment(tx);
 }

@@ -185,7 +185,7 @@ static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 }
 
 /* Send what TCP held back because of MSG_MORE. Only process context can. */
-static int uncork(struct weft_mpa_tx *tx)
+static int uncork_tcp(struct weft_mpa_tx *tx)
 {
 	if (tx->atomic)
 		return -ENOBUFS;
@@ -212,7 +212,7 @@ int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 	int ret;
 
 	if (weft_mpa_tx_empty(tx))
-		return tx->corked && !more ? uncork(tx) : 0;
+		return tx->corked && !more ? uncork_tcp(tx) : 0;
 	/*
 	 * Batches grow while full ones follow each other. They do not where staging takes much
 	 * longer than TCP does, since the receiver would wait for all of it, nor on reserves.

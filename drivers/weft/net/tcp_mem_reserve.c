@@ -93,7 +93,7 @@ static bool was_idle(struct weft_sock *s)
 }
 
 /* Detached meanwhile, it has lost its allotment already. */
-static void review(struct sock *sk)
+static void review_reserve(struct sock *sk)
 {
 	struct weft_sock *s;
 
@@ -131,7 +131,7 @@ static void reserve_work(struct work_struct *work)
 	list_splice_init(&holders, &unseen);
 	spin_unlock_bh(&holders_lock);
 	while ((sk = next_unseen(&unseen))) {
-		review(sk);
+		review_reserve(sk);
 		sock_put(sk);
 		cond_resched();
 	}

@@ -184,7 +184,7 @@ static void set_options(struct weft_sock *s)
 
 	s->allocation = GFP_NOIO;
 	sk->sk_allocation = s->allocation;
-	sk->sk_use_task_frag = false;
+	compat_use_own_frag(sk);
 	tcp_sock_set_nodelay(sk);
 }
 

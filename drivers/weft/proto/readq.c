@@ -17,7 +17,7 @@
 #include "proto/hot.h"
 
 /* Slots of a ring for @depth requests; depths are at most 16 bits wide. */
-static u32 slots(u32 depth)
+static u32 ring_slots(u32 depth)
 {
 	u32 n = 1;
 
@@ -33,8 +33,8 @@ static u32 slots(u32 depth)
  */
 size_t weft_readq_bytes(u32 ord, u32 ird)
 {
-	return slots(ord) * sizeof(struct weft_readq_sent) +
-	       slots(ird) * sizeof(struct weft_readq_owed);
+	return ring_slots(ord) * sizeof(struct weft_readq_sent) +
+	       ring_slots(ird) * sizeof(struct weft_readq_owed);
 }
 
 /**
@@ -48,11 +48,11 @@ void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird)
 {
 	memset(q, 0, sizeof(*q));
 	q->sent = mem;
-	q->owed = (void *)(q->sent + slots(ord));
+	q->owed = (void *)(q->sent + ring_slots(ord));
 	q->ord = ord;
 	q->ird = ird;
-	q->sent_mask = slots(ord) - 1;
-	q->owed_mask = slots(ird) - 1;
+	q->sent_mask = ring_slots(ord) - 1;
+	q->owed_mask = ring_slots(ird) - 1;
 }
 
 /**

@@ -46,7 +46,7 @@ static bool same_stream(const struct weft_stag_view *stag, const struct weft_sta
 }
 
 /* Only differences are formed, so nothing can overflow. */
-static bool inside(const struct weft_stag_view *stag, const struct weft_stag_req *req)
+static bool is_in_bounds(const struct weft_stag_view *stag, const struct weft_stag_req *req)
 {
 	u64 offset = req->to - stag->base;
 
@@ -75,7 +75,7 @@ enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
 		return refusal[REFUSE_ACCESS];
 	if (weft_ddp_to_wraps(req->to, req->len))
 		return refusal[REFUSE_WRAP];
-	if (!inside(stag, req))
+	if (!is_in_bounds(stag, req))
 		return refusal[REFUSE_BOUNDS];
 	return WEFT_FAULT_NONE;
 }

@@ -17,7 +17,7 @@
 #include "base/counters.h"
 #include "proto/hot.h"
 
-static void notify(struct weft_cq *cq)
+static void notify_owner(struct weft_cq *cq)
 {
 	weft_count(cq->counters, WEFT_CTR_CQ_EVENTS);
 	cq->events->completion(cq->owner);
@@ -44,7 +44,7 @@ static enum hrtimer_restart period_over(struct hrtimer *timer)
 	event = release_held(cq);
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
-		notify(cq);
+		notify_owner(cq);
 	return HRTIMER_NORESTART;
 }
 
@@ -92,7 +92,7 @@ void weft_cq_free(struct weft_cq *cq)
 }
 
 /* Entries not consumed yet; what a process claims may be anything. */
-static u32 used(const struct weft_cq *cq)
+static u32 entries_used(const struct weft_cq *cq)
 {
 	/* Pairs with weft_ring_publish() of the provider: the slot was read. */
 	return cq->prod - (cq->user ? smp_load_acquire(&cq->ctl->cons) : cq->cons);
@@ -105,7 +105,7 @@ static int put_entry(struct weft_cq *cq, const struct weft_cqe *cqe) __must_hold
 	lockdep_assert_held(&cq->lock);
 	/* A process's word is looked at only when the copy says that there is no room. */
 	if (cq->prod - cq->cons >= cq->ring.entries) {
-		cq->cons = cq->prod - used(cq);
+		cq->cons = cq->prod - entries_used(cq);
 		if (cq->prod - cq->cons >= cq->ring.entries)
 			return -ENOSPC;
 	}
@@ -155,7 +155,7 @@ static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
 	if (batch && batch->count < ARRAY_SIZE(batch->cq))
 		batch->cq[batch->count++] = cq;
 	else
-		notify(cq);
+		notify_owner(cq);
 }
 
 /**
@@ -207,7 +207,7 @@ void weft_hot weft_cq_batch_fire(struct weft_cq_batch *batch)
 	u32 i;
 
 	for (i = 0; i < batch->count; i++)
-		notify(batch->cq[i]);
+		notify_owner(batch->cq[i]);
 	batch->count = 0;
 }
 
@@ -250,7 +250,7 @@ bool weft_cq_arm(struct weft_cq *cq, enum weft_arm arm)
 	flags = weft_ring_lock(&cq->lock, cq->user);
 	if (READ_ONCE(cq->ctl->arm) != WEFT_ARM_NEXT)
 		WRITE_ONCE(cq->ctl->arm, arm);
-	waiting = used(cq);
+	waiting = entries_used(cq);
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return waiting;
 }
@@ -321,14 +321,14 @@ void weft_cq_tell_held(struct weft_cq *cq)
 	event = release_held(cq);
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
-		notify(cq);
+		notify_owner(cq);
 }
 
 /* Same indices, other memory. */
 static int move_cqes(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->lock)
 {
 	struct weft_cq_ctl *ctl = weft_ring_ctl(to);
-	u32 count = used(cq);
+	u32 count = entries_used(cq);
 	u32 i;
 
 	lockdep_assert_held(&cq->lock);
@@ -382,7 +382,7 @@ void weft_cq_inspect(struct weft_cq *cq, struct weft_cq_details *out)
 	*out = (struct weft_cq_details){
 		.entries = cq->ring.entries,
 		.prod = cq->prod,
-		.waiting = min(used(cq), cq->ring.entries),
+		.waiting = min(entries_used(cq), cq->ring.entries),
 		.arm = READ_ONCE(cq->ctl->arm),
 		.overflowed = cq->overflowed,
 	};

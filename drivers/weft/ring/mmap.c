@@ -102,7 +102,7 @@ static int insert_entry(struct weft_ring_map *map)
 	return ret ? insert_behind(map, FIRST_PAGE) : 0;
 }
 
-static struct weft_ring_map *create(struct weft_ring_space *space, u32 bytes)
+static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes)
 {
 	struct weft_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	int ret = -ENOMEM;
@@ -154,7 +154,7 @@ static struct weft_ring_map *find_free_slot(struct weft_ring_space *space, u32 s
 	return NULL;
 }
 
-static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, void **mem)
+static struct weft_ring_map *share_page(struct weft_ring_space *space, u32 slots, void **mem)
 	__must_hold(&space->lock)
 {
 	struct weft_ring_map *map = find_free_slot(space, slots, mem);
@@ -164,7 +164,7 @@ static struct weft_ring_map *share(struct weft_ring_space *space, u32 slots, voi
 		memset(*mem, 0, slots * SLOT_BYTES);
 		return map;
 	}
-	map = create(space, PAGE_SIZE);
+	map = create_map(space, PAGE_SIZE);
 	if (IS_ERR(map))
 		return map;
 	list_add(&map->open, &space->open);
@@ -191,13 +191,13 @@ struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes
 	struct weft_ring_map *map;
 
 	if (is_alone(space, bytes)) {
-		map = create(space, PAGE_ALIGN(bytes));
+		map = create_map(space, PAGE_ALIGN(bytes));
 		if (!IS_ERR(map))
 			*mem = map->mem;
 		return map;
 	}
 	mutex_lock(&space->lock);
-	map = share(space, DIV_ROUND_UP(bytes, SLOT_BYTES), mem);
+	map = share_page(space, DIV_ROUND_UP(bytes, SLOT_BYTES), mem);
 	mutex_unlock(&space->lock);
 	return map;
 }
@@ -261,7 +261,7 @@ static struct page *ring_page_of(void *mem)
  * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
  * that is charged to nobody. Not into core dumps, nor larger than it is.
  */
-static int insert(struct vm_area_struct *vma, void *mem)
+static int insert_pages(struct vm_area_struct *vma, void *mem)
 {
 	unsigned long size = vma->vm_end - vma->vm_start;
 	unsigned long off;
@@ -295,7 +295,7 @@ int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	map = container_of(entry, struct weft_ring_map, entry);
-	ret = insert(vma, map->mem);
+	ret = insert_pages(vma, map->mem);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

@@ -78,7 +78,7 @@ static __always_inline int copy_rqe(const struct weft_recvq *rq, struct weft_rwr
 }
 
 /* More than @entries means that the producer index is impossible. */
-static u32 available(const struct weft_recvq *rq)
+static u32 entries_available(const struct weft_recvq *rq)
 {
 	/* Pairs with weft_ring_publish() of the provider and weft_recvq_commit(). */
 	return smp_load_acquire(&rq->ctl->prod) - READ_ONCE(rq->cons);
@@ -91,22 +91,22 @@ static void assert_owned(struct weft_recvq *rq)
 }
 
 /* The producer's word is looked at only when the copy says that there is nothing. */
-static u32 ready(struct weft_recvq *rq)
+static u32 entries_ready(struct weft_recvq *rq)
 {
 	u32 avail = rq->seen - rq->cons;
 
 	assert_owned(rq);
 	if (avail)
 		return avail;
-	avail = available(rq);
+	avail = entries_available(rq);
 	if (avail <= rq->ring.entries)
 		rq->seen = rq->cons + avail;
 	return avail;
 }
 
-static __always_inline int fetch(struct weft_recvq *rq, struct weft_rwr *out)
+static __always_inline int fetch_rqe(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	u32 avail = ready(rq);
+	u32 avail = entries_ready(rq);
 	int ret;
 
 	if (!avail)
@@ -127,7 +127,7 @@ static __always_inline int fetch(struct weft_recvq *rq, struct weft_rwr *out)
 static bool limit_reached(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
-	if (!rq->limit || available(rq) >= rq->limit)
+	if (!rq->limit || entries_available(rq) >= rq->limit)
 		return false;
 	rq->limit = 0;
 	return true;
@@ -144,7 +144,7 @@ void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 	lockdep_assert_held(&rq->lock);
 	if (list_empty(&rq->waiters.list))
 		return;
-	weft_rq_waiters_grant(&rq->waiters, available(rq));
+	weft_rq_waiters_grant(&rq->waiters, entries_available(rq));
 	if (list_empty(&rq->waiters.list))
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
 }
@@ -155,7 +155,7 @@ static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w) __must_hold
 	if (weft_rq_waiters_idle(&rq->waiters))
 		return true;
 	weft_recvq_grant(rq);
-	return weft_rq_waiters_turn(&rq->waiters, w, available(rq));
+	return weft_rq_waiters_turn(&rq->waiters, w, entries_available(rq));
 }
 
 static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w,
@@ -166,7 +166,7 @@ static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w
 	int ret;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
-	ret = is_turn(rq, w) ? fetch(rq, out) : -ENOENT;
+	ret = is_turn(rq, w) ? fetch_rqe(rq, out) : -ENOENT;
 	reached = limit_reached(rq);
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
@@ -189,7 +189,7 @@ static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w
  */
 int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	return rq->shared ? fetch_locked(rq, NULL, out) : fetch(rq, out);
+	return rq->shared ? fetch_locked(rq, NULL, out) : fetch_rqe(rq, out);
 }
 
 /**
@@ -266,7 +266,7 @@ void weft_recvq_posted(struct weft_recvq *rq)
  */
 int weft_recvq_discard(struct weft_recvq *rq)
 {
-	u32 count = available(rq);
+	u32 count = entries_available(rq);
 
 	if (count > rq->ring.entries)
 		return -EIO;
@@ -361,7 +361,7 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 static int move_rqes(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&rq->lock)
 {
 	struct weft_rq_ctl *ctl = weft_ring_ctl(to);
-	u32 count = available(rq);
+	u32 count = entries_available(rq);
 	u32 i;
 
 	lockdep_assert_held(&rq->lock);
@@ -415,7 +415,7 @@ int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 struct weft_rqe *weft_recvq_reserve(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
-	/* Pairs with fetch(). */
+	/* Pairs with fetch_rqe(). */
 	if (rq->prod - smp_load_acquire(&rq->ctl->cons) >= rq->ring.entries)
 		return NULL;
 	return weft_ring_entry(&rq->ring, rq->prod);
@@ -431,7 +431,7 @@ void weft_recvq_commit(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
 	lockdep_assert_held(&rq->lock);
 	rq->prod++;
-	/* Pairs with available(). */
+	/* Pairs with entries_available(). */
 	smp_store_release(&rq->ctl->prod, rq->prod);
 }
 

@@ -187,7 +187,7 @@ static const struct ib_device_ops device_ops = {
 
 /* clang-format on */
 
-static void describe(struct weft_device *dev)
+static void init_ib_device(struct weft_device *dev)
 {
 	struct net_device *netdev = dev->netdev;
 	struct ib_device *ib = &dev->ib;
@@ -238,7 +238,7 @@ static struct weft_device *make_device(struct net_device *netdev)
 	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
 	weft_gids_init(dev);
 	ib_set_device_ops(&dev->ib, &device_ops);
-	describe(dev);
+	init_ib_device(dev);
 	ret = ib_device_set_netdev(&dev->ib, netdev, 1);
 	if (ret)
 		goto dealloc;
@@ -274,7 +274,7 @@ static int check_alive(struct net_device *netdev)
 	return alive ? 0 : -ENODEV;
 }
 
-static int add(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
+static int add_device(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
 {
 	struct weft_device *dev;
 	int ret;
@@ -311,7 +311,7 @@ int weft_device_add(const char *name, struct net_device *netdev)
 	if (!weft_netdev_suitable(netdev))
 		return -EOPNOTSUPP;
 	mutex_lock(&add_mutex);
-	ret = add(name, netdev);
+	ret = add_device(name, netdev);
 	mutex_unlock(&add_mutex);
 	return ret;
 }

@@ -172,7 +172,7 @@ static bool update_first(struct weft_gids *t, const struct net_device *netdev)
 	return true;
 }
 
-static bool update(struct weft_device *dev)
+static bool update_table(struct weft_device *dev)
 {
 	struct address_scan *scan = kzalloc(sizeof(*scan), GFP_KERNEL);
 	struct weft_gids *t = &dev->gids;
@@ -198,7 +198,7 @@ static bool update(struct weft_device *dev)
  * As ib_core does for a table that is its own. Whoever hears of the change and asks shall
  * see it, so ib_core's copy comes first: that is an item of ib_wq.
  */
-static void tell(struct ib_device *ib)
+static void raise_gid_change(struct ib_device *ib)
 {
 	struct ib_event event = {
 		.device = ib,
@@ -219,8 +219,8 @@ static void refresh_work(struct work_struct *work)
 {
 	struct weft_device *dev = container_of(work, struct weft_device, gids.refresh);
 
-	if (update(dev))
-		tell(&dev->ib);
+	if (update_table(dev))
+		raise_gid_change(&dev->ib);
 	ib_device_put(&dev->ib);
 }
 
@@ -237,7 +237,7 @@ void weft_gids_init(struct weft_device *dev)
 	mutex_lock(&tables_lock);
 	list_add_tail(&dev->gids.all, &tables);
 	mutex_unlock(&tables_lock);
-	update(dev);
+	update_table(dev);
 }
 
 /**

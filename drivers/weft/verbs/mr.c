@@ -283,7 +283,8 @@ bool weft_mr_query_odp(struct ib_mr *ib, struct weft_odp_stats *stats)
 	return odp;
 }
 
-static int advise(struct ib_pd *ibpd, const struct ib_sge *sge, enum weft_odp_how how, bool wait)
+static int advise_region(struct ib_pd *ibpd, const struct ib_sge *sge, enum weft_odp_how how,
+			 bool wait)
 {
 	struct weft_odp *odp;
 	u64 offset;
@@ -327,8 +328,8 @@ int weft_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice, u
 	if (advice >= ARRAY_SIZE(how))
 		return -EOPNOTSUPP;
 	for (i = 0; i < num_sge && !ret; i++)
-		ret = advise(ibpd, &sg_list[i], how[array_index_nospec(advice, ARRAY_SIZE(how))],
-			     wait);
+		ret = advise_region(ibpd, &sg_list[i],
+				    how[array_index_nospec(advice, ARRAY_SIZE(how))], wait);
 	return ret;
 }
 

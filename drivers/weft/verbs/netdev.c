@@ -101,7 +101,7 @@ enum ib_port_state weft_netdev_port_state(const struct net_device *netdev)
 	return netif_running(netdev) && netif_carrier_ok(netdev) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 }
 
-static void raise(struct weft_device *dev, enum ib_event_type type)
+static void raise_port_event(struct weft_device *dev, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = &dev->ib,
@@ -120,7 +120,8 @@ static void on_link(struct weft_device *dev)
 		return;
 	dev->port_state = state;
 	if (!compat_core_raises_port_events(dev->netdev))
-		raise(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+		raise_port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE :
+								IB_EVENT_PORT_ERR);
 }
 
 static void on_name(struct weft_device *dev)

@@ -59,7 +59,7 @@ static enum ib_qp_state told_state(const struct weft_qp *qp, enum weft_qp_state 
 }
 
 /* An id of iw_cm has a reference as long as it may ask for anything. */
-static struct weft_qp_now where(const struct weft_qp *qp) __must_hold(&qp->modify_lock)
+static struct weft_qp_now qp_now(const struct weft_qp *qp) __must_hold(&qp->modify_lock)
 {
 	const struct weft_qp_attrs *attrs = &qp->attrs;
 	struct weft_stream_info info;
@@ -176,7 +176,7 @@ static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int 
 	__must_hold(&qp->modify_lock)
 {
 	struct weft_qp_attrs next = qp->attrs;
-	struct change change = { .now = where(qp), .next = &next };
+	struct change change = { .now = qp_now(qp), .next = &next };
 	int ret;
 
 	lockdep_assert_held(&qp->modify_lock);
@@ -227,13 +227,13 @@ static int reset_qp_locked(struct weft_qp *qp) __must_hold(&qp->modify_lock)
 }
 
 /* From any state: whatever the QP was, it is as if it had just been made. */
-static int reset(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
+static int reset_qp(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct weft_qp_now now;
 	int ret;
 
 	mutex_lock(&qp->modify_lock);
-	now = where(qp);
+	now = qp_now(qp);
 	ret = weft_qp_transition_check(&now, attr, mask);
 	mutex_unlock(&qp->modify_lock);
 	if (!ret)
@@ -260,7 +260,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	if (ret)
 		return ret;
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)
-		return reset(qp, attr, mask);
+		return reset_qp(qp, attr, mask);
 	mutex_lock(&qp->modify_lock);
 	ret = modify_locked(qp, attr, mask);
 	mutex_unlock(&qp->modify_lock);

@@ -88,7 +88,7 @@ static const struct transition rtr_of_rdma_cm = { ALWAYS, IB_QP_PORT | IB_QP_ACC
 /* rdma_cm names a port and nothing else where InfiniBand would go to RTS. */
 static const struct transition same_state = { ALWAYS, .optional = SET_UP | LIVE };
 
-static bool applies(const struct transition *t, const struct weft_qp_now *now)
+static bool transition_applies(const struct transition *t, const struct weft_qp_now *now)
 {
 	switch (t->when) {
 	case ALWAYS:
@@ -136,7 +136,7 @@ int weft_qp_transition_check(const struct weft_qp_now *now, const struct ib_qp_a
 
 	if (mask & IB_QP_CUR_STATE && !is_current(now, attr->cur_qp_state))
 		return -EINVAL;
-	if (!t || !applies(t, now))
+	if (!t || !transition_applies(t, now))
 		return -EINVAL;
 	if (t->required & ~named || named & ~(t->required | t->optional))
 		return -EINVAL;

@@ -30,7 +30,7 @@ struct table {
 	int err;
 };
 
-static struct table begin(struct sk_buff *msg)
+static struct table begin_nest(struct sk_buff *msg)
 {
 	struct table t = { .msg = msg, .nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER) };
 
@@ -38,7 +38,7 @@ static struct table begin(struct sk_buff *msg)
 	return t;
 }
 
-static int end(struct table *t)
+static int end_nest(struct table *t)
 {
 	if (!t->nest)
 		return t->err;
@@ -49,13 +49,13 @@ static int end(struct table *t)
 	return t->err;
 }
 
-static void put(struct table *t, const char *name, u32 value)
+static void put_u32(struct table *t, const char *name, u32 value)
 {
 	if (!t->err && rdma_nl_put_driver_u32(t->msg, name, value))
 		t->err = -EMSGSIZE;
 }
 
-static void put64(struct table *t, const char *name, u64 value)
+static void put_u64(struct table *t, const char *name, u64 value)
 {
 	if (!t->err && rdma_nl_put_driver_u64(t->msg, name, value))
 		t->err = -EMSGSIZE;
@@ -91,14 +91,14 @@ static const char *rtr_name(u8 kinds)
 
 static void put_terms(struct table *t, const struct weft_mpa_result *mpa)
 {
-	put(t, "mpa_revision", mpa->revision);
-	put(t, "mpa_enhanced", mpa->enhanced);
-	put(t, "mpa_crc", mpa->crc);
-	put(t, "mpa_tx_markers", mpa->markers_tx);
-	put(t, "mpa_rx_markers", mpa->markers_rx);
+	put_u32(t, "mpa_revision", mpa->revision);
+	put_u32(t, "mpa_enhanced", mpa->enhanced);
+	put_u32(t, "mpa_crc", mpa->crc);
+	put_u32(t, "mpa_tx_markers", mpa->markers_tx);
+	put_u32(t, "mpa_rx_markers", mpa->markers_rx);
 	put_str(t, "mpa_rtr_types", rtr_name(mpa->rtr));
-	put(t, "ird", mpa->ird);
-	put(t, "ord", mpa->ord);
+	put_u32(t, "ird", mpa->ird);
+	put_u32(t, "ord", mpa->ord);
 }
 
 /* One row per untagged queue: 0 Send, 1 requests, 2 Terminate, 3 atomic responses. */
@@ -113,8 +113,8 @@ static void put_msns(struct table *t, const struct weft_stream_details *d)
 	static_assert(ARRAY_SIZE(tx) == WEFT_STREAM_QUEUES);
 	static_assert(ARRAY_SIZE(rx) == WEFT_STREAM_QUEUES);
 	for (i = 0; i < WEFT_STREAM_QUEUES; i++) {
-		put(t, tx[i], d->tx_msn[i]);
-		put(t, rx[i], d->rx_msn[i]);
+		put_u32(t, tx[i], d->tx_msn[i]);
+		put_u32(t, rx[i], d->rx_msn[i]);
 	}
 }
 
@@ -122,26 +122,26 @@ static void put_tcp(struct table *t, const struct weft_stream_details *d)
 {
 	put_addr(t, "tcp_local", &d->local);
 	put_addr(t, "tcp_peer", &d->peer);
-	put(t, "tcp_mss", d->tcp.mss);
-	put(t, "tcp_rtt_us", d->tcp.rtt_us);
-	put(t, "tcp_cwnd", d->tcp.cwnd);
-	put64(t, "tcp_retransmits", d->tcp.counts.retrans);
-	put(t, "tcp_unsent", d->tcp.unsent);
-	put(t, "tcp_unacked", d->tcp.unacked);
+	put_u32(t, "tcp_mss", d->tcp.mss);
+	put_u32(t, "tcp_rtt_us", d->tcp.rtt_us);
+	put_u32(t, "tcp_cwnd", d->tcp.cwnd);
+	put_u64(t, "tcp_retransmits", d->tcp.counts.retrans);
+	put_u32(t, "tcp_unsent", d->tcp.unsent);
+	put_u32(t, "tcp_unacked", d->tcp.unacked);
 }
 
 static void put_stream(struct table *t, const struct weft_stream_details *d, u32 mulpdu)
 {
 	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
 	put_terms(t, &d->mpa);
-	put(t, "mulpdu", mulpdu);
-	put(t, "tx_enabled", d->gate_open);
-	put(t, "rnr_waiting", d->rnr_waits);
-	put(t, "ord_used", d->ord_used);
-	put(t, "ird_used", d->ird_used);
+	put_u32(t, "mulpdu", mulpdu);
+	put_u32(t, "tx_enabled", d->gate_open);
+	put_u32(t, "rnr_waiting", d->rnr_waits);
+	put_u32(t, "ord_used", d->ord_used);
+	put_u32(t, "ird_used", d->ird_used);
 	put_msns(t, d);
-	put64(t, "tx_staged_bytes", d->staged);
-	put64(t, "tx_sent_bytes", d->pushed);
+	put_u64(t, "tx_staged_bytes", d->staged);
+	put_u64(t, "tx_sent_bytes", d->pushed);
 	if (d->connected)
 		put_tcp(t, d);
 }
@@ -150,13 +150,13 @@ static void put_queues(struct table *t, const struct weft_qp *qp)
 {
 	const struct weft_sendq *sq = &qp->sq;
 
-	put(t, "sq_entries", sq->ring.entries);
-	put(t, "sq_pending", weft_sendq_waiting(sq));
-	put(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
+	put_u32(t, "sq_entries", sq->ring.entries);
+	put_u32(t, "sq_pending", weft_sendq_waiting(sq));
+	put_u32(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
 	if (qp->ib.srq)
 		return;
-	put(t, "rq_entries", qp->rq.ring.entries);
-	put(t, "rq_posted", weft_recvq_depth(&qp->rq));
+	put_u32(t, "rq_entries", qp->rq.ring.entries);
+	put_u32(t, "rq_posted", weft_recvq_depth(&qp->rq));
 }
 
 static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
@@ -170,7 +170,7 @@ static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
 		return -ENOMEM;
 	weft_stream_query(qp->stream, &info);
 	weft_stream_inspect(qp->stream, d);
-	t = begin(msg);
+	t = begin_nest(msg);
 	put_str(&t, "stream_state", weft_qp_state_name(info.state));
 	put_queues(&t, qp);
 	if (d->end.fault != WEFT_FAULT_NONE)
@@ -180,7 +180,7 @@ static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
 	if (d->started)
 		put_stream(&t, d, info.mulpdu);
 	kfree(d);
-	return end(&t);
+	return end_nest(&t);
 }
 
 /**
@@ -248,14 +248,14 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 		return -EAGAIN;
 	weft_cq_inspect(&cq->cq, &d);
 	weft_tracked_put(&cq->tracked);
-	t = begin(msg);
-	put(&t, "entries", d.entries);
-	put(&t, "produced", d.prod);
-	put(&t, "unpolled", d.waiting);
+	t = begin_nest(msg);
+	put_u32(&t, "entries", d.entries);
+	put_u32(&t, "produced", d.prod);
+	put_u32(&t, "unpolled", d.waiting);
 	put_str(&t, "armed", arm_name(d.arm));
-	put(&t, "overflowed", d.overflowed);
-	put(&t, "mapped", cq->cq.user);
-	return end(&t);
+	put_u32(&t, "overflowed", d.overflowed);
+	put_u32(&t, "mapped", cq->cq.user);
+	return end_nest(&t);
 }
 
 int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib)
@@ -268,13 +268,13 @@ int weft_fill_res_srq(struct sk_buff *msg, struct ib_srq *ib)
 		return -EAGAIN;
 	weft_recvq_inspect(&srq->rq, &d);
 	weft_tracked_put(&srq->tracked);
-	t = begin(msg);
-	put(&t, "entries", d.entries);
-	put(&t, "max_sge", d.max_sge);
-	put(&t, "posted", d.waiting);
-	put(&t, "consumed", d.consumed);
-	put(&t, "limit", d.limit);
-	return end(&t);
+	t = begin_nest(msg);
+	put_u32(&t, "entries", d.entries);
+	put_u32(&t, "max_sge", d.max_sge);
+	put_u32(&t, "posted", d.waiting);
+	put_u32(&t, "consumed", d.consumed);
+	put_u32(&t, "limit", d.limit);
+	return end_nest(&t);
 }
 
 /* --- MR -------------------------------------------------------------------- */
@@ -313,7 +313,7 @@ static void put_access(struct table *t, u32 access)
 /* What a region is named and where it lies is told to those who may know it, by the core. */
 int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 {
-	struct table t = begin(msg);
+	struct table t = begin_nest(msg);
 	struct weft_stag_details region;
 
 	rcu_read_lock();
@@ -322,10 +322,10 @@ int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 	put_str(&t, "kind", kind_names[region.kind]);
 	put_str(&t, "state", stag_states[region.state]);
 	put_access(&t, region.access);
-	put64(&t, "bytes", region.length);
-	put(&t, "pin_count", region.pins);
-	put(&t, "windows", region.windows);
-	return end(&t);
+	put_u64(&t, "bytes", region.length);
+	put_u32(&t, "pin_count", region.pins);
+	put_u32(&t, "windows", region.windows);
+	return end_nest(&t);
 }
 
 /**
@@ -361,11 +361,11 @@ int weft_fill_stat_mr(struct sk_buff *msg, struct ib_mr *ib)
 static void put_conn(struct table *t, const struct weft_conn_details *d)
 {
 	put_str(t, "kind", "connection");
-	put(t, "handle", d->handle);
+	put_u32(t, "handle", d->handle);
 	put_str(t, "state", weft_conn_state_name(d->state));
 	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
 	if (d->deadline_ms)
-		put(t, "deadline_ms", d->deadline_ms);
+		put_u32(t, "deadline_ms", d->deadline_ms);
 	if (d->settled)
 		put_terms(t, &d->mpa);
 }
@@ -373,10 +373,10 @@ static void put_conn(struct table *t, const struct weft_conn_details *d)
 static void put_listener_details(struct table *t, const struct weft_listener_details *d)
 {
 	put_str(t, "kind", "listener");
-	put(t, "backlog", d->backlog);
-	put(t, "pending_mpa_request", d->waiting);
-	put(t, "queued", d->queued);
-	put(t, "pending_accept", d->undecided);
+	put_u32(t, "backlog", d->backlog);
+	put_u32(t, "pending_mpa_request", d->waiting);
+	put_u32(t, "queued", d->queued);
+	put_u32(t, "pending_accept", d->undecided);
 }
 
 /**
@@ -395,14 +395,14 @@ int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 	struct table t;
 
 	if (weft_cm_inspect_conn(cm, id, &conn)) {
-		t = begin(msg);
+		t = begin_nest(msg);
 		put_conn(&t, &conn);
-		return end(&t);
+		return end_nest(&t);
 	}
 	if (weft_cm_inspect_listener(cm, id, &listener)) {
-		t = begin(msg);
+		t = begin_nest(msg);
 		put_listener_details(&t, &listener);
-		return end(&t);
+		return end_nest(&t);
 	}
 	return 0;
 }

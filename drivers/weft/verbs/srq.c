@@ -133,7 +133,7 @@ static int tell_map(const struct weft_ring *ring, struct ib_udata *udata)
 	return copy_to_user(u64_to_user_ptr(req.map), &map, sizeof(map)) ? -EFAULT : 0;
 }
 
-static int resize(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
+static int resize_srq(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
 {
 	struct weft_ring ring;
 	int ret;
@@ -170,7 +170,7 @@ int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_att
 	if ((mask & IB_SRQ_MAX_WR) && (mask & IB_SRQ_LIMIT) && attr->srq_limit > attr->max_wr)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR)
-		ret = resize(srq, attr->max_wr, udata);
+		ret = resize_srq(srq, attr->max_wr, udata);
 	if (!ret && (mask & IB_SRQ_LIMIT))
 		ret = weft_recvq_set_limit(&srq->rq, attr->srq_limit);
 	return ret;

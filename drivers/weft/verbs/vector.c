@@ -67,7 +67,7 @@ void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *ar
 }
 
 /* False when the CPU has gone offline. */
-static bool send(struct weft_vector *v)
+static bool send_ipi(struct weft_vector *v)
 {
 	if (test_and_set_bit(0, &v->pending))
 		return true;
@@ -92,7 +92,7 @@ static bool send(struct weft_vector *v)
 void weft_vector_fire(struct weft_vector *v)
 {
 	local_bh_disable();
-	if (raw_smp_processor_id() == v->cpu || !send(v))
+	if (raw_smp_processor_id() == v->cpu || !send_ipi(v))
 		tasklet_schedule(&v->here);
 	local_bh_enable();
 }

@@ -112,7 +112,7 @@ static void renew_connection(struct weft_stream *st)
  * begins with is not here (init_directions() in engine/life/stream.c). The claim of tx is held:
  * a doorbell leaves a mark, and finds a stream without a connection afterwards.
  */
-static void renew(struct weft_stream *st) __must_hold(&st->lifecycle)
+static void renew_stream(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	lockdep_assert_held(&st->lifecycle);
 	weft_mem_invalidate_windows(&st->tx.mem);
@@ -137,7 +137,7 @@ static int reset_stream_locked(struct weft_stream *st) __must_hold(&st->lifecycl
 		return -EBUSY;
 	err = discard_posted(st);
 	if (!err && state == WEFT_QP_ERROR)
-		renew(st);
+		renew_stream(st);
 	return err;
 }
 

@@ -391,7 +391,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	return 0;
 }
 
-static void go(struct weft_stream *st)
+static void start_rx(struct weft_stream *st)
 {
 	weft_stream_step(st, WEFT_QP_STARTED);
 	weft_sock_attach(st->sock, &weft_rx_sock_events, st);
@@ -421,7 +421,7 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 	err = take_socket(st, sock, mpa, initiator, events, cm);
 	if (!err) {
 		weft_loopback_start(st);
-		go(st);
+		start_rx(st);
 	}
 	mutex_unlock(&st->lifecycle);
 	return err;
@@ -449,7 +449,7 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 	err = take_socket(st, sock, mpa, true, events, cm);
 	if (!err) {
 		WRITE_ONCE(st->gate_open, false); /* no request gets ahead of the Terminate */
-		go(st);
+		start_rx(st);
 		weft_stream_fault(st, fault, NULL, 0, 0);
 	}
 	mutex_unlock(&st->lifecycle);

@@ -25,7 +25,7 @@
 #define RENEWALS_MOST	12
 
 /* Tells verbs whose fault it was. */
-static void report(struct weft_stream *st)
+static void report_fault(struct weft_stream *st)
 {
 	enum weft_stream_event event = WEFT_STREAM_FATAL;
 	enum weft_fault fault = st->fault.fault;
@@ -113,7 +113,7 @@ static unsigned long close_timeout(const struct weft_stream *st)
  * peer takes bytes; a Read that is waited for, as long as it sends some. Nothing is added any
  * more, so this has an end.
  */
-static bool progresses(struct weft_stream *st)
+static bool makes_progress(struct weft_stream *st)
 {
 	struct weft_teardown *down = weft_stream_teardown(st);
 	bool moved = false;
@@ -148,7 +148,7 @@ static bool may_renew(struct weft_stream *st)
 
 static void set_deadline(struct weft_stream *st)
 {
-	progresses(st);	/* from now on */
+	makes_progress(st);	/* from now on */
 	mod_timer(&weft_stream_teardown(st)->deadline, jiffies + close_timeout(st));
 }
 
@@ -168,7 +168,7 @@ static void check_deadline(struct weft_stream *st)
 	if (!READ_ONCE(down->late))
 		return;
 	WRITE_ONCE(down->late, false);
-	if (progresses(st) && may_renew(st))
+	if (makes_progress(st) && may_renew(st))
 		mod_timer(&down->deadline, jiffies + close_timeout(st));
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
@@ -186,7 +186,7 @@ static void teardown_work(struct work_struct *work)
 	if (todo & WEFT_QPA_TELL_CM)
 		tell_closing(st);
 	if (todo & WEFT_QPA_REPORT)
-		report(st);
+		report_fault(st);
 	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
 		weft_sock_half_close(st->sock);
 	if (todo & WEFT_QPA_DEADLINE) {

@@ -93,8 +93,8 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 }
 
 /* Executed in request order, at the moment its response is planned. */
-static enum weft_fault execute(struct weft_stream *st, const struct weft_atomic_req *req,
-			       u64 *original)
+static enum weft_fault execute_atomic(struct weft_stream *st, const struct weft_atomic_req *req,
+				      u64 *original)
 {
 	const struct weft_atomic_op op = {
 		.code = req->code,
@@ -122,7 +122,7 @@ enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_rea
 				   struct weft_msg *msg)
 {
 	struct weft_atomic_resp resp = { .id = owed->op.id };
-	enum weft_fault fault = execute(st, &owed->op, &resp.original);
+	enum weft_fault fault = execute_atomic(st, &owed->op, &resp.original);
 
 	if (fault != WEFT_FAULT_NONE)
 		return fault;

@@ -316,7 +316,7 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 }
 
 /* A malformed receive is owed its flush like any other. */
-static bool taken(int fetched)
+static bool was_fetched(int fetched)
 {
 	return !fetched || fetched == -EINVAL;
 }
@@ -343,7 +343,7 @@ void weft_complete_flush_receives(struct weft_stream *st, struct weft_cq_batch *
 	if (st->cfg.shared_rq)
 		return;
 	weft_recvq_set_flushing(rq, true);
-	while (left-- && taken(weft_recvq_fetch(rq, &st->rx.rwr))) {
+	while (left-- && was_fetched(weft_recvq_fetch(rq, &st->rx.rwr))) {
 		flush_receive(st, batch);
 		cond_resched();
 	}

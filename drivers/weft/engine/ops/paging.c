@@ -46,7 +46,7 @@ static void paging_work(struct work_struct *work)
 	fault_in_accesses(paging->st, paging);
 }
 
-static void init(struct weft_stream *st, struct weft_paging *paging)
+static void init_paging(struct weft_stream *st, struct weft_paging *paging)
 {
 	INIT_WORK(&paging->work, paging_work);
 	paging->st = st;
@@ -55,8 +55,8 @@ static void init(struct weft_stream *st, struct weft_paging *paging)
 /* For a stream that is being made. */
 void weft_paging_init(struct weft_stream *st)
 {
-	init(st, &st->tx.paging);
-	init(st, &st->rx.paging);
+	init_paging(st, &st->tx.paging);
+	init_paging(st, &st->rx.paging);
 	st->tx.mem.want = &st->tx.paging.want;
 	st->rx.mem.want = &st->rx.paging.want;
 	st->rx.rq_mem.want = &st->rx.paging.want;

@@ -25,7 +25,7 @@ struct source {
 	u32 gap;
 };
 
-static void copy(struct source *from, u8 *to, u32 len)
+static void copy_source(struct source *from, u8 *to, u32 len)
 {
 	while (len) {
 		u32 n = min(len, from->left);
@@ -58,7 +58,7 @@ static void copy_spans(const struct weft_rx_seg *seg, u32 done, const struct wef
 	for (done = 0; done < ref->len; done += len) {
 		u8 *to = weft_mem_span(ref, done, &len);
 
-		copy(&from, to, len);
+		copy_source(&from, to, len);
 	}
 }
 

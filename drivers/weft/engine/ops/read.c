@@ -159,7 +159,8 @@ enum weft_fault weft_hot weft_read_response_begin(struct weft_stream *st, struct
 	return weft_read_misanswered(st, seg, WEFT_FAULT_RDMAP_OPCODE);
 }
 
-static enum weft_fault fits(const struct weft_readq_sent *sent, const struct weft_rx_seg *seg)
+static enum weft_fault check_response(const struct weft_readq_sent *sent,
+				      const struct weft_rx_seg *seg)
 {
 	u32 left = sent->length - sent->received;
 
@@ -187,7 +188,7 @@ place_response(struct weft_stream *st, struct weft_readq_sent *sent, struct weft
 enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
-	enum weft_fault fault = fits(sent, seg);
+	enum weft_fault fault = check_response(sent, seg);
 
 	if (fault != WEFT_FAULT_NONE)
 		return weft_read_misanswered(st, seg, fault);
@@ -204,7 +205,7 @@ enum weft_fault weft_hot weft_read_response_place_batch(struct weft_stream *st,
 							struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
-	enum weft_fault fault = fits(sent, seg);
+	enum weft_fault fault = check_response(sent, seg);
 
 	return fault == WEFT_FAULT_NONE ? place_response(st, sent, seg) : fault;
 }

@@ -14,8 +14,8 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-static __always_inline enum weft_fault plan(struct weft_stream *st, struct weft_swr *swr,
-					    struct weft_msg *msgs, u8 opcode)
+static __always_inline enum weft_fault plan_send(struct weft_stream *st, struct weft_swr *swr,
+						 struct weft_msg *msgs, u8 opcode)
 {
 	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
 	swr->msn = msgs->msn;
@@ -34,7 +34,7 @@ enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr 
 		opcode = solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV;
 		msgs->stag = swr->wqe.imm_or_inv;
 	}
-	return plan(st, swr, msgs, opcode);
+	return plan_send(st, swr, msgs, opcode);
 }
 
 /* Only where both ends know it; its immediate stands where an STag to invalidate would. */
@@ -46,7 +46,7 @@ enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
 	if (!(st->mpa.extensions & WEFT_DIRECT_SEND_IMM))
 		return WEFT_FAULT_LOCAL_QP_OP;
 	msgs->stag = be32_to_cpu((__force __be32)swr->wqe.imm_or_inv);
-	return plan(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_IMM : WEFT_OP_SEND_IMM);
+	return plan_send(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_IMM : WEFT_OP_SEND_IMM);
 }
 
 static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, struct weft_cqe *cqe)

@@ -18,7 +18,8 @@ void weft_term_message(struct weft_stream *st, struct weft_msg *msg)
 }
 
 /* The Read or Atomic that is named fails with the peer's reason, not with a flush. */
-static void blame(struct weft_stream *st, const struct weft_term *term, struct weft_rx_seg *seg)
+static void fail_named_request(struct weft_stream *st, const struct weft_term *term,
+			       struct weft_rx_seg *seg)
 {
 	enum weft_fault fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
 	struct weft_readq_sent *sent = NULL;
@@ -38,7 +39,7 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	struct weft_term term;
 
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
-		blame(st, &term, seg);
+		fail_named_request(st, &term, seg);
 	st->peer_term = term;
 	weft_msg_stats_term_received(st, &term);
 	trace_weft_rx_terminate(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);

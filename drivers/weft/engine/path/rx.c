@@ -101,7 +101,7 @@ static enum weft_fault check_headers(struct weft_stream *st, struct weft_rx_seg 
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
+static enum weft_fault dispatch_segment(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rx_op *op = weft_rx_op(weft_rdmap_opcode(seg->ddp.ulp));
 	struct weft_rx *rx = &st->rx;
@@ -132,8 +132,8 @@ static enum weft_fault dispatch(struct weft_stream *st, struct weft_rx_seg *seg)
 	return op->end(st, seg);
 }
 
-static enum weft_fault refuse(struct weft_stream *st, const struct weft_rx_seg *seg,
-			      enum weft_fault fault)
+static enum weft_fault refuse_segment(struct weft_stream *st, const struct weft_rx_seg *seg,
+				      enum weft_fault fault)
 {
 	const struct weft_ulpdu *u = seg->u;
 
@@ -164,9 +164,9 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 	if (fault == WEFT_FAULT_NONE && !st->rx.first_seen)
 		fault = first_fpdu(st, &seg);
 	if (fault == WEFT_FAULT_NONE)
-		fault = dispatch(st, &seg);
+		fault = dispatch_segment(st, &seg);
 	if (fault != WEFT_FAULT_NONE)
-		return refuse(st, &seg, fault);
+		return refuse_segment(st, &seg, fault);
 	weft_count_add2(st->cfg.counters, WEFT_CTR_RX_SEGS, 1, WEFT_CTR_RX_BYTES, seg.payload);
 	if (!seg.ddp.last && seg.payload) {
 		st->rx.like = seg.ddp;

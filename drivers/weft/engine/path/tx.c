@@ -101,7 +101,7 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
  * room, -ENOBUFS it will not, else the connection is lost. A full batch has a next one behind
  * it, unless it is the @last, so its last segment may wait.
  */
-static int push(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
+static int push_staged(struct weft_stream *st, bool last, struct weft_cq_batch *batch)
 {
 	struct weft_mpa_tx *sock = &st->tx.sock;
 	u64 before = sock->pushed;
@@ -167,7 +167,7 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
 	weft_sendq_set_busy(st->cfg.sq);
 	while (may_send(st)) {
 		staged = stage_batch(st, run);
-		err = push(st, staged != STAGED_FULL, batch);
+		err = push_staged(st, staged != STAGED_FULL, batch);
 		/* What is done is told before more is sent, unless the socket is locked. */
 		if (!run->atomic)
 			weft_cq_batch_fire(batch);

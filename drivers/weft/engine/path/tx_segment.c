@@ -319,7 +319,7 @@ enum selected {
 };
 
 /* By field: the whole of a message would be cleared by a string instruction, slow to start. */
-static weft_hot struct weft_msg *hold(struct weft_tx *tx, u8 msgs)
+static weft_hot struct weft_msg *new_messages(struct weft_tx *tx, u8 msgs)
 {
 	struct weft_msg *msg;
 
@@ -349,7 +349,7 @@ static bool select_terminate(struct weft_stream *st)
 		return true;
 	if (st->tx.term_staged)
 		return false;
-	weft_term_message(st, hold(&st->tx, 1));
+	weft_term_message(st, new_messages(&st->tx, 1));
 	return true;
 }
 
@@ -362,7 +362,7 @@ static bool select_rtr(struct weft_stream *st)
 		[WEFT_RTR_READ] = WEFT_OP_READ_REQ,
 	};
 	const struct weft_read_req nothing = {};
-	struct weft_msg *msg = hold(&st->tx, 1);
+	struct weft_msg *msg = new_messages(&st->tx, 1);
 
 	msg->opcode = opcode[st->tx.rtr];
 	if (st->tx.rtr != WEFT_RTR_WRITE)
@@ -388,7 +388,7 @@ static bool weft_hot select_response(struct weft_stream *st)
 
 	if (!owed)
 		return false;
-	msg = hold(&st->tx, 1);
+	msg = new_messages(&st->tx, 1);
 	msg->answer = true;
 	fault = owed->fault;
 	if (fault == WEFT_FAULT_NONE)
@@ -442,7 +442,7 @@ static enum weft_fault check_request(const struct weft_stream *st, const struct 
 static enum weft_fault plan_request(struct weft_stream *st, struct weft_swr *swr,
 				    const struct weft_tx_op *op)
 {
-	struct weft_msg *msg = hold(&st->tx, op->messages);
+	struct weft_msg *msg = new_messages(&st->tx, op->messages);
 	enum weft_fault fault;
 	u8 i;
 

@@ -38,8 +38,8 @@ enum doorbell_mode {
 	DOORBELL_SOFTIRQ,
 };
 
-static __always_inline void count(struct weft_stream *st, enum weft_counter which,
-				  enum doorbell_mode mode)
+static __always_inline void count_run(struct weft_stream *st, enum weft_counter which,
+				      enum doorbell_mode mode)
 {
 	weft_count(st->cfg.counters, which);
 	trace_weft_tx_run(st->cfg.ifindex, st->qpn, mode);
@@ -47,7 +47,7 @@ static __always_inline void count(struct weft_stream *st, enum weft_counter whic
 
 static void queue_worker(struct weft_stream *st, unsigned long delay)
 {
-	count(st, WEFT_CTR_TX_WORK_QUEUED, DOORBELL_QUEUED);
+	count_run(st, WEFT_CTR_TX_WORK_QUEUED, DOORBELL_QUEUED);
 	queue_delayed_work(st->wq, &st->tx_work, delay);
 }
 
@@ -145,7 +145,7 @@ void weft_doorbell_end(struct weft_stream *st)
  */
 void weft_hot weft_doorbell(struct weft_stream *st)
 {
-	count(st, WEFT_CTR_TX_DOORBELLS, DOORBELL_INLINE);
+	count_run(st, WEFT_CTR_TX_DOORBELLS, DOORBELL_INLINE);
 	weft_tx_process(st);
 }
 
@@ -160,7 +160,7 @@ void weft_tx_schedule(struct weft_stream *st)
 	if (weft_tx_mark(&st->tx.claim))
 		queue_worker(st, 0);
 	else
-		count(st, WEFT_CTR_TX_WORK_MERGED, DOORBELL_MERGED);
+		count_run(st, WEFT_CTR_TX_WORK_MERGED, DOORBELL_MERGED);
 }
 
 /**
@@ -174,7 +174,7 @@ void weft_hot weft_tx_softirq(struct weft_stream *st)
 	u64 acked = weft_tcp_bytes_acked(st->sock);
 	struct weft_tx_run run;
 
-	count(st, WEFT_CTR_TX_SOFTIRQ, DOORBELL_SOFTIRQ);
+	count_run(st, WEFT_CTR_TX_SOFTIRQ, DOORBELL_SOFTIRQ);
 	weft_tx_run_atomic(&run, acked - st->acked);
 	st->acked = acked;
 	local_bh_disable(); /* the page fragment of this CPU is written to */
