@@ -273,7 +273,7 @@ plain_ps() {
 
 # without_tcp DEVICE: as LOOPBACK says, the attribute of that name is set.
 without_tcp() {
-	[ -z "${LOOPBACK:-}" ] || echo "$LOOPBACK" >"/sys/class/infiniband/$1/weft/loopback"
+	[ -z "${LOOPBACK:-}" ] || echo "$LOOPBACK" >"/sys/class/infiniband/$1/params/loopback"
 }
 
 # topology_dummy: one device; client and server in one namespace, their bytes

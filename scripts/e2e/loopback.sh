@@ -10,7 +10,7 @@ suite loopback <<'TOPOLOGY'
   or: wa, va (10.77.0.1) weft on it --- veth --- wb, vb (10.77.0.2) weft on it
 TOPOLOGY
 
-knob() { echo "$2" >"/sys/class/infiniband/${3:-$dev}/weft/$1"; }
+set_attribute() { echo "$2" >"/sys/class/infiniband/${3:-$dev}/params/$1"; }
 
 # direct: segments that did not go by TCP. The core reads its counters afresh by and by.
 direct() {
@@ -39,9 +39,9 @@ verbs_case() { limit 120 "$verbs" "$saddr4" "$1"; }
 # verbs_with CASE KNOB VALUE DEFAULT: messages that find no receive go by TCP, perhaps all.
 verbs_with() {
 	local rc=0
-	knob "$2" "$3"
+	set_attribute "$2" "$3"
 	verbs_case "$1" || rc=$?
-	knob "$2" "$4"
+	set_attribute "$2" "$4"
 	return "$rc"
 }
 
@@ -49,9 +49,9 @@ verbs_with() {
 pings() {
 	serve 7174 100 rping -s -a "$saddr4" -v -V -C "$1" -S "$2"
 	client 100 rping -c -a "$saddr4" -v -V -C "$1" -S "$2"
-	served
+	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" "$1"
-	refuse 'error|mismatch|corrupt|fail' "$tmp/client.log"
+	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
 }
 
 # running: rping without end; its processes are in $server and $client, and rounds have begun.
@@ -75,7 +75,7 @@ goes_on() {
 		kill -0 "$client" || { tail "$tmp/client.log"; fail "the client ended"; }
 		sleep 0.1
 	done
-	refuse 'error|mismatch|corrupt|fail' "$tmp/client.log"
+	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
 }
 
 end_both() {
@@ -84,17 +84,17 @@ end_both() {
 }
 
 # Back and forth: each change finds messages of all kinds on their way.
-knob_changes_amid_traffic() {
+attribute_changes_amid_traffic() {
 	local i
 	running
 	for i in 0 1 0 2 1 0 1 0 1; do
-		knob loopback "$i"
+		set_attribute loopback "$i"
 		goes_on
 	done
-	knob loopback 0
+	set_attribute loopback 0
 	goes_on
 	stays goes_on
-	knob loopback 1
+	set_attribute loopback 1
 	grows goes_on
 	end_both
 }
@@ -117,13 +117,13 @@ link_goes() {
 	limit 10 rdma link delete "$dev"
 	wait "$client" "$server" || true
 	rdma link add "$dev" type "$driver" netdev wd0
-	knob loopback 1
+	set_attribute loopback 1
 }
 
 topology_dummy
 verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 t "attribute: 0 is TCP" stays verbs_case inline_data
-knob loopback 1
+set_attribute loopback 1
 for name in inline_data several_elements zero_length unsignalled fence solicited around_the_rings \
 	atomic_fetch_add atomic_cmp_swap atomic_hammer write_with_imm send_with_imm_refused \
 	read_beyond_region write_beyond_region receive_too_short receive_bad_lkey \
@@ -135,21 +135,21 @@ for name in late_receives_both_ways late_long_messages late_peer_disconnects lat
 done
 t "late: never" verbs_with late_never rnr_timeout_ms 600 1000
 t "data: rounds of rping" grows pings 300 60000
-t "attribute: changes amid traffic" knob_changes_amid_traffic
+t "attribute: changes amid traffic" attribute_changes_amid_traffic
 t "killed: client" killed client server
 t "killed: server" killed server client
 t "removal: link" link_goes
 cleanup >/dev/null 2>&1
 
 topology_veth
-for word in 0 1 2; do knob loopback "$word" "${driver}b"; done
+for word in 0 1 2; do set_attribute loopback "$word" "${driver}b"; done
 dev="${driver}b"
 for word in 0 1; do
-	knob loopback "$word" "${driver}a"
+	set_attribute loopback "$word" "${driver}a"
 	t "namespaces: $word is TCP" stays pings 20 5000
 done
-knob loopback 2 "${driver}a"
+set_attribute loopback 2 "${driver}a"
 t "namespaces: 2 is not" grows pings 300 60000
-knob loopback 1 "${driver}b"
+set_attribute loopback 1 "${driver}b"
 t "namespaces: 2 at one end only is TCP" stays pings 20 5000
 finish
