@@ -271,6 +271,11 @@ plain_ps() {
 	PATH=$tmp/path:$PATH
 }
 
+# without_tcp DEVICE: as LOOPBACK says, the attribute of that name is set.
+without_tcp() {
+	[ -z "${LOOPBACK:-}" ] || echo "$LOOPBACK" >"/sys/class/infiniband/$1/params/loopback"
+}
+
 # topology_dummy: one device; client and server in one namespace, their bytes
 # travel through TCP over lo.
 topology_dummy() {
@@ -281,6 +286,7 @@ topology_dummy() {
 	ip addr add "$addr4/24" dev wd0
 	ip addr add "$addr6/64" dev wd0 nodad
 	rdma link add "$dev" type "$driver" netdev wd0
+	without_tcp "$dev"
 	srv=() cli=()
 	saddr4=$addr4 saddr6=$addr6
 }
@@ -305,7 +311,9 @@ _veth_end() {
 	ip -n "$1" link set "$2" up
 	ip -n "$1" addr add "$3/24" dev "$2"
 	ip -n "$1" addr add "$4/64" dev "$2" nodad
-	[ -z "${5:-}" ] || ip netns exec "$1" rdma link add "$5" type "$6" netdev "$2"
+	[ -n "${5:-}" ] || return 0
+	ip netns exec "$1" rdma link add "$5" type "$6" netdev "$2"
+	without_tcp "$5"
 }
 
 # cleanup: everything any topology or test made.

@@ -40,6 +40,8 @@ enum weft_counter {
 	WEFT_CTR_TX_BYTES, /* payload bytes staged */
 	WEFT_CTR_TX_SOCKET_SENDS, /* calls into TCP */
 	WEFT_CTR_TX_FULL, /* pushes that met a full socket */
+	WEFT_CTR_LOOPBACK_TX_SEGS, /* of these, handed to a peer on this host without TCP */
+	WEFT_CTR_LOOPBACK_TX_BYTES,
 	WEFT_CTR_RX_MSGS, /* RDMAP messages delivered */
 	WEFT_CTR_RX_SEGS, /* FPDUs accepted */
 	WEFT_CTR_RX_BYTES, /* payload bytes placed */

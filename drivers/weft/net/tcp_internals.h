@@ -186,6 +186,21 @@ static inline u32 weft_tcp_write_seq(const struct sock *sk)
 	return READ_ONCE(tcp_sk(sk)->write_seq);
 }
 
+/**
+ * weft_tcp_read_seq - how far what was received has been read
+ * @sk: the connection
+ *
+ * Why: with weft_tcp_write_seq() of the other end it tells that both are of one connection, where
+ * that is on this host (net/loopback.h). Instead: a way to find a socket's peer, as there is
+ * for AF_UNIX.
+ *
+ * Context: any; without the socket lock a moment old. Return: sequence number of the next byte.
+ */
+static inline u32 weft_tcp_read_seq(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->copied_seq);
+}
+
 bool weft_tcp_await_space(struct sock *sk);
 
 /*

@@ -15,11 +15,30 @@
 #include "base/copy.h"
 #include "proto/hot.h"
 
+/* @len bytes from @offset of the payload, all of which is there. */
+static void copy_pieces(const struct weft_ulpdu_piece *piece, u32 offset, u32 len, u8 *to)
+{
+	for (; offset >= piece->len; piece++)
+		offset -= piece->len;
+	for (; len; piece++) {
+		u32 n = min(len, piece->len - offset);
+
+		weft_copy(to, piece->at + offset, n);
+		offset = 0;
+		to += n;
+		len -= n;
+	}
+}
+
 /* From a ULPDU that is not contiguous. */
 static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
 	if (u->skb)
 		return skb_copy_bits(u->skb, u->skb_offset + offset, to, len);
+	if (u->pieces) {
+		copy_pieces(u->pieces, offset - u->pieces_at, len, to);
+		return 0;
+	}
 	while (len) {
 		u32 at = offset_in_page(offset);
 		u32 n = min_t(u32, len, PAGE_SIZE - at);

@@ -14,6 +14,12 @@ struct sk_buff;
 /* Longest DDP and RDMAP header: untagged DDP with an Atomic Request. */
 #define WEFT_ULPDU_HEAD	72U
 
+/* Bytes in memory. */
+struct weft_ulpdu_piece {
+	const u8 *at;
+	u32 len;
+};
+
 /**
  * struct weft_ulpdu - one DDP segment as received
  * @len: bytes
@@ -24,6 +30,9 @@ struct sk_buff;
  * @skb_offset: where it starts in @skb
  * @pages: reassembled copy from the first byte of the first page on, when it
  *	spanned socket buffers or held markers; NULL when @skb is set
+ * @pieces: where the payload is if the sender is on this host; looked at if there is neither
+ *	@linear nor @skb
+ * @pieces_at: bytes of the headers in front of it
  *
  * Valid only during the callback that hands it over.
  */
@@ -35,6 +44,8 @@ struct weft_ulpdu {
 	struct sk_buff *skb;
 	u32 skb_offset;
 	struct page **pages;
+	const struct weft_ulpdu_piece *pieces;
+	u32 pieces_at;
 };
 
 int weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to);

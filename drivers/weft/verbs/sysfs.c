@@ -111,6 +111,9 @@ static struct param params[] = {
 	PARAM(close_timeout_ms, streams.close_timeout, 10, TEN_MINUTES),
 	PARAM(rnr_timeout_ms, streams.rnr_timeout, 0, TEN_MINUTES),
 
+	/* two ends on one host */
+	PARAM(loopback, streams.loopback, 0, 2),
+
 	/* work */
 	PARAM_OR_0(sq_poll_interval_us, streams.sq_poll_interval, 10, 10000),
 

@@ -4,6 +4,7 @@
  */
 #include "stream_host.h"
 
+#include "net/loopback.h"
 #include "proto/direct.h"
 #include "ring/mmap.h"
 
@@ -183,6 +184,34 @@ int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out)
 int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
 {
 	return -ENOTCONN;
+}
+
+/* The peer is never on this host. */
+
+int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+{
+	return -EOPNOTSUPP;
+}
+
+void weft_loopback_leave(struct weft_loopback_end *end)
+{
+	HOST_CHECK(false);
+}
+
+void weft_loopback_put(struct weft_loopback_end *end)
+{
+	HOST_CHECK(false);
+}
+
+bool weft_loopback_lock(struct weft_loopback_end *end)
+{
+	HOST_CHECK(false);
+	return true;
+}
+
+void weft_loopback_unlock(struct weft_loopback_end *end, bool slow)
+{
+	HOST_CHECK(false);
 }
 
 void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms)

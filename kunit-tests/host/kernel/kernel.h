@@ -57,7 +57,9 @@ typedef unsigned int gfp_t;
 #define U16_MAX			0xffffU
 #define U32_MAX			0xffffffffU
 #define U64_MAX			(~(u64)0)
+#define SZ_2K			0x800
 #define SZ_64K			0x10000
+#define SZ_256K			0x40000
 #define SZ_512K			0x80000
 #define BIT(n)			(1UL << (n))
 #define BIT_ULL(n)		(1ULL << (n))
@@ -402,6 +404,10 @@ static inline void kref_put(struct kref *k, void (*release)(struct kref *k))
 }
 
 /* --- lists --- */
+
+struct hlist_node {
+	struct hlist_node *next;
+};
 
 struct list_head {
 	struct list_head *next, *prev;

@@ -16,6 +16,7 @@
 #include "engine/life/teardown.h"
 #include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
+#include "engine/path/loopback.h"
 #include "engine/path/rx.h"
 #include "engine/path/tx.h"
 #include "engine/run/defer.h"
@@ -84,6 +85,7 @@ void weft_stream_index_init(struct weft_stream_index *index)
 	index->sq_poll_interval = 250;
 	atomic_set(&index->polled, 0);
 	index->atomics = true;
+	index->loopback = WEFT_LOOPBACK_NEVER;
 	index->tcp_counted = jiffies;
 }
 
@@ -417,8 +419,10 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 
 	mutex_lock(&st->lifecycle);
 	err = take_socket(st, sock, mpa, initiator, events, cm);
-	if (!err)
+	if (!err) {
+		weft_loopback_start(st);
 		start_rx(st);
+	}
 	mutex_unlock(&st->lifecycle);
 	return err;
 }

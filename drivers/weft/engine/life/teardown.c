@@ -13,6 +13,7 @@
 
 #include "base/compat.h"
 #include "engine/life/introspect.h"
+#include "engine/path/loopback.h"
 #include "engine/path/tx.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
@@ -55,6 +56,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	lockdep_assert_held(&st->lifecycle);
 	if (!sock)
 		return;
+	weft_loopback_end(st);
 	weft_sock_detach(sock);
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
 	weft_stream_count_tcp(st);
@@ -115,15 +117,20 @@ static bool makes_progress(struct weft_stream *st)
 {
 	struct weft_teardown *down = weft_stream_teardown(st);
 	bool moved = false;
-	u64 acked, received;
+	u64 acked, received, handed, taken;
 
 	mutex_lock(&st->lifecycle);
 	if (st->sock) {
 		acked = weft_tcp_bytes_acked(st->sock);
 		received = weft_tcp_bytes_received(st->sock);
+		handed = weft_loopback_progress(st, false);
+		taken = weft_loopback_progress(st, true);
 		moved = acked != down->acked && !weft_tcp_all_acked(st->sock);
+		moved |= handed != down->handed;
 		if (READ_ONCE(st->state) == WEFT_QP_CLOSING && !weft_readq_idle(&st->readq))
-			moved |= received != down->received;
+			moved |= received != down->received || taken != down->taken;
+		down->handed = handed;
+		down->taken = taken;
 		down->acked = acked;
 		down->received = received;
 	}
@@ -247,6 +254,8 @@ void weft_teardown_renew(struct weft_stream *st) __must_hold(&st->lifecycle)
 	lockdep_assert_held(&st->lifecycle);
 	down->acked = 0;
 	down->received = 0;
+	down->handed = 0;
+	down->taken = 0;
 	down->renewals = 0;
 	down->late = false;
 	down->told_closing = false;

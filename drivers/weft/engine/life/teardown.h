@@ -18,6 +18,7 @@
  * @work: does what is in the stream's @todo
  * @deadline: for the peer, while we wait for it
  * @acked, @received: what it had taken and sent when the deadline was set; under @lifecycle
+ * @handed, @taken: likewise, of what went without TCP
  * @renewals: of the deadline while a Terminate goes out; @work's
  * @late: @deadline has passed
  * @told_closing: cm was; @work's
@@ -28,6 +29,8 @@ struct weft_teardown {
 	struct timer_list deadline;
 	u64 acked;
 	u64 received;
+	u64 handed;
+	u64 taken;
 	u8 renewals;
 	bool late;
 	bool told_closing;

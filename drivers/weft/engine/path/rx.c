@@ -12,7 +12,7 @@
 #include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
 #include "engine/state/fsm.h"
-#include "engine/state/stream.h"
+#include "engine/state/loopback.h"
 #include "mem/mr_ops.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
@@ -302,7 +302,35 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 	weft_mem_release(&rx->mem);
 	weft_mem_release(&rx->rq_mem);
 	rx->batch = NULL;
+	if (unlikely(st->loopback))
+		weft_loopback_resume(st);
 	return err == -EAGAIN && !st->rnr_waits ? err : 0;
+}
+
+/**
+ * weft_rx_take - take a ULPDU that comes from a peer on this host
+ * @st: stream, socket lock held, that would read from its socket now, and has nothing left there
+ * @u: the ULPDU
+ * @batch: completion queues to notify afterwards
+ *
+ * Context: any up to softirq. Return: WEFT_FAULT_NOT_READY if it was not taken, and what it waits
+ * for is said as for weft_rx_read(); anything else but WEFT_FAULT_NONE: none is taken any more.
+ */
+enum weft_fault weft_rx_take(struct weft_stream *st, const struct weft_ulpdu *u,
+			     struct weft_cq_batch *batch)
+{
+	struct weft_rx *rx = &st->rx;
+	enum weft_fault fault;
+
+	rx->batch = batch;
+	fault = ulpdu(st, u);
+	rx->sock.expected = 0;
+	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
+		weft_mpa_rx_stop(&rx->sock);
+	weft_mem_release(&rx->mem);
+	weft_mem_release(&rx->rq_mem);
+	rx->batch = NULL;
+	return fault;
 }
 
 /**
@@ -319,6 +347,8 @@ void weft_rx_discard(struct weft_stream *st)
 	weft_mpa_rx_stop(&st->rx.sock);
 	if (weft_rnr_cancel(st) || waited)
 		weft_mpa_rx_run_locked(&st->rx.sock, st->sock);
+	if (unlikely(st->loopback))
+		weft_loopback_resume(st);
 }
 
 /*

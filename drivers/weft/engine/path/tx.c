@@ -18,7 +18,7 @@
 #include "engine/path/tx_segment.h"
 #include "engine/state/claim.h"
 #include "engine/state/fsm.h"
-#include "engine/state/stream.h"
+#include "engine/state/loopback.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
 #include "ring/sendq.h"
@@ -78,7 +78,7 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 	weft_mpa_tx_refresh(&tx->sock);
 	/* One look more takes time, and the peer waits for the push meanwhile. */
 	do {
-		full = weft_mpa_tx_full(&tx->sock);
+		full = weft_mpa_tx_full(&tx->sock) || weft_loopback_is_full(st);
 		if (full)
 			break;
 		got = weft_segment_next(st);
@@ -86,6 +86,8 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 		 (tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) ||
 		  weft_readq_owes(&st->readq)));
 	weft_mem_release(&tx->mem);
+	if (unlikely(st->loopback))
+		run->peer = weft_loopback_batch_end(st, run->peer);
 	run->bytes -= tx->sock.pos - before;
 	if (unlikely(got == WEFT_SEGMENT_LATER || got == WEFT_SEGMENT_WAITS))
 		return got == WEFT_SEGMENT_LATER ? STAGED_LATER : STAGED_WAITS;
@@ -241,6 +243,18 @@ enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run
 	return result;
 }
 
+/* A worker runs tx of the peer, if it is to run. Context: any. */
+void weft_tx_leave_peer(struct weft_tx_run *run)
+{
+	struct weft_stream *peer = run->peer;
+
+	run->peer = NULL;
+	if (!peer)
+		return;
+	peer->hooks->want_tx(peer);
+	weft_loopback_peer_done(peer);
+}
+
 /* Takes the claim, waiting for its owner to leave; an owner never blocks on TCP. */
 void weft_tx_claim_wait(struct weft_stream *st)
 {
@@ -285,4 +299,5 @@ void weft_tx_settle(struct weft_stream *st)
 	weft_tx_claim_wait(st);
 	weft_tx_turn(st, &run);
 	weft_tx_unclaim(&st->tx.claim);
+	weft_tx_leave_peer(&run);
 }

@@ -17,6 +17,7 @@ struct weft_stream;
  *	sleep. Else process context without the lock.
  * @bytes: of the outgoing stream that may still be staged; @atomic only
  * @end: jiffies until which it may go on; process context only
+ * @peer: stream of this host whose tx is to run afterwards, for weft_loopback_peer_done(), or NULL
  *
  * One budget for all turns of a call.
  */
@@ -24,6 +25,7 @@ struct weft_tx_run {
 	bool atomic;
 	s64 bytes;
 	unsigned long end;
+	struct weft_stream *peer;
 };
 
 /* What a turn came to. */
@@ -39,6 +41,8 @@ void weft_tx_run_atomic(struct weft_tx_run *run, u64 acked);
 
 enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run);
 bool weft_tx_spent(const struct weft_tx_run *run);
+
+void weft_tx_leave_peer(struct weft_tx_run *run);
 
 void weft_tx_claim_wait(struct weft_stream *st);
 void weft_tx_limit_ord(struct weft_stream *st, u32 ord);

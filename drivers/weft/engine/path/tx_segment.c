@@ -14,8 +14,9 @@
 #include "engine/ops/complete.h"
 #include "engine/ops/credit.h"
 #include "engine/ops/op.h"
+#include "engine/path/loopback.h"
 #include "engine/state/fsm.h"
-#include "engine/state/stream.h"
+#include "engine/state/loopback.h"
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
@@ -256,7 +257,8 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_MSGS, 1, weft_msg_stats[msg->opcode].sent, 1);
 	trace_weft_message_sent(st->cfg.ifindex, st->qpn, msg->opcode, msg->length, msg->msn);
 	if (msg->answer) {
-		weft_readq_owed_pop(&st->readq);
+		if (!msg->popped)
+			weft_readq_owed_pop(&st->readq);
 		tx->burst++;
 	} else {
 		tx->burst = 0;
@@ -301,7 +303,7 @@ static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enu
 {
 	if (msg->swr)
 		fail_request(st, msg->swr, fault);
-	else if (msg->answer)
+	else if (msg->answer && !msg->popped)
 		answer_failed(st, msg, fault);
 	else
 		weft_stream_fault(st, fault, NULL, 0, 0);
@@ -326,6 +328,7 @@ static weft_hot struct weft_msg *new_messages(struct weft_tx *tx, u8 msgs)
 		msg->source = 0;
 		msg->hdr_len = 0;
 		msg->answer = false;
+		msg->popped = false;
 		msg->length = 0;
 		msg->done = 0;
 		msg->stag = 0;
@@ -514,6 +517,115 @@ static enum selected weft_hot select_message(struct weft_stream *st)
 	return yielded && select_response(st) ? SELECTED_MESSAGE : selected;
 }
 
+/* The next segment was not made. */
+static enum weft_segment_result not_staged(struct weft_stream *st, const struct weft_msg *msg,
+					   enum weft_fault fault)
+{
+	if (st->tx.sock.no_memory)
+		return WEFT_SEGMENT_LATER;
+	if (fault == WEFT_FAULT_NOT_READY && weft_paging_start(st, &st->tx.paging))
+		return WEFT_SEGMENT_WAITS;
+	if (fault == WEFT_FAULT_NOT_READY) /* they have come meanwhile */
+		return WEFT_SEGMENT_LATER;
+	stage_failed(st, msg, fault);
+	return WEFT_SEGMENT_NONE;
+}
+
+/* --- a peer on this host --- */
+
+/* Bytes of the payload that may go in one segment: an element is pinned for the next one only. */
+static u32 element_left(const struct weft_msg *msg, u32 left)
+{
+	const struct weft_sge *sge;
+	u32 done = msg->done;
+
+	if (msg->source != WEFT_SRC_SGE)
+		return left;
+	for (sge = msg->swr->sge; sge < msg->swr->sge + msg->swr->wqe.num_sge; sge++) {
+		if (done < sge->length)
+			return min(left, sge->length - done);
+		done -= sge->length;
+	}
+	return left;
+}
+
+static enum weft_fault add_payload(struct weft_stream *st, const struct weft_msg *msg, u32 left,
+				   struct weft_loopback_seg *seg)
+{
+	struct weft_mem_ref own = {};
+
+	own.len = min(element_left(msg, left), WEFT_LOOPBACK_PAYLOAD);
+	if (!own.len)
+		return WEFT_FAULT_NONE;
+	if (msg->source != WEFT_SRC_INLINE)
+		return walk_payload(st, msg, own.len, weft_loopback_add, seg);
+	own.flat = (u8 *)msg->swr->sge + msg->done;
+	return weft_loopback_add(seg, 0, &own);
+}
+
+/*
+ * The peer may act on the last segment at once: answer it, or use the place of the request that
+ * it answers. So both are seen to before.
+ */
+static void before_last(struct weft_stream *st, struct weft_msg *msg)
+{
+	if (msg->answer && !msg->popped)
+		weft_readq_owed_pop(&st->readq);
+	msg->popped = true;
+	if (msg->swr && st->tx.cur + 1 == st->tx.msgs)
+		WRITE_ONCE(msg->swr->tx_end, st->tx.sock.pos);
+}
+
+static enum weft_segment_result hand_segment(struct weft_stream *st, struct weft_msg *msg,
+					     enum weft_handed *handed)
+{
+	struct weft_loopback_seg seg __uninitialized;
+	struct weft_ddp_hdr hdr __uninitialized;
+	u32 left = msg->length - msg->done;
+	enum weft_fault fault;
+	bool last;
+	u32 len;
+
+	seg.st = st;
+	seg.payload = 0;
+	seg.count = 0;
+	st->tx.sock.no_memory = false;
+	fault = add_payload(st, msg, left, &seg);
+	if (fault != WEFT_FAULT_NONE)
+		return not_staged(st, msg, fault);
+	last = seg.payload == left;
+	fill_header(msg, last, &hdr);
+	len = weft_ddp_build(&hdr, seg.u.head);
+	memcpy(seg.u.head + len, st->tx.hdr, msg->hdr_len);
+	if (last)
+		before_last(st, msg);
+	*handed = weft_loopback_hand(&seg, len + msg->hdr_len);
+	if (*handed != WEFT_HANDED_TAKEN) {
+		if (last && msg->swr)
+			WRITE_ONCE(msg->swr->tx_end, U64_MAX);
+		return WEFT_SEGMENT_WAITS;
+	}
+	msg->done += seg.payload;
+	weft_count_add2(st->cfg.counters, WEFT_CTR_TX_SEGS, 1, WEFT_CTR_TX_BYTES, seg.payload);
+	if (last)
+		finish_message(st, msg);
+	return WEFT_SEGMENT_STAGED;
+}
+
+/* A Terminate goes by TCP, as the FIN behind it does. Return: false if the segment does. */
+static bool by_loopback(struct weft_stream *st, struct weft_msg *msg, enum weft_segment_result *got)
+{
+	enum weft_handed handed = WEFT_HANDED_WAITS;
+	enum weft_route route = WEFT_ROUTE_TCP;
+
+	if (msg->opcode != WEFT_OP_TERMINATE)
+		route = weft_loopback_route(st);
+	*got = WEFT_SEGMENT_LATER;
+	if (route == WEFT_ROUTE_LOOPBACK)
+		*got = hand_segment(st, msg, &handed);
+	return route != WEFT_ROUTE_TCP && handed != WEFT_HANDED_REFUSED;
+}
+
 /**
  * weft_segment_next - stage one segment of the next message, or a span of them
  * @st: stream, tx claim held, with room in its batch
@@ -524,6 +636,7 @@ static enum selected weft_hot select_message(struct weft_stream *st)
 enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 {
 	enum selected selected = select_message(st);
+	enum weft_segment_result got;
 	struct weft_msg *msg;
 	enum weft_fault fault;
 	bool last;
@@ -531,19 +644,13 @@ enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 	if (selected != SELECTED_MESSAGE)
 		return selected == SELECTED_LATER ? WEFT_SEGMENT_LATER : WEFT_SEGMENT_NONE;
 	msg = &st->tx.msg[st->tx.cur];
+	if (unlikely(st->loopback) && by_loopback(st, msg, &got))
+		return got;
 	if (may_span(&st->tx.sock, msg) && stage_span(st, msg))
 		return WEFT_SEGMENT_STAGED;
 	fault = stage_segment(st, msg, &last);
-	if (fault != WEFT_FAULT_NONE) {
-		if (st->tx.sock.no_memory)
-			return WEFT_SEGMENT_LATER;
-		if (fault == WEFT_FAULT_NOT_READY && weft_paging_start(st, &st->tx.paging))
-			return WEFT_SEGMENT_WAITS;
-		if (fault == WEFT_FAULT_NOT_READY) /* they have come meanwhile */
-			return WEFT_SEGMENT_LATER;
-		stage_failed(st, msg, fault);
-		return WEFT_SEGMENT_NONE;
-	}
+	if (fault != WEFT_FAULT_NONE)
+		return not_staged(st, msg, fault);
 	if (last)
 		finish_message(st, msg);
 	return WEFT_SEGMENT_STAGED;

@@ -23,7 +23,7 @@
 #include "engine/path/tx.h"
 #include "engine/run/defer.h"
 #include "engine/state/claim.h"
-#include "engine/state/stream.h"
+#include "engine/state/loopback.h"
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "proto/hot.h"
@@ -78,6 +78,23 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 		queue_worker(st, result == WEFT_TX_NO_MEMORY ? MEMORY_DELAY : 0);
 }
 
+/*
+ * tx of the peer on this host, and what that brings for this end, and so on: one after the other,
+ * never one inside the other, with the budget of the one call.
+ */
+static noinline void run_peers(struct weft_tx_run *run)
+{
+	struct weft_stream *peer;
+
+	while (run->peer && !weft_tx_spent(run)) {
+		peer = run->peer;
+		run->peer = NULL;
+		run_tx(peer, run);
+		weft_loopback_peer_done(peer);
+	}
+	weft_tx_leave_peer(run);
+}
+
 /**
  * weft_tx_process - run tx here and now unless it is running
  * @st: stream
@@ -91,6 +108,8 @@ void weft_hot weft_tx_process(struct weft_stream *st)
 	weft_tx_run_process(&run);
 	weft_doorbell_enter(&st->cfg);
 	run_tx(st, &run);
+	if (unlikely(run.peer))
+		run_peers(&run);
 	weft_doorbell_leave(&st->cfg);
 }
 

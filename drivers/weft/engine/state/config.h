@@ -26,6 +26,7 @@ struct weft_stream;
  * @rnr_timeout: milliseconds for which a message waits for a receive, 0: it does not; may be
  *	changed at any time
  * @atomics: peers of later connections may ask for them; may be changed at any time
+ * @loopback: enum weft_loopback_mode; may be changed at any time
  * @sq_poll_interval: microseconds between two looks at the queue of a process that streams,
  *	0: none is polled; may be changed at any time
  * @polled: queues that are looked at (engine/run/defer.c)
@@ -37,6 +38,7 @@ struct weft_stream_index {
 	u32 close_timeout;
 	u32 rnr_timeout;
 	u8 atomics;
+	u8 loopback;
 	u32 sq_poll_interval;
 	atomic_t polled;
 	unsigned long tcp_counted;

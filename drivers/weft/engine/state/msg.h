@@ -30,12 +30,14 @@ enum weft_source {
  * @src_stag, @src_to: source of a Read Response
  * @swr: the work request it belongs to, NULL for what the engine itself sends
  * @answer: it answers the oldest request we owe
+ * @popped: which is not in the queue any more
  */
 struct weft_msg {
 	u8 opcode;
 	u8 source;
 	u8 hdr_len;
 	bool answer;
+	bool popped;
 	u32 length;
 	u32 done;
 	u32 stag;

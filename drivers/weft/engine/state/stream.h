@@ -27,6 +27,7 @@
 #include "proto/term.h"
 
 struct weft_defer;
+struct weft_loopback;
 struct weft_sock;
 struct weft_stream_hooks;
 
@@ -45,6 +46,7 @@ struct weft_stream_hooks;
  * @lost: the connection is over, and cm knows; no request that waits fails before its time
  * @oldest_fault: what the oldest request says when it is flushed; NONE: just that
  * @quiet: rx will not touch the receive queue again
+ * @loopback: the way to a peer on this host, or NULL; written with tx claim and socket lock
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
  * @acked: what the peer had acknowledged when tx ran last in a callback; socket lock
@@ -55,6 +57,7 @@ struct weft_stream {
 	struct rcu_head rcu;
 	struct weft_stream_index *index;
 	struct weft_sock *sock;
+	struct weft_loopback *loopback;
 	struct weft_stream_config cfg;
 	struct weft_counters counters;
 

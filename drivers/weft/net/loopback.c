@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The table in which the two ends of a connection find each other.
+ *
+ * What proves that two sockets are the ends of one connection is what their TCPs have agreed on:
+ * the addresses, and both sequence numbers at which the streams start. These are random for each
+ * connection, and each end knows its own side only. A proxy or an address translation between the
+ * two leaves nothing that matches.
+ */
+#include "net/loopback.h"
+
+#include <linux/hashtable.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include <net/sock.h>
+
+#include "net/sockaddr.h"
+#include "net/tcp_internals.h"
+#include "net/tcp_socket.h"
+
+/* Ends whose peer has not come; those with a peer on another host stay until they leave. */
+static DEFINE_HASHTABLE(ends, 10);
+static DEFINE_MUTEX(ends_lock);
+
+/* The same for both ends. */
+static u32 key_of(const struct weft_loopback_end *end)
+{
+	return end->written + end->read;
+}
+
+static bool is_same_netns(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
+{
+	return net_eq(sock_net(a->sock->sk), sock_net(b->sock->sk));
+}
+
+static bool is_peer(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
+{
+	return a->written == b->read && a->read == b->written &&
+	       weft_addr_equal(&a->local, &b->remote) &&
+	       weft_addr_port(&a->local) == weft_addr_port(&b->remote) &&
+	       weft_addr_equal(&a->remote, &b->local) &&
+	       weft_addr_port(&a->remote) == weft_addr_port(&b->local);
+}
+
+static struct weft_loopback_end *find_peer(const struct weft_loopback_end *end)
+	__must_hold(&ends_lock)
+{
+	struct hlist_head *bucket = &ends[hash_min(key_of(end), HASH_BITS(ends))];
+	struct weft_loopback_end *other;
+
+	lockdep_assert_held(&ends_lock);
+	hlist_for_each_entry(other, bucket, node) {
+		if (is_peer(end, other))
+			return other;
+	}
+	return NULL;
+}
+
+static void publish_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
+{
+	end->mode = is_same_netns(end, peer) ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
+	kref_get(&peer->ref);
+	smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
+}
+
+/**
+ * weft_loopback_join - the owner of a connection may be reached by that of its other end
+ * @end: zeroed; freed by kfree() when owner and peer have both put it
+ * @sock: the connection; start frames have been exchanged, and nothing has been read since
+ * @owner: of it, who can be worked on from now on, and calls weft_loopback_leave() at the end
+ *
+ * Context: process. Return: 0 or -errno; then there is nothing to leave.
+ */
+int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+{
+	struct weft_loopback_end *peer;
+	int err;
+
+	err = weft_sock_local(sock, &end->local) ?: weft_sock_peer(sock, &end->remote);
+	if (err)
+		return err;
+	kref_init(&end->ref);
+	atomic_set(&end->users, 1);
+	end->sock = sock;
+	end->owner = owner;
+	end->written = weft_tcp_write_seq(sock->sk);
+	end->read = weft_tcp_read_seq(sock->sk);
+	mutex_lock(&ends_lock);
+	peer = find_peer(end);
+	if (peer) {
+		hash_del(&peer->node);
+		publish_peer(end, peer); /* its owner does not run yet */
+		publish_peer(peer, end);
+	} else {
+		hash_add(ends, &end->node, key_of(end));
+	}
+	mutex_unlock(&ends_lock);
+	return 0;
+}
+
+static void free_end(struct kref *ref)
+{
+	kfree(container_of(ref, struct weft_loopback_end, ref));
+}
+
+void weft_loopback_put(struct weft_loopback_end *end)
+{
+	kref_put(&end->ref, free_end);
+}
+
+/**
+ * weft_loopback_leave - the owner cannot be reached any more
+ * @end: from weft_loopback_join(); the references remain
+ *
+ * When it returns no context of the peer is at work on the owner. Context: may sleep; nothing is
+ * held that such a context waits for: not the socket lock.
+ */
+void weft_loopback_leave(struct weft_loopback_end *end)
+{
+	mutex_lock(&ends_lock);
+	hash_del(&end->node);
+	mutex_unlock(&ends_lock);
+	weft_loopback_exit(end);
+	/* Pairs with weft_loopback_exit(): what they did is done. */
+	wait_var_event(&end->users, !atomic_read_acquire(&end->users));
+}
+
+/**
+ * weft_loopback_lock - take the socket lock of an end
+ * @end: entered
+ *
+ * Context: process, no socket lock held. Return: for weft_loopback_unlock(). Bottom halves may be
+ * off meanwhile.
+ */
+bool weft_loopback_lock(struct weft_loopback_end *end)
+{
+	return lock_sock_fast(end->sock->sk);
+}
+
+void weft_loopback_unlock(struct weft_loopback_end *end, bool slow)
+{
+	if (slow)
+		weft_tcp_release(end->sock->sk);
+	else
+		unlock_sock_fast(end->sock->sk, false);
+}

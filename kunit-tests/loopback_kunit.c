@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Which way a segment takes between two ends on one host, and which end goes on when.
+ */
+#include "engine/state/loopback.h"
+#include "stream_world.h"
+#include "suite.h"
+
+struct pair {
+	struct stream_world *a;
+	struct stream_world *b;
+	struct weft_loopback at_a;
+	struct weft_loopback at_b;
+};
+
+static void join(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer)
+{
+	lb->end.owner = &w->st;
+	lb->end.peer = &peer->end;
+	lb->end.mode = WEFT_LOOPBACK_NETNS;
+	atomic_set(&lb->end.users, 1);
+	w->st.loopback = lb;
+	w->index.loopback = WEFT_LOOPBACK_NETNS;
+}
+
+static int make_pair(struct kunit *test)
+{
+	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	err = make_stream(test);
+	p->a = test->priv;
+	err = err ?: make_stream(test);
+	p->b = test->priv;
+	test->priv = p;
+	if (err)
+		return err;
+	join(p->a, &p->at_a, &p->at_b);
+	join(p->b, &p->at_b, &p->at_a);
+	return 0;
+}
+
+static void free_pair(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	if (!p)
+		return;
+	test->priv = p->a;
+	free_stream(test);
+	test->priv = p->b;
+	free_stream(test);
+}
+
+static u32 users(const struct weft_loopback *lb)
+{
+	return atomic_read(&lb->end.users);
+}
+
+/* --- the way --- */
+
+static const struct route_row {
+	const char *name;
+	u8 mode;	/* that the connection needs */
+	u8 here;	/* what the attribute says */
+	u8 there;
+	bool alone;
+	bool left;
+	bool staged;
+	bool atomic;
+	enum weft_route route;
+} route_rows[] = {
+	{ "both allow it", 1, 1, 1, .route = WEFT_ROUTE_LOOPBACK },
+	{ "more than is needed", 1, 2, 2, .route = WEFT_ROUTE_LOOPBACK },
+	{ "never here", 1, 0, 1, .route = WEFT_ROUTE_TCP },
+	{ "never there", 1, 1, 0, .route = WEFT_ROUTE_TCP },
+	{ "across namespaces", 2, 2, 2, .route = WEFT_ROUTE_LOOPBACK },
+	{ "across namespaces, not here", 2, 1, 2, .route = WEFT_ROUTE_TCP },
+	{ "across namespaces, not there", 2, 2, 1, .route = WEFT_ROUTE_TCP },
+	{ "no peer", 1, 1, 1, .alone = true, .route = WEFT_ROUTE_TCP },
+	{ "the peer has left", 1, 1, 1, .left = true, .route = WEFT_ROUTE_TCP },
+	{ "behind what is staged", 1, 1, 1, .staged = true, .route = WEFT_ROUTE_TCP },
+	{ "may not sleep", 1, 1, 1, .atomic = true, .route = WEFT_ROUTE_LATER },
+	{ "may not sleep, never there", 1, 1, 0, .atomic = true, .route = WEFT_ROUTE_TCP },
+};
+
+WEFT_ROWS(route_rows);
+
+static void weft_loopback_takes_a_way(struct kunit *test)
+{
+	const struct route_row *row = test->param_value;
+	struct pair *p = test->priv;
+	bool enters = row->route == WEFT_ROUTE_LOOPBACK;
+	u32 before;
+
+	p->at_a.end.mode = row->mode;
+	p->at_b.end.mode = row->mode;
+	p->a->index.loopback = row->here;
+	p->b->index.loopback = row->there;
+	if (row->alone)
+		p->at_a.end.peer = NULL;
+	if (row->left)
+		atomic_set(&p->at_b.end.users, 0);
+	p->a->st.tx.sock.count = row->staged;
+	p->a->st.tx.sock.atomic = row->atomic;
+	before = users(&p->at_b);
+	KUNIT_EXPECT_EQ(test, weft_loopback_route(&p->a->st), row->route);
+	KUNIT_EXPECT_EQ(test, p->at_a.entered, enters);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), before + enters);
+	p->a->st.tx.sock.count = 0;
+}
+
+/* A second segment of the batch needs no second look, and enters once. */
+static void weft_loopback_enters_once(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	KUNIT_EXPECT_EQ(test, weft_loopback_route(&p->a->st), WEFT_ROUTE_LOOPBACK);
+	KUNIT_EXPECT_EQ(test, weft_loopback_route(&p->a->st), WEFT_ROUTE_LOOPBACK);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 2U);
+	KUNIT_EXPECT_NULL(test, weft_loopback_batch_end(&p->a->st, NULL));
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+/* --- who goes on --- */
+
+static void weft_loopback_runs_the_peer_afterwards(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	weft_loopback_route(&p->a->st);
+	p->at_a.peer_runs = true;
+	KUNIT_EXPECT_PTR_EQ(test, weft_loopback_batch_end(&p->a->st, NULL), &p->b->st);
+	KUNIT_EXPECT_FALSE(test, p->at_a.peer_runs);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 2U);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 0U);
+	weft_loopback_peer_done(&p->b->st);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+/* This end goes on, so a worker runs the other one. */
+static void weft_loopback_does_not_keep_the_peer_waiting(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct weft_stream *earlier;
+
+	weft_loopback_route(&p->a->st);
+	p->at_a.peer_runs = true;
+	earlier = weft_loopback_batch_end(&p->a->st, NULL);
+	weft_loopback_route(&p->a->st);
+	KUNIT_EXPECT_NULL(test, weft_loopback_batch_end(&p->a->st, earlier));
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 1U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+/* A batch that handed nothing over forgets nothing. */
+static void weft_loopback_keeps_what_is_to_run(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	weft_loopback_route(&p->a->st);
+	p->at_a.peer_runs = true;
+	KUNIT_EXPECT_PTR_EQ(test, weft_loopback_batch_end(&p->a->st, NULL), &p->b->st);
+	KUNIT_EXPECT_PTR_EQ(test, weft_loopback_batch_end(&p->a->st, &p->b->st), &p->b->st);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 2U);
+}
+
+static void weft_loopback_resumes_once(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	weft_loopback_resume(&p->a->st);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 0U);
+	p->at_a.peer_waits = true;
+	weft_loopback_resume(&p->a->st);
+	weft_loopback_resume(&p->a->st);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 1U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+static void weft_loopback_resumes_none_that_left(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	p->at_a.peer_waits = true;
+	atomic_set(&p->at_b.end.users, 0);
+	weft_loopback_resume(&p->a->st);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 0U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 0U);
+}
+
+static void weft_loopback_batches_have_an_end(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	KUNIT_EXPECT_FALSE(test, weft_loopback_is_full(&p->a->st));
+	p->at_a.batch = WEFT_LOOPBACK_BATCH;
+	KUNIT_EXPECT_TRUE(test, weft_loopback_is_full(&p->a->st));
+	weft_loopback_batch_end(&p->a->st, NULL);
+	KUNIT_EXPECT_FALSE(test, weft_loopback_is_full(&p->a->st));
+}
+
+static struct kunit_case loopback_cases[] = {
+	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
+	KUNIT_CASE(weft_loopback_enters_once),
+	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
+	KUNIT_CASE(weft_loopback_does_not_keep_the_peer_waiting),
+	KUNIT_CASE(weft_loopback_keeps_what_is_to_run),
+	KUNIT_CASE(weft_loopback_resumes_once),
+	KUNIT_CASE(weft_loopback_resumes_none_that_left),
+	KUNIT_CASE(weft_loopback_batches_have_an_end),
+	{}
+};
+
+static struct kunit_suite loopback_suite = {
+	.name = "weft_loopback",
+	.init = make_pair,
+	.exit = free_pair,
+	.test_cases = loopback_cases,
+};
+
+kunit_test_suite(loopback_suite);

@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# Two ends on one host, without TCP in between: data of each operation, sudden ends, receives
+# that come late, and an attribute that changes while data flows.
+. "$(dirname "$0")/lib.sh"
+
+# VERBS are cases of the suite verbs that run here with the attribute set.
+suite loopback <<'TOPOLOGY'
+  one program, both ends --- wd0 (dummy, 10.77.0.1, fd77::1) --- no TCP but for start and end
+  or: wa, va (10.77.0.1) weft on it --- veth --- wb, vb (10.77.0.2) weft on it
+TOPOLOGY
+
+set_attribute() { echo "$2" >"/sys/class/infiniband/${3:-$dev}/params/$1"; }
+
+# direct: segments that did not go by TCP. The core reads its counters afresh by and by.
+direct() {
+	sleep 0.1
+	counted loopback_tx_segments
+}
+
+# grows COMMAND...: it hands segments over.
+grows() {
+	local before
+	before=$(direct)
+	"$@" || return 1
+	[ "$(direct)" -gt "$before" ] || fail "all went by TCP"
+}
+
+# stays COMMAND...: it hands none over.
+stays() {
+	local before
+	before=$(direct)
+	"$@" || return 1
+	[ "$(direct)" -eq "$before" ] || fail "$(($(direct) - before)) segments did not go by TCP"
+}
+
+verbs_case() { limit 120 "$verbs" "$saddr4" "$1"; }
+
+# verbs_with CASE KNOB VALUE DEFAULT: messages that find no receive go by TCP, perhaps all.
+verbs_with() {
+	local rc=0
+	set_attribute "$2" "$3"
+	verbs_case "$1" || rc=$?
+	set_attribute "$2" "$4"
+	return "$rc"
+}
+
+# pings COUNT SIZE: Sends both ways, a Read and a Write per round, data compared.
+pings() {
+	serve 7174 100 rping -s -a "$saddr4" -v -V -C "$1" -S "$2"
+	client 100 rping -c -a "$saddr4" -v -V -C "$1" -S "$2"
+	wait_server
+	expect '^ping data: rdma-ping-' "$tmp/client.log" "$1"
+	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
+}
+
+# running: rping without end; its processes are in $server and $client, and rounds have begun.
+running() {
+	serve 7174 60 rping -s -a "$saddr4" -V -S 4000
+	start 60 "$tmp/client.log" "${cli[@]}" stdbuf -oL rping -c -v -V -a "$saddr4" -S 4000 -C 1000000
+	client=$started
+	until [ "$(rounds)" -gt 10 ]; do
+		kill -0 "$client" || { cat "$tmp/client.log"; fail "the client ended"; }
+		sleep 0.1
+	done
+}
+
+rounds() { grep -c rdma-ping "$tmp/client.log" || true; }
+
+# goes_on: a hundred rounds more, with good data.
+goes_on() {
+	local from
+	from=$(rounds)
+	until [ "$(rounds)" -gt $((from + 100)) ]; do
+		kill -0 "$client" || { tail "$tmp/client.log"; fail "the client ended"; }
+		sleep 0.1
+	done
+	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
+}
+
+end_both() {
+	kill "$client" "$server" 2>/dev/null || true
+	wait "$client" "$server" || true
+}
+
+# Back and forth: each change finds messages of all kinds on their way.
+attribute_changes_amid_traffic() {
+	local i
+	running
+	for i in 0 1 0 2 1 0 1 0 1; do
+		set_attribute loopback "$i"
+		goes_on
+	done
+	set_attribute loopback 0
+	goes_on
+	stays goes_on
+	set_attribute loopback 1
+	grows goes_on
+	end_both
+}
+
+# The other end hears of it, and no object stays (after_test).
+killed() {
+	local victim=$1 other=$2 i
+	running
+	victim=${!victim} other=${!other}
+	pkill -KILL -P "$victim" || true
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$other" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	fail "the other end goes on"
+}
+
+link_goes() {
+	running
+	limit 10 rdma link delete "$dev"
+	wait "$client" "$server" || true
+	rdma link add "$dev" type "$driver" netdev wd0
+	set_attribute loopback 1
+}
+
+topology_dummy
+verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
+t "attribute: 0 is TCP" stays verbs_case inline_data
+set_attribute loopback 1
+for name in inline_data several_elements zero_length unsignalled fence solicited around_the_rings \
+	atomic_fetch_add atomic_cmp_swap atomic_hammer write_with_imm send_with_imm_refused \
+	read_beyond_region write_beyond_region receive_too_short receive_bad_lkey \
+	atomic_misaligned_fadd window_after_remote_invalidate dereg_while_written; do
+	t "verbs: $name" grows verbs_case "$name"
+done
+for name in late_receives_both_ways late_long_messages late_peer_disconnects late_destroy late_srq; do
+	t "late: ${name#late_}" verbs_with "$name" rnr_timeout_ms 600000 1000
+done
+t "late: never" verbs_with late_never rnr_timeout_ms 600 1000
+t "data: rounds of rping" grows pings 300 60000
+t "attribute: changes amid traffic" attribute_changes_amid_traffic
+t "killed: client" killed client server
+t "killed: server" killed server client
+t "removal: link" link_goes
+cleanup >/dev/null 2>&1
+
+topology_veth
+for word in 0 1 2; do set_attribute loopback "$word" "${driver}b"; done
+dev="${driver}b"
+for word in 0 1; do
+	set_attribute loopback "$word" "${driver}a"
+	t "namespaces: $word is TCP" stays pings 20 5000
+done
+set_attribute loopback 2 "${driver}a"
+t "namespaces: 2 is not" grows pings 300 60000
+set_attribute loopback 1 "${driver}b"
+t "namespaces: 2 at one end only is TCP" stays pings 20 5000
+finish
