@@ -28,7 +28,7 @@ KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
 .PHONY: all modules provider kunit vectors check test test-debug fuzz mutants bench bench-wire bench-guest demo \
 	e2e install \
-	install-modules install-provider clean help have kerneldir
+	install-modules install-provider install-boot install-man deb clean clean-modules help have kerneldir
 
 all: modules provider ## the module and the provider
 
@@ -86,7 +86,10 @@ bench-guest: ## the same on Debian's 6.1 in QEMU
 demo: ## rping and ib_send_bw over weft, in a guest
 	scripts/demo
 
-install: install-modules install-provider ## below DESTDIR
+deb: ## Debian packages: weft-dkms, libweft-provider, weft-doc, in build/deb
+	scripts/deb
+
+install: install-modules install-provider install-boot install-man ## below DESTDIR
 
 install-modules: kerneldir
 	$(INSTALL) -D -m 644 drivers/weft/weft.ko \
@@ -96,10 +99,26 @@ install-modules: kerneldir
 install-provider:
 	+$(MAKE) -C userspace-provider install DESTDIR=$(DESTDIR)
 
-clean: ## what the build made
+# Links at boot, names, and what is loaded with the module.
+install-boot:
+	$(INSTALL) -d $(DESTDIR)/etc/weft/links
+	$(INSTALL) -D -m 755 scripts/boot/weft-link $(DESTDIR)/usr/sbin/weft-link
+	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system scripts/boot/weft-link@.service
+	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/udev/rules.d scripts/boot/61-weft.rules
+	$(INSTALL) -D -m 644 scripts/boot/modprobe.conf $(DESTDIR)/etc/modprobe.d/weft.conf
+	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/share/doc/weft/examples \
+		scripts/boot/memlock.conf scripts/boot/link.example
+
+install-man:
+	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/share/man/man7 Documentation/man/weft.7
+	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/share/man/man8 Documentation/man/weft-link.8
+
+clean: clean-modules ## what the build made
+	+$(MAKE) -C userspace-provider clean
+
+clean-modules:
 	+$(if $(RELEASE),$(KBUILD) clean)
 	rm -rf $(dir $(HAVE))
-	+$(MAKE) -C userspace-provider clean
 
 help: ## this list
 	@echo 'Targets:'
