@@ -27,7 +27,7 @@ told_about() {
 up_and_down() {
 	printf '# of mine\nname = weft0\nrnr_timeout_ms=500   # half a second\n\n' >"$links/wd0"
 	weft-link up wd0
-	[ "$(cat "/sys/class/infiniband/weft0/weft/rnr_timeout_ms")" = 500 ]
+	[ "$(cat "/sys/class/infiniband/weft0/params/rnr_timeout_ms")" = 500 ]
 	rdma link show weft0/1 | tee "$tmp/link"
 	expect 'netdev wd0' "$tmp/link" 1
 	weft-link down wd0
@@ -38,7 +38,7 @@ up_and_down() {
 without_a_file() {
 	rm -f "$links/wd0"
 	weft-link up wd0
-	[ -d /sys/class/infiniband/weft_wd0/weft ]
+	[ -d /sys/class/infiniband/weft_wd0/params ]
 	weft-link down wd0
 }
 
@@ -50,7 +50,7 @@ up_again_changes_what_the_file_says() {
 	printf 'name=weft9\nrnr_timeout_ms=700\n' >"$links/wd0"
 	weft-link up wd0
 	[ "$(rdma dev show weft9 | cut -d: -f1)" = "$index" ]
-	[ "$(cat /sys/class/infiniband/weft9/weft/rnr_timeout_ms)" = 700 ]
+	[ "$(cat /sys/class/infiniband/weft9/params/rnr_timeout_ms)" = 700 ]
 	weft-link down wd0
 }
 
@@ -62,7 +62,7 @@ netdev_comes_back() {
 	weft-link down wd1
 	ip link add wd1 type dummy
 	weft-link up wd1
-	[ -d /sys/class/infiniband/weft0/weft ]
+	[ -d /sys/class/infiniband/weft0/params ]
 	weft-link down wd1
 	ip link delete wd1
 	rm "$links/wd1"

@@ -33,7 +33,7 @@ copies() {
 	head -c "$1" /dev/urandom >"$tmp/from"
 	serve 7778 60 "$tmp/copy" receive "$saddr4" "$tmp/to"
 	client 60 "$tmp/copy" send "$saddr4" "$tmp/from"
-	served
+	wait_server
 	cmp "$tmp/from" "$tmp/to"
 }
 
