@@ -36,7 +36,7 @@ stays() {
 
 verbs_case() { limit 120 "$verbs" "$saddr4" "$1"; }
 
-# verbs_with CASE KNOB VALUE DEFAULT: messages that find no receive go by TCP, perhaps all.
+# verbs_with CASE ATTRIBUTE VALUE DEFAULT: messages that find no receive go by TCP, perhaps all.
 verbs_with() {
 	local rc=0
 	set_attribute "$2" "$3"

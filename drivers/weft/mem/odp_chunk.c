@@ -197,7 +197,7 @@ static struct weft_odp_chunk *use_chunk(struct weft_odp *odp, unsigned long inde
 	return chunk;
 }
 
-/* Whoever looks for it finds it before, or does not find it: the readers' lock says so. */
+/* A reader finds it before, or does not find it: the readers' lock says so. */
 static void take_away(struct weft_odp_chunk *chunk) __must_hold(&chunk->odp->grow)
 {
 	struct weft_odp *odp = chunk->odp;
