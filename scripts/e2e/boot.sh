@@ -77,7 +77,7 @@ wrong_files() {
 	printf 'name=weft0\nrm -rf /tmp\n' >"$links/wd0"
 	told_about 'not KEY=VALUE: rm -rf /tmp' weft-link up wd0
 	told_about 'not KEY=VALUE: rm -rf /tmp' weft-link check wd0
-	printf 'name=weft0\n../../weft0/weft/crc=1\n' >"$links/wd0"
+	printf 'name=weft0\n../../weft0/params/mpa_crc=1\n' >"$links/wd0"
 	told_about 'not KEY=VALUE' weft-link up wd0
 	[ ! -e /sys/class/infiniband/weft0 ]
 	told_about 'no name of a network device' weft-link up ../links/wd0
