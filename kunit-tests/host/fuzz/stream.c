@@ -123,8 +123,8 @@ static void post_kernel(struct world *w)
 		}
 	}
 	weft_ring_unlock(&w->sq.post_lock, false, flags);
-	needed = weft_sendq_needs_doorbell(&w->sq);
-	if (needed)
+	tx_needed = weft_sendq_needs_doorbell(&w->sq);
+	if (tx_needed)
 		weft_tx_schedule(w->st);
 }
 
