@@ -63,11 +63,40 @@ rates_are_true_and_silent() {
 	ip link delete wv0
 }
 
+# scrape FILE: what node_exporter tells, when it answers.
+scrape() {
+	python3 - >"$1" <<-'END'
+		import urllib.request
+		with urllib.request.urlopen("http://127.0.0.1:9100/metrics") as page:
+		    print(page.read().decode())
+	END
+}
+
+# One device without a file that it expects, and it shows none of the host's.
+node_exporter_shows_it() {
+	local end=$((SECONDS + 30 * slow)) sent
+	[ -x "${NODE_EXPORTER:-}" ] || skip "NODE_EXPORTER names no program"
+	start 90 "$tmp/exporter.log" "$NODE_EXPORTER" --collector.disable-defaults \
+		--collector.infiniband --web.listen-address=127.0.0.1:9100
+	until scrape "$tmp/metrics" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || fail "$(cat "$tmp/exporter.log")"
+		sleep_nofork 0.2
+	done
+	kill "$started"
+	expect 'collector_success\{collector="infiniband"\} 1' "$tmp/metrics" 1
+	expect "info\\{board_id=\"weft\",device=\"$dev\",.*hca_type=\"weft\"" "$tmp/metrics" 1
+	sent=$(($(counter port_xmit_data) * 4))
+	[ "$sent" -gt 0 ]
+	[ "$(awk -v dev="device=\"$dev\"" '/^node_infiniband_port_data_transmitted/ &&
+		index($1, dev) { printf "%d", $2 }' "$tmp/metrics")" -eq "$sent" ]
+}
+
 topology_dummy
 modprobe -q veth
 modprobe -q 8021q
 t "every counter is a number" every_counter_is_a_number
 t "data in units of four bytes, packets" units_of_four_bytes
 t "with what QPs count apart" counted_apart
+t "node_exporter shows the device" node_exporter_shows_it
 t "rates are the netdev's, and nothing is logged" rates_are_true_and_silent
 finish

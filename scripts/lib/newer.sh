@@ -52,3 +52,19 @@ newer_perftest() {
 	with_lock newer _newer_make "$root" || return 1
 	printf '%s\n' "$root/bin"
 }
+
+_exporter_make() {
+	local deb root=$1
+	[ -d "$root" ] && return 0
+	deb=$(suite_fetch bookworm prometheus-node-exporter) || return 1
+	rm -rf "$root.part"
+	dpkg-deb -x "$deb" "$root.part" && mv "$root.part" "$root"
+}
+
+# node_exporter: the program, which is one file, of the oldest release that has weft.
+node_exporter() {
+	local root
+	root=$(cache_dir newer)/node-exporter-bookworm
+	with_lock newer _exporter_make "$root" || return 1
+	printf '%s\n' "$root/usr/bin/prometheus-node-exporter"
+}

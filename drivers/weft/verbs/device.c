@@ -100,6 +100,7 @@ static const struct ib_device_ops device_ops = {
 	.driver_id = DRIVER_ID,
 	.uverbs_abi_ver = WEFT_ABI_VERSION,
 	.device_group = &weft_sysfs_group,
+	.enable_driver = weft_sysfs_enable,
 
 	.query_device = weft_query_device,
 	.modify_device = weft_modify_device,

@@ -174,3 +174,39 @@ void weft_sysfs_init(void)
 		sysfs_attrs[i] = &params[i].attr.attr;
 	sysfs_attrs[i] = &congestion_attr.attr;
 }
+
+/* --- what kind of device it is --- */
+
+static ssize_t kind_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "weft\n");
+}
+
+static struct device_attribute hca_type_attr = __ATTR(hca_type, 0444, kind_show, NULL);
+static struct device_attribute board_id_attr = __ATTR(board_id, 0444, kind_show, NULL);
+
+static struct attribute *kind_attrs[] = {
+	&hca_type_attr.attr,
+	&board_id_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group kind_group = {
+	.attrs = kind_attrs,
+};
+
+/**
+ * weft_sysfs_enable - enable_driver
+ * @ib: the device
+ *
+ * Files that drivers of adapters have. Monitoring programs expect them: the node_exporter of
+ * Debian 12 shows no device of a host if one of them is without. The core has room for one group,
+ * which is the directory of parameters.
+ *
+ * Context: process, before user space is told of the device; once more when it has moved to
+ * another network namespace. Return: 0 or -errno.
+ */
+int weft_sysfs_enable(struct ib_device *ib)
+{
+	return sysfs_update_group(&ib->dev.kobj, &kind_group);
+}
