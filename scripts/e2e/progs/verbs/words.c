@@ -107,22 +107,33 @@ static double time_one(struct reader *r, uint64_t *writes)
 	return now() - begin;
 }
 
-static void reads_delay_no_other_message(void)
+/* Is nearly as fast as without Reads what is for the process itself? */
+static int others_are_fast(struct reader *r, uint64_t *written)
 {
 	double sends[MESSAGES], writes[MESSAGES];
-	struct reader r = {};
-	uint64_t written = 0;
 
-	reader_starts(&r, "answers", PORT);
 	for (int i = 0; i < MESSAGES; i++) {
-		read_for(&r, 12e-3);
-		sends[i] = time_one(&r, NULL);
-		read_for(&r, 12e-3);
-		writes[i] = time_one(&r, &written);
+		read_for(r, 12e-3);
+		sends[i] = time_one(r, NULL);
+		read_for(r, 12e-3);
+		writes[i] = time_one(r, written);
 	}
 	printf("Sends answered after %.0f us, Writes after %.0f us\n", usual(sends, MESSAGES) * 1e6,
 	       usual(writes, MESSAGES) * 1e6);
-	CHECK(usual(sends, MESSAGES) < 1e-3 && usual(writes, MESSAGES) < 1e-3);
+	return usual(sends, MESSAGES) < 1e-3 && usual(writes, MESSAGES) < 1e-3;
+}
+
+/* What delays them delays them each time; a machine that is busy does not, for so long. */
+static void reads_delay_no_other_message(void)
+{
+	struct reader r = {};
+	uint64_t written = 0;
+	int fast = 0;
+
+	reader_starts(&r, "answers", PORT);
+	for (int i = 0; i < 5 && !fast; i++)
+		fast = others_are_fast(&r, &written);
+	CHECK(fast);
 	reader_ends(&r);
 }
 
