@@ -78,7 +78,7 @@ static void send_request(struct weft_conn *conn)
 
 /*
  * The stream takes the socket. If it cannot, as when its QP has failed
- * meanwhile, the consumer hears of a connection that broke at once.
+ * meanwhile, the consumer is told of a connection that broke at once.
  */
 static void start_stream(struct weft_conn *conn)
 {
@@ -129,17 +129,9 @@ void weft_action_offer_request(struct weft_conn *conn)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
-/* Before the consumer hears: it may connect with the same QP again. */
-static void unreserve_stream(struct weft_conn *conn)
-{
-	if (conn->reserved)
-		weft_stream_unreserve(conn->stream);
-	conn->reserved = false;
-}
-
 static void tell_reply(struct weft_conn *conn)
 {
-	unreserve_stream(conn);
+	weft_conn_unreserve(conn);
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
 	conn->connected = !conn->status;
@@ -188,10 +180,10 @@ static void release_conn_sock(struct weft_conn *conn)
 	weft_handshake_free(conn);
 	weft_listener_leave(conn);
 	weft_iwcm_forget(conn);
-	unreserve_stream(conn);
+	weft_conn_unreserve(conn);
 	if (conn->stream)
 		weft_stream_put(conn->stream);
-	WRITE_ONCE(conn->stream, NULL); /* see bind_id() */
+	WRITE_ONCE(conn->stream, NULL); /* see weft_conn_reserve() */
 	if (conn->handle)
 		xa_erase(&conn->cm->conns, conn->handle);
 	weft_conn_put(conn);

@@ -116,6 +116,44 @@ void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event) __must
 }
 
 /**
+ * weft_conn_reserve - a connection is for a QP, which no other may connect meanwhile
+ * @conn: the caller's alone, or locked
+ * @qpn: of the QP
+ *
+ * Context: process. Return: 0, and weft_conn_unreserve() or the end of the connection gives the QP
+ * back; or -EINVAL for one that cannot be connected, or is being connected.
+ */
+int weft_conn_reserve(struct weft_conn *conn, u32 qpn)
+{
+	struct weft_stream *stream = weft_stream_find(conn->cm->streams, qpn);
+	int ret;
+
+	if (!stream)
+		return -EINVAL;
+	ret = weft_stream_reserve(stream);
+	if (ret) {
+		weft_stream_put(stream);
+		return ret;
+	}
+	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
+	conn->reserved = true;
+	return 0;
+}
+
+/**
+ * weft_conn_unreserve - the QP may be connected again
+ * @conn: the caller's alone, or the worker's; its QP, if any, is not started
+ *
+ * Before the consumer is told, which may do that at once. Context: process.
+ */
+void weft_conn_unreserve(struct weft_conn *conn)
+{
+	if (conn->reserved)
+		weft_stream_unreserve(conn->stream);
+	conn->reserved = false;
+}
+
+/**
  * weft_conn_begin - let a connection live
  * @conn: in state idle, complete; from now on its worker's
  * @event: how it begins

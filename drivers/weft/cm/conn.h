@@ -125,6 +125,8 @@ struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator);
 struct weft_conn *weft_conn_find(struct weft_cm *cm, u32 handle);
 void weft_conn_get(struct weft_conn *conn);
 void weft_conn_put(struct weft_conn *conn);
+int weft_conn_reserve(struct weft_conn *conn, u32 qpn);
+void weft_conn_unreserve(struct weft_conn *conn);
 
 void weft_conn_post(struct weft_conn *conn, unsigned int event);
 int weft_conn_begin(struct weft_conn *conn, enum weft_conn_event event);

@@ -51,14 +51,12 @@ static void fill_direct_handshake(struct weft_direct *d, struct weft_conn *conn)
 	weft_direct_build(&d->own, hs->pd);
 }
 
-/* The stream is reserved, so that rdma_cm does not connect the same QP meanwhile. */
-static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft_stream *stream)
+/* The QP is reserved, so that rdma_cm does not connect it meanwhile. */
+static void bind_conn(struct weft_direct *d, struct weft_conn *conn)
 {
 	kref_get(&d->ref);
-	conn->reserved = true;
 	conn->ops = &weft_direct_conn_ops;
 	conn->direct = d;
-	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
 	weft_conn_get(conn);
 	WRITE_ONCE(d->conn, conn);
 }
@@ -66,31 +64,19 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn, struct weft
 /* What fails later is told by the connection, see forget_direct_conn(). */
 static int connect_direct(struct weft_direct *d)
 {
-	struct weft_stream *stream = weft_stream_find(d->cm->streams, d->own.qpn);
-	struct weft_conn *conn;
+	struct weft_conn *conn = weft_conn_new(d->cm, true);
 	int ret;
 
-	if (!stream)
-		return -ENOTCONN;
-	ret = weft_stream_reserve(stream);
-	if (ret)
-		goto put_stream;
-	conn = weft_conn_new(d->cm, true);
-	if (!conn) {
-		ret = -ENOMEM;
-		goto unreserve;
+	if (!conn)
+		return -ENOMEM;
+	ret = weft_conn_reserve(conn, d->own.qpn);
+	if (!ret) {
+		fill_direct_handshake(d, conn);
+		bind_conn(d, conn);
 	}
-	fill_direct_handshake(d, conn);
-	bind_conn(d, conn, stream);
-	if (weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT))
+	if (ret || weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
-	return 0;
-
-unreserve:
-	weft_stream_unreserve(stream);
-put_stream:
-	weft_stream_put(stream);
 	return ret;
 }
 
@@ -137,7 +123,6 @@ static void settle_terms(struct weft_direct *d, struct weft_conn *conn,
 static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
 				 const struct weft_direct_hello *peer) __must_hold(&conn->lock)
 {
-	struct weft_stream *stream;
 	u8 pd[WEFT_DIRECT_LEN];
 
 	lockdep_assert_held(&conn->lock);
@@ -147,15 +132,10 @@ static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
 	weft_direct_build(&d->own, pd);
 	if (weft_handshake_prepare_accept(conn, pd, sizeof(pd)) || !conn->result.rtr)
 		return false;
-	stream = weft_stream_find(d->cm->streams, d->own.qpn);
-	if (!stream)
+	if (weft_conn_reserve(conn, d->own.qpn))
 		return false;
-	if (weft_stream_reserve(stream)) {
-		weft_stream_put(stream);
-		return false;
-	}
 	settle_terms(d, conn, peer);
-	bind_conn(d, conn, stream);
+	bind_conn(d, conn);
 	weft_conn_decide(conn, WEFT_CONN_ULP_ACCEPTED_P2P);
 	return true;
 }
@@ -330,9 +310,7 @@ static void forget_direct_conn(struct weft_conn *conn)
 	struct weft_direct *d;
 	bool had;
 
-	if (conn->reserved)	/* before the QP is told, which may get another connection */
-		weft_stream_unreserve(conn->stream);
-	conn->reserved = false;
+	weft_conn_unreserve(conn);
 	mutex_lock(&directs->lock);
 	weft_direct_drop_held(conn);
 	d = conn->direct;

@@ -87,15 +87,12 @@ static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *pa
 	policy->ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
 }
 
-/* The stream is reserved for the connection, which takes the caller's reference. */
-static void bind_id(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream *stream)
+static void bind_id(struct weft_conn *conn, struct iw_cm_id *id)
 {
 	struct weft_cm *cm = conn->cm;
 
 	weft_iwcm_get_id(id);
 	conn->id = id;
-	WRITE_ONCE(conn->stream, stream); /* weft_cm_cancel_pending() looks for it */
-	conn->reserved = true;
 	conn->context = id->context;
 	spin_lock(&cm->by_context_lock);
 	hash_add(cm->by_context, &conn->by_context, (unsigned long)conn->context);
@@ -148,11 +145,8 @@ static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
  */
 static void undo_connect(struct weft_conn *conn)
 {
-	mutex_lock(&conn->lock);
-	unbind_id(conn);
-	weft_stream_unreserve(conn->stream);
-	conn->reserved = false;
-	mutex_unlock(&conn->lock);
+	weft_iwcm_forget(conn);
+	weft_conn_unreserve(conn);
 	weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
@@ -169,31 +163,19 @@ static void undo_connect(struct weft_conn *conn)
  */
 int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
-	struct weft_stream *stream = weft_stream_find(cm->streams, param->qpn);
-	struct weft_conn *conn;
+	struct weft_conn *conn = weft_conn_new(cm, true);
 	int ret;
 
-	if (!stream)
-		return -EINVAL;
-	ret = weft_stream_reserve(stream);
-	if (ret)
-		goto put_stream;
-	conn = weft_conn_new(cm, true);
-	if (!conn) {
-		ret = -ENOMEM;
-		goto unreserve;
+	if (!conn)
+		return -ENOMEM;
+	ret = weft_conn_reserve(conn, param->qpn);
+	if (!ret) {
+		bind_id(conn, id);
+		ret = begin_connect(conn, id, param);
 	}
-	bind_id(conn, id, stream);
-	ret = begin_connect(conn, id, param);
 	if (ret)
 		undo_connect(conn);
 	weft_conn_put(conn);
-	return ret;
-
-unreserve:
-	weft_stream_unreserve(stream);
-put_stream:
-	weft_stream_put(stream);
 	return ret;
 }
 
@@ -215,7 +197,9 @@ static int accept_iwcm_locked(struct weft_conn *conn, struct iw_cm_id *id,
 		weft_stream_unreserve(stream);
 		return ret;
 	}
-	bind_id(conn, id, stream);
+	WRITE_ONCE(conn->stream, stream); /* as weft_conn_reserve() */
+	conn->reserved = true;
+	bind_id(conn, id);
 	weft_conn_decide(conn,
 			 conn->result.rtr ? WEFT_CONN_ULP_ACCEPTED_P2P : WEFT_CONN_ULP_ACCEPTED);
 	return 0;
