@@ -10,8 +10,8 @@
 
 #include "uapi/weft-abi.h"
 
-static void build(struct weft_doorbell *doorbell, int cmd_fd, const struct ib_uverbs_attr *object,
-		  uint16_t object_id, uint16_t method_id)
+static void build(struct weft_doorbell *doorbell, int cmd_fd, uint16_t object_id,
+		  uint16_t method_id, uint16_t attr_id, uint32_t handle)
 {
 	const struct ib_uverbs_ioctl_hdr hdr = {
 		.length = sizeof(doorbell->request),
@@ -20,32 +20,27 @@ static void build(struct weft_doorbell *doorbell, int cmd_fd, const struct ib_uv
 		.num_attrs = 1,
 		.driver_id = WEFT_DRIVER_ID,
 	};
+	const struct ib_uverbs_attr object = {
+		.attr_id = attr_id,
+		.flags = UVERBS_ATTR_F_MANDATORY,
+		.data = handle,
+	};
 
 	doorbell->fd = cmd_fd;
 	memcpy(doorbell->request, &hdr, sizeof(hdr));
-	memcpy((uint8_t *)doorbell->request + sizeof(hdr), object, sizeof(*object));
+	memcpy((uint8_t *)doorbell->request + sizeof(hdr), &object, sizeof(object));
 }
 
 void weft_doorbell_init_qp(struct weft_doorbell *doorbell, int cmd_fd, uint32_t handle)
 {
-	const struct ib_uverbs_attr qp = {
-		.attr_id = WEFT_ATTR_QP_DOORBELL_HANDLE,
-		.flags = UVERBS_ATTR_F_MANDATORY,
-		.data = handle,
-	};
-
-	build(doorbell, cmd_fd, &qp, UVERBS_OBJECT_QP, WEFT_METHOD_QP_DOORBELL);
+	build(doorbell, cmd_fd, UVERBS_OBJECT_QP, WEFT_METHOD_QP_DOORBELL,
+	      WEFT_ATTR_QP_DOORBELL_HANDLE, handle);
 }
 
 void weft_doorbell_init_srq(struct weft_doorbell *doorbell, int cmd_fd, uint32_t handle)
 {
-	const struct ib_uverbs_attr srq = {
-		.attr_id = WEFT_ATTR_SRQ_DOORBELL_HANDLE,
-		.flags = UVERBS_ATTR_F_MANDATORY,
-		.data = handle,
-	};
-
-	build(doorbell, cmd_fd, &srq, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL);
+	build(doorbell, cmd_fd, UVERBS_OBJECT_SRQ, WEFT_METHOD_SRQ_DOORBELL,
+	      WEFT_ATTR_SRQ_DOORBELL_HANDLE, handle);
 }
 
 int weft_doorbell(const struct weft_doorbell *doorbell)
