@@ -339,7 +339,7 @@ static int take_pages(struct weft_odp_chunk *chunk, u64 addr, u64 len, enum weft
 
 /*
  * Pages that the process has, and the table has not. munmap() takes an address out of the process
- * before the notifier hears of it. To find nothing where the core has a page makes it warn, so it
+ * before the notifier is told. To find nothing where the core has a page makes it warn, so it
  * is asked for what it has not: @fault_lock lets entries only go meanwhile.
  */
 static int take_present(struct weft_odp_chunk *chunk, u64 addr, u64 len, u32 *taken)
@@ -383,12 +383,13 @@ static int fault_in_pages(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
 	mutex_lock(&chunk->fault_lock);
-	if (how == WEFT_ODP_PRESENT)
+	if (how == WEFT_ODP_PRESENT) {
 		err = take_present(chunk, addr, len, taken);
-	else
+	} else {
 		err = take_pages(chunk, addr, len, how, taken);
-	if (!err && how != WEFT_ODP_PRESENT)
-		take_window(chunk, addr + len - 1, taken);
+		if (!err)
+			take_window(chunk, addr + len - 1, taken);
+	}
 	mutex_unlock(&chunk->fault_lock);
 	unuse_chunk(chunk);
 	return err;
