@@ -29,7 +29,7 @@
 #define PROBES 8 /* a key stands in one of so many slots behind its hash */
 
 struct slot {
-	uint64_t lock; /* 0, or who has it; atomics want 8 bytes, aligned */
+	uint64_t lock; /* 0, or its holder; atomics want 8 bytes, aligned */
 	uint64_t hits;
 	uint64_t sum; /* of key and value */
 	char key[40];

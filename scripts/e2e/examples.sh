@@ -21,7 +21,7 @@ keys_and_values() {
 	kv put "$saddr4" colour red
 	[ "$(kv get "$saddr4" colour)" = red ]
 	[ "$(kv hits "$saddr4" colour)" = 2 ]
-	if kv get "$saddr4" shape; then fail "a key that nobody put"; fi
+	if kv get "$saddr4" shape; then fail "a key that was never put"; fi
 	# Many at once: each asks for a lock, and none may be lost.
 	for i in 1 2 3 4 5 6; do kv put "$saddr4" "key$i" "value$i" & done
 	for i in 1 2 3 4 5 6; do wait -n; done

@@ -99,7 +99,7 @@ attribute_changes_amid_traffic() {
 	end_both
 }
 
-# The other end hears of it, and no object stays (after_test).
+# The other end is told, and no object stays (after_test).
 killed() {
 	local victim=$1 other=$2 i
 	running

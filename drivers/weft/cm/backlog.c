@@ -149,7 +149,7 @@ void weft_backlog_offer(struct weft_backlog *b)
  * @conn: in it
  *
  * WEFT_CONN_TURN is posted when the consumer is to be told; then closing the listener does not
- * end the connection any more, since a consumer may close it as soon as it hears of a request.
+ * end the connection any more, since a consumer may close it as soon as it is told of a request.
  * Context: the worker of @conn. Return: false if the listener is closed already, or @conn has
  * been dropped.
  */

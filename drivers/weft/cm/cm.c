@@ -88,7 +88,7 @@ static void abandon_conns(struct weft_cm *cm, const struct weft_stream *stream)
 }
 
 /**
- * weft_cm_cancel_pending - nobody waits for this connection any more
+ * weft_cm_cancel_pending - no consumer waits for this connection any more
  * @cm: of the device
  * @stream: of a QP that goes away before it was connected
  *

@@ -62,7 +62,7 @@ void weft_handshake_free(struct weft_conn *conn)
  * weft_handshake_close - give up the socket, if we still own it
  * @conn: the connection
  *
- * A frame that was written still reaches the peer; bytes nobody read make TCP
+ * A frame that was written still reaches the peer; unread bytes make TCP
  * send a reset instead. Context: the worker.
  */
 void weft_handshake_close(struct weft_conn *conn)

@@ -18,7 +18,7 @@
 #define CONNECT_FAILED	(WEFT_CONNA_TELL_REPLY | WEFT_CONNA_CANCEL_TIMER | WEFT_CONNA_RELEASE)
 /* The end of an attempt that nobody waits for. */
 #define DROP		(WEFT_CONNA_CANCEL_TIMER | WEFT_CONNA_RELEASE)
-/* Who accepted waits for "established", and hears of the end only after it. */
+/* A consumer that accepted waits for "established", and is told of the end only after it. */
 #define NEVER_READY \
 	(WEFT_CONNA_TELL_ESTABLISHED | WEFT_CONNA_TELL_DISCONNECT | WEFT_CONNA_CANCEL_TIMER)
 
@@ -83,7 +83,7 @@ static const struct weft_conn_step steps[WEFT_CONN_STATES][WEFT_CONN_EVENTS] = {
 		[WEFT_CONN_STREAM_CLOSED]	= NEVER(AWAIT_REPLY),
 		[WEFT_CONN_ABANDONED]		= GO(CLOSED, CONNECT_FAILED),
 	},
-	/* Nobody has been told yet, so nobody hears of a failure. */
+	/* No consumer has been told yet, so none is told of a failure. */
 	[WEFT_CONN_AWAIT_REQUEST] = {
 		[WEFT_CONN_CONNECT]		= NEVER(AWAIT_REQUEST),
 		[WEFT_CONN_TCP_ACCEPTED]	= NEVER(AWAIT_REQUEST),

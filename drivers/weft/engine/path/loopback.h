@@ -21,7 +21,7 @@ struct weft_stream;
 
 /**
  * struct weft_loopback_seg - a segment on its way
- * @st: who sends it
+ * @st: the stream that sends it
  * @u: what the peer gets; its @head is filled in by the sender
  * @payload: bytes that were added, no more than are to be handed over
  * @count: @piece in use

@@ -209,7 +209,7 @@ static void odp_window_on_nothing(void)
 	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
 }
 
-/* --- who pays ------------------------------------------------------------------------------- */
+/* --- what is charged ----------------------------------------------------------------------------- */
 
 #define CHUNKS		300
 #define CHUNK_BYTES	(2 * MIB)
