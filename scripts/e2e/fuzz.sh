@@ -21,15 +21,6 @@ other=${driver}1 other_addr=10.78.0.1
 # neighbour FILE DEVICE ADDRESS: as long as the fuzzers are at it.
 neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traffic; }
 
-# A process that is killed while it connects to itself cannot end before iw_cm has its
-# answer, which is that nobody has decided in time.
-short_timeouts() {
-	local file
-	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
-		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
-	done
-}
-
 ended() {
 	local rc=0
 	wait "$1" || rc=$?

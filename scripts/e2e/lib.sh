@@ -332,6 +332,15 @@ cleanup() {
 
 # --- Programs with deadlines -------------------------------------------------------
 
+# short_timeouts DEVICE: a process that is killed while it connects to itself cannot end before
+# iw_cm has its answer: that a timeout of the connection's setup has run out.
+short_timeouts() {
+	local params=/sys/class/infiniband/$1/params file
+	for file in "$params/"{tcp_connect,mpa_request,accept,mpa_reply}_timeout_ms; do
+		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
+	done
+}
+
 # limit SECONDS COMMAND...: it ends by then, or fails with status 124.
 limit() { timeout --foreground -k 2 "$(($1 * slow))" "${@:2}"; }
 

@@ -48,7 +48,7 @@ ROWS
 
 # --- what goes on in the shell: once around ---------------------------------------
 
-add_link() { rdma link add "$other" type "$driver" netdev wd1; }
+add_link() { rdma link add "$other" type "$driver" netdev wd1 && short_timeouts "$other"; }
 
 # A device whose netdev has left for another namespace goes in its own time.
 give_link() {
@@ -174,15 +174,6 @@ around() {
 		turns=$((turns + 1))
 	done
 	echo "$1: $turns times"
-}
-
-# short_timeouts DEVICE: a process that is killed while it connects to itself cannot end before
-# iw_cm has its answer, which is that nobody has decided in time.
-short_timeouts() {
-	local file
-	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do
-		[ ! -e "$file" ] || echo $((2000 * slow)) >"$file"
-	done
 }
 
 # --- tests ------------------------------------------------------------------------
