@@ -33,11 +33,17 @@
  */
 bool weft_netdev_suitable(const struct net_device *netdev)
 {
-	/* Ethernet and its likes; lo; tun and WireGuard have no MAC at all. */
-	bool kind = netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_LOOPBACK ||
-		    netdev->type == ARPHRD_NONE;
-
-	return kind && netdev->addr_len <= ETH_ALEN;
+	switch (netdev->type) {
+	case ARPHRD_ETHER:
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE: /* tun and WireGuard have no address */
+	case ARPHRD_TUNNEL: /* the address of these is that of their own end, for IPv4 */
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+		return netdev->addr_len <= ETH_ALEN;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -51,7 +57,8 @@ bool weft_netdev_needs_tag(const struct net_device *netdev)
 	union ib_gid gid;
 
 	memcpy(gid.raw, netdev->dev_addr, sizeof(gid.raw));
-	return rdma_is_zero_gid(&gid) || is_vlan_dev(netdev) || netif_is_bridge_master(netdev);
+	return rdma_is_zero_gid(&gid) || netdev->addr_len < ETH_ALEN || is_vlan_dev(netdev) ||
+	       netif_is_bridge_master(netdev);
 }
 
 /**
