@@ -52,6 +52,24 @@ finish() {
 	exit
 }
 
+# run_pytest SUITE [WRAPPER]... -- OPTION...: in place of tests and "finish"; conftest.py prints the
+# results. The log is looked at once more, for what objects say that go at the end.
+run_pytest() {
+	local suite=$1 status=0 wrapper=()
+	for ((; $# > 1; )); do
+		shift
+		[ "$1" != -- ] || break
+		wrapper+=("$1")
+	done
+	skip_kernel_log
+	cd "$here/$suite" || exit 1
+	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest --dev "$dev" \
+		--addr "$addr4" --addr6 "$addr6" --slow "$slow" "${@:2}" || status=1
+	idle || status=1
+	new_splats || status=1
+	exit "$status"
+}
+
 diagnose() { sed 's/^/#   /' | tail -n 60; }
 
 _verdict() {
