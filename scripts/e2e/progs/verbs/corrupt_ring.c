@@ -157,7 +157,7 @@ static void change_states(void)
 }
 
 /* Run by the case below, as a process of its own. */
-static void corrupts_its_queues(void)
+UNLISTED(corrupts_its_queues)
 {
 	struct ibv_wc wc;
 	pthread_t thread;
@@ -184,7 +184,7 @@ static void corrupts_its_queues(void)
  * times what it holds, so what was flushed is counted. Where CPUs are few or shared the
  * process does not keep pace with the kernel, and then this shows no more than that all ends.
  */
-static void posts_while_its_queue_pairs_go(void)
+UNLISTED(posts_while_its_queue_pairs_go)
 {
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	unsigned long before, flushed;
@@ -241,7 +241,7 @@ static void ends_while_its_queue_seems_deferred(void)
 }
 
 /* Likewise. */
-static void defers_while_its_queue_pairs_go(void)
+UNLISTED(defers_while_its_queue_pairs_go)
 {
 	for (int i = 0; i < 20; i++) {
 		ends_while_its_queue_seems_deferred();
@@ -253,7 +253,7 @@ static void defers_while_its_queue_pairs_go(void)
 }
 
 /* It is told that its device is gone, and goes on. */
-static void corrupts_its_queues_until_its_device_goes(void)
+UNLISTED(corrupts_its_queues_until_its_device_goes)
 {
 	struct ibv_async_event event;
 	pthread_t threads[3];
@@ -286,28 +286,17 @@ static void ends_in_time(const char *name)
 	works(&c, &s);
 }
 
-static void corrupt_rings_are_isolated(void)
+CASE("streams", corrupt_rings_are_isolated)
 {
 	ends_in_time("corrupts_its_queues");
 }
 
-static void endless_posts_are_isolated(void)
+CASE("streams", endless_posts_are_isolated)
 {
 	ends_in_time("posts_while_its_queue_pairs_go");
 }
 
-static void endless_deferral_is_isolated(void)
+CASE("streams", endless_deferral_is_isolated)
 {
 	ends_in_time("defers_while_its_queue_pairs_go");
 }
-
-const struct test_case corrupt_cases[] = {
-	CASE(corrupts_its_queues),
-	CASE(corrupt_rings_are_isolated),
-	CASE(posts_while_its_queue_pairs_go),
-	CASE(endless_posts_are_isolated),
-	CASE(defers_while_its_queue_pairs_go),
-	CASE(endless_deferral_is_isolated),
-	CASE(corrupts_its_queues_until_its_device_goes),
-	{},
-};

@@ -86,7 +86,7 @@ int has_words(const void *at_, size_t bytes, uint32_t seed)
 
 /* --- what the device says ------------------------------------------------------------------ */
 
-static void odp_capabilities(void)
+CASE("on demand", odp_capabilities)
 {
 	struct ibv_device_attr_ex attr;
 	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
@@ -107,7 +107,7 @@ static void refused(struct end *e, void *start, size_t bytes, int access, int er
 }
 
 /* No memory is looked for, but addresses have an end. */
-static void odp_registration(void)
+CASE("on demand", odp_registration)
 {
 	refused(&c, (void *)PAGE, 0, 0, EINVAL);
 	refused(&c, (void *)PAGE, SIZE_MAX, 0, EINVAL);
@@ -152,7 +152,7 @@ void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, 
 	works(&c, &s);
 }
 
-static void odp_every_operation(void)
+CASE("on demand", odp_every_operation)
 {
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = on_demand(&c, near, ROOM, RIGHTS);
@@ -165,7 +165,7 @@ static void odp_every_operation(void)
 }
 
 /* Heap, stack and mappings that are made later. */
-static void odp_whole_address_space(void)
+CASE("on demand", odp_whole_address_space)
 {
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
@@ -185,7 +185,7 @@ static void odp_whole_address_space(void)
 }
 
 /* Pinned and not, in one list. */
-static void odp_in_a_list(void)
+CASE("on demand", odp_in_a_list)
 {
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
@@ -223,7 +223,7 @@ static char *hole(size_t before)
 	return room;
 }
 
-static void odp_send_of_nothing(void)
+CASE("on demand", odp_send_of_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
@@ -236,7 +236,7 @@ static void odp_send_of_nothing(void)
 }
 
 /* Found in the middle of a long message, segments of which are tried many at once. */
-static void odp_long_send_into_nothing(void)
+CASE("on demand", odp_long_send_into_nothing)
 {
 	char *room = hole(40 * PAGE);
 	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
@@ -249,7 +249,7 @@ static void odp_long_send_into_nothing(void)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(far));
 }
 
-static void odp_receive_into_nothing(void)
+CASE("on demand", odp_receive_into_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -276,7 +276,7 @@ static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void
 	CHECK(counted("tx_term_access") == sent + 1);
 }
 
-static void odp_write_to_nothing(void)
+CASE("on demand", odp_write_to_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -285,7 +285,7 @@ static void odp_write_to_nothing(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void odp_read_of_nothing(void)
+CASE("on demand", odp_read_of_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -294,7 +294,7 @@ static void odp_read_of_nothing(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void odp_atomic_on_nothing(void)
+CASE("on demand", odp_atomic_on_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -308,7 +308,7 @@ static void odp_atomic_on_nothing(void)
 }
 
 /* Where no process has memory: the kernel's, and none at all. */
-static void odp_no_address_of_a_process(void)
+CASE("on demand", odp_no_address_of_a_process)
 {
 	static const uint64_t odd[] = { 0, 0xffff888000000000ULL, 0x60000000ULL << 32,
 					SIZE_MAX - 2 * PAGE };
@@ -329,7 +329,7 @@ static void odp_no_address_of_a_process(void)
 }
 
 /* The key says that it may be written, the process' own mapping that it may not. */
-static void odp_write_to_what_is_read_only(void)
+CASE("on demand", odp_write_to_what_is_read_only)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr;
@@ -345,7 +345,7 @@ static void odp_write_to_what_is_read_only(void)
 }
 
 /* Memory that the kernel itself has taken out of its reach. */
-static void odp_secret_memory(void)
+CASE("on demand", odp_secret_memory)
 {
 	int fd = syscall(SYS_memfd_secret, 0);
 	struct ibv_mr *mr;
@@ -365,7 +365,7 @@ static void odp_secret_memory(void)
 /* --- memory that changes between accesses ------------------------------------------------------ */
 
 /* What is at an address counts when it is accessed. */
-static void odp_follows_the_address(void)
+CASE("on demand", odp_follows_the_address)
 {
 	char *room = map_at(NULL, MIB, -1), *other = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -392,7 +392,7 @@ static void odp_follows_the_address(void)
 }
 
 /* A page that is free to be dropped is not, once a peer has written to it. */
-static void odp_written_memory_is_kept(void)
+CASE("on demand", odp_written_memory_is_kept)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -410,7 +410,7 @@ static void odp_written_memory_is_kept(void)
 }
 
 /* A region may become one that is paged, and the other way round. */
-static void odp_rereg(void)
+CASE("on demand", odp_rereg)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, room, MIB, RIGHTS);
@@ -514,7 +514,7 @@ void hammer(void *(*storm)(void *))
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(near_mr));
 }
 
-static void odp_remapped_amid_traffic(void)
+CASE("on demand", odp_remapped_amid_traffic)
 {
 	stage_fd = memfd_create("stage", 0);
 	CHECK(stage_fd >= 0 && !ftruncate(stage_fd, STAGE));
@@ -522,13 +522,13 @@ static void odp_remapped_amid_traffic(void)
 	hammer(remaps);
 }
 
-static void odp_copied_on_write_amid_traffic(void)
+CASE("on demand", odp_copied_on_write_amid_traffic)
 {
 	stage = map_at(NULL, STAGE, -1);
 	hammer(forks);
 }
 
-static void odp_collapsed_amid_traffic(void)
+CASE("on demand", odp_collapsed_amid_traffic)
 {
 	char *room = map_at(NULL, 4 * MIB, -1);
 
@@ -550,7 +550,7 @@ static void *unmaps(void *arg)
 	return NULL;
 }
 
-static void odp_unmapped_amid_traffic(void)
+CASE("on demand", odp_unmapped_amid_traffic)
 {
 	char *innocent = map_at(NULL, 8 * STAGE, -1);
 	struct end client, server;
@@ -587,7 +587,7 @@ static void odp_unmapped_amid_traffic(void)
 }
 
 /* Regions and queue pairs go while their pages come. */
-static void odp_destroyed_amid_faults(void)
+CASE("on demand", odp_destroyed_amid_faults)
 {
 	struct end client, server;
 	double end = now() + 4;
@@ -667,7 +667,7 @@ static void prefetches(struct ibv_mr *mr, char *room)
 	CHECK(counted("odp_page_waits") == waits);
 }
 
-static void odp_prefetch(void)
+CASE("on demand", odp_prefetch)
 {
 	char *room = map_at(NULL, ROOM, -1);
 	struct ibv_mr *mr = on_demand(&s, room, ROOM, RIGHTS);
@@ -691,7 +691,7 @@ static void *unmaps_pages(void *arg)
 }
 
 /* What the process has is looked for while munmap() is between taking it away and saying so. */
-static void odp_unmapped_amid_advice(void)
+CASE("on demand", odp_unmapped_amid_advice)
 {
 	enum ibv_advise_mr_advice present = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
 	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
@@ -715,7 +715,7 @@ static void odp_unmapped_amid_advice(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void odp_prefetch_of_nothing(void)
+CASE("on demand", odp_prefetch_of_nothing)
 {
 	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	char *room = hole(10 * PAGE);
@@ -732,32 +732,3 @@ static void odp_prefetch_of_nothing(void)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(reader));
 	works(&c, &s);
 }
-
-const struct test_case odp_cases[] = {
-	CASE(odp_capabilities),
-	CASE(odp_registration),
-	CASE(odp_every_operation),
-	CASE(odp_whole_address_space),
-	CASE(odp_in_a_list),
-	CASE(odp_send_of_nothing),
-	CASE(odp_long_send_into_nothing),
-	CASE(odp_receive_into_nothing),
-	CASE(odp_write_to_nothing),
-	CASE(odp_read_of_nothing),
-	CASE(odp_atomic_on_nothing),
-	CASE(odp_no_address_of_a_process),
-	CASE(odp_write_to_what_is_read_only),
-	CASE(odp_secret_memory),
-	CASE(odp_follows_the_address),
-	CASE(odp_written_memory_is_kept),
-	CASE(odp_rereg),
-	CASE(odp_remapped_amid_traffic),
-	CASE(odp_copied_on_write_amid_traffic),
-	CASE(odp_collapsed_amid_traffic),
-	CASE(odp_unmapped_amid_traffic),
-	CASE(odp_destroyed_amid_faults),
-	CASE(odp_prefetch),
-	CASE(odp_prefetch_of_nothing),
-	CASE(odp_unmapped_amid_advice),
-	{},
-};
