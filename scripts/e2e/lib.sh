@@ -323,6 +323,16 @@ topology_veth() {
 	saddr4=$addr4 saddr6=$addr6
 }
 
+# netns_mode MODE: the kernel takes it only when no other namespace is left, and they go in their
+# own time.
+netns_mode() {
+	local end=$((SECONDS + 20 * slow))
+	until rdma system set netns "$1" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep_nofork 0.2
+	done
+}
+
 # _veth_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
 _veth_end() {
 	ip -n "$1" link set lo up
@@ -370,6 +380,28 @@ start() {
 	: >"$2"
 	timeout --foreground -k 2 "$(($1 * slow))" "${@:3}" >"$2" 2>&1 &
 	started=$!
+}
+
+# ended PROCESS FILE: it ends by itself, with status 0. What it said is in FILE.
+ended() {
+	local rc=0
+	wait "$1" || rc=$?
+	cat "$2"
+	[ "$rc" -ne 0 ] || return 0
+	kernel_says | tail -n 20
+	fail "status $rc"
+}
+
+# progresses PROCESS [SECONDS]: the pings of an rping, a line each in client.log, go on.
+progresses() {
+	local before now end=$((SECONDS + ${2:-20} * slow))
+	before=$(wc -l <"$tmp/client.log")
+	for ((now = before; now <= before + 20; )); do
+		kill -0 "$1" || { tail -n 3 "$tmp/client.log"; fail "the connection broke"; }
+		[ "$SECONDS" -lt "$end" ] || fail "the connection does not go on"
+		sleep_nofork 0.1
+		now=$(wc -l <"$tmp/client.log")
+	done
 }
 
 # listening PORT: does anything listen there, in the server's namespace? (A program
