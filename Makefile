@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit vectors check test test-debug fuzz mutants bench bench-wire bench-guest demo \
+.PHONY: all modules provider kunit vectors check test test-all test-debug fuzz mutants bench bench-wire bench-guest demo \
 	e2e install \
 	install-modules install-provider install-boot install-man deb clean clean-modules help have kerneldir
 
@@ -61,6 +61,9 @@ check: ## every linter
 
 test: ## linters, KUnit, guests: the default parts of testing.md; or TEST=SUITE, SUITE/CASE, ...
 	$(if $(TEST),scripts/run-test $(TEST),scripts/test)
+
+test-all: ## besides, the parts of testing.md that take longer: hours
+	scripts/test --all
 
 test-debug: ## KUnit and smoke in a kernel with KASAN and lockdep
 	scripts/test debug

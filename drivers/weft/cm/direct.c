@@ -307,8 +307,9 @@ void weft_direct_end(struct weft_direct *d)
 	if (d->port)
 		weft_direct_port_close(d->port);
 	mutex_unlock(&directs->lock);
-	cancel_delayed_work_sync(&d->work);
 	wait_var_event(&d->conn, !READ_ONCE(d->conn));
+	/* Only now: until then the connection may queue it, when its peer goes at this moment. */
+	cancel_delayed_work_sync(&d->work);
 	kref_put(&d->ref, weft_direct_free);
 }
 
