@@ -5,6 +5,7 @@
  * mappings of its own: those of the library go with the QPs.
  */
 #define _GNU_SOURCE
+#include "../mappings.h"
 #include "verbs.h"
 
 #include <pthread.h>
@@ -28,25 +29,15 @@ static volatile int stop;
 /* What was mapped before is found, too; it is the same memory. */
 static void map_again(void)
 {
-	unsigned long begin[REGIONS], end[REGIONS], offset[REGIONS];
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int found = 0;
+	struct mapping m[REGIONS];
+	int found = find_mappings(m, REGIONS);
 
-	CHECK(f);
-	while (found < REGIONS && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs") && sscanf(line, "%lx-%lx %*s %lx", &begin[found],
-						     &end[found], &offset[found]) == 3)
-			found++;
-	fclose(f);
 	CHECK(found >= 4);
 	for (int i = 0; i < found; i++) {
-		void *at = mmap(NULL, end[i] - begin[i], PROT_READ | PROT_WRITE, MAP_SHARED,
-				c.id->verbs->cmd_fd, offset[i]);
-
-		CHECK(at != MAP_FAILED);
-		region[i] = at;
-		bytes[i] = end[i] - begin[i];
+		bytes[i] = m[i].end - m[i].begin;
+		region[i] = mmap(NULL, bytes[i], PROT_READ | PROT_WRITE, MAP_SHARED,
+				 c.id->verbs->cmd_fd, m[i].offset);
+		CHECK(region[i] != MAP_FAILED);
 	}
 	regions = found;
 }

@@ -8,20 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int find_regions(volatile uint32_t **regions, int room)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	CHECK(f);
-	while (n < room && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs"))
-			regions[n++] = (void *)strtoul(line, NULL, 16);
-	fclose(f);
-	return n;
-}
-
 void stay_on(int cpu)
 {
 	cpu_set_t set;

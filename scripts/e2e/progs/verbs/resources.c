@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What objects take, and that it is given back with them: mappings, numbers, completions. */
 #define _GNU_SOURCE
+#include "../mappings.h"
 #include "verbs.h"
 
 #define MAPPINGS 1024
@@ -10,10 +11,10 @@ static struct end s2, c2;
 
 static int mappings(void)
 {
-	volatile uint32_t *all[MAPPINGS];
-	int n = find_regions(all, MAPPINGS);
+	static struct mapping all[MAPPINGS];
+	int n = find_mappings(all, MAPPINGS);
 
-	CHECK(n < MAPPINGS);
+	CHECK(n >= 0 && n < MAPPINGS);
 	return n;
 }
 

@@ -132,9 +132,6 @@ unsigned long counted(const char *name);
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
 
-/* The mappings of the verbs device, one or more queues each, as far as there is room. */
-int find_regions(volatile uint32_t **regions, int room);
-
 /* From now on the calling thread runs on that CPU, if there is one. */
 void stay_on(int cpu);
 
