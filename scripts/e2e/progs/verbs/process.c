@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* This process: what it shares with the device; another one like it. */
+/* Where this process runs; another one like it. */
 #define _GNU_SOURCE
 #include "verbs.h"
 
