@@ -94,8 +94,8 @@ skip() {
 	exit 77
 }
 
-# told NAME FUNCTION [ARG]...: a test that only looks at what another one found.
-told() {
+# finding NAME FUNCTION [ARG]...: a test that only looks at what another one found.
+finding() {
 	local name=$1 rc
 	shift
 	(
@@ -118,7 +118,7 @@ t() {
 	case ${E2E_CASE:-$name} in "$name" | "$2" | "${3:-$2}") ;; *) return 0 ;; esac
 	shift
 	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
-		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
+		[ "$attempt" -eq 1 ] || _show_failed_attempt "$name" "$rc"
 		# Not "|| rc=$?": that would switch set -e off in all of the test.
 		_attempt "$@"
 		rc=$?
@@ -129,7 +129,7 @@ t() {
 }
 
 # A second attempt hides nothing: what the first one said is printed.
-_tell_failed_attempt() {
+_show_failed_attempt() {
 	echo "# \"$1\" failed with status $2, and is tried once more; it said:"
 	tail -n 20 "$tmp/test.log" | cut -c1-200 | sed 's/^/#   /'
 }
