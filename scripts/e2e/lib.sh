@@ -63,8 +63,10 @@ run_pytest() {
 	done
 	skip_kernel_log
 	cd "$here/$suite" || exit 1
-	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest --dev "$dev" \
-		--addr "$addr4" --addr6 "$addr6" --slow "$slow" "${@:2}" || status=1
+	# Each value behind a "=": pytest takes a word that is a path for the tests', at first.
+	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest -c "$here/pytest.ini" \
+		--rootdir="$here" --dev="$dev" --addr="$addr4" --addr6="$addr6" --slow="$slow" \
+		"${@:2}" || status=1
 	idle || status=1
 	new_splats || status=1
 	exit "$status"

@@ -14,4 +14,4 @@ modprobe -q sch_netem
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 
-run_pytest operator -- --agent "$agent"
+run_pytest operator -- --agent="$agent"

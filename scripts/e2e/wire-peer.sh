@@ -24,5 +24,5 @@ topology_wire() {
 topology_wire
 agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
 # Not "ip netns exec": that hides what /sys says of the device.
-run_pytest wire-peer nsenter --net=/run/netns/wb -- --own "$peer4" \
-	--agent "nsenter --net=/run/netns/wa $agent"
+run_pytest wire-peer nsenter --net=/run/netns/wb -- --own="$peer4" \
+	--agent="nsenter --net=/run/netns/wa $agent"
