@@ -159,16 +159,6 @@ activities() {
 	start "$((seconds + 90))" "$file" "${prefix[@]}" "$races" "$2" "$3" "$seconds" "${@:4}"
 }
 
-# ended PROCESS FILE
-ended() {
-	local rc=0
-	wait "$1" || rc=$?
-	cat "$2"
-	[ "$rc" -ne 0 ] || return 0
-	kernel_says | tail -n 20
-	fail "status $rc"
-}
-
 # failed PROCESS FILE: it did not hang.
 failed() {
 	local rc=0
@@ -269,19 +259,6 @@ silent_connections() {
 	kill "$silent"
 	client 60 rping -c -a "$addr4" -v -C 3
 	stop_server
-}
-
-pings() { wc -l <"$tmp/client.log"; }
-
-# progresses PROCESS
-progresses() {
-	local before end=$((SECONDS + 20 * slow))
-	before=$(pings)
-	until [ "$(pings)" -gt $((before + 20)) ]; do
-		kill -0 "$1" || { tail -n 3 "$tmp/client.log"; fail "the connection broke"; }
-		[ "$SECONDS" -lt "$end" ] || fail "the connection does not go on"
-		sleep_nofork 0.1
-	done
 }
 
 # A process that does not run holds up its peer, and no other process.

@@ -21,13 +21,6 @@ other=${driver}1 other_addr=10.78.0.1
 # neighbour FILE DEVICE ADDRESS: as long as the fuzzers are at it.
 neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traffic; }
 
-ended() {
-	local rc=0
-	wait "$1" || rc=$?
-	cat "$2"
-	[ "$rc" -eq 0 ] || fail "status $rc"
-}
-
 # Messages that its two QPs have sent, and nothing that went wrong. Its initiator begins
 # with an empty Write, the RTR message.
 looked_at() {

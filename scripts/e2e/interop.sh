@@ -7,8 +7,7 @@
 #   scripts/guest-pair                  # two guests, Debian's 6.1
 #
 # SIW is the directory with the kinds. REMOTE is set by scripts/guest-pair: where
-# the other guest takes commands. INTEROP_ONLY is a regular
-# expression for names of tests.
+# the other guest takes commands.
 . "$(dirname "$0")/lib.sh"
 
 siw_modules=${SIW:?the directory of the siw modules, from scripts/kernel --siw-kinds}
@@ -186,7 +185,7 @@ run_ucmatose() {
 one() {
 	local name="$1, weft -> siw"
 	[ "$responder" = siw ] || name="$1, siw -> weft"
-	[[ $name =~ ${INTEROP_ONLY:-.} ]] || return 0
+	[[ $name =~ ${E2E_ONLY:-} ]] || return 0
 	t "$name" "${@:2}"
 	[ -z "${REMOTE:-}" ] || [ "$failures" -eq 0 ] || still_there
 }

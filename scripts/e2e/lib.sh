@@ -52,6 +52,26 @@ finish() {
 	exit
 }
 
+# run_pytest SUITE [WRAPPER]... -- OPTION...: in place of tests and "finish"; conftest.py prints the
+# results. The log is looked at once more, for what objects say that go at the end.
+run_pytest() {
+	local suite=$1 status=0 wrapper=()
+	for ((; $# > 1; )); do
+		shift
+		[ "$1" != -- ] || break
+		wrapper+=("$1")
+	done
+	skip_kernel_log
+	cd "$here/$suite" || exit 1
+	# Each value behind a "=": pytest takes a word that is a path for the tests', at first.
+	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest -c "$here/pytest.ini" \
+		--rootdir="$here" --dev="$dev" --addr="$addr4" --addr6="$addr6" --slow="$slow" \
+		"${@:2}" || status=1
+	idle || status=1
+	new_splats || status=1
+	exit "$status"
+}
+
 diagnose() { sed 's/^/#   /' | tail -n 60; }
 
 _verdict() {
@@ -76,8 +96,8 @@ skip() {
 	exit 77
 }
 
-# told NAME FUNCTION [ARG]...: a test that only looks at what another one found.
-told() {
+# finding NAME FUNCTION [ARG]...: a test that only looks at what another one found.
+finding() {
 	local name=$1 rc
 	shift
 	(
@@ -100,7 +120,7 @@ t() {
 	case ${E2E_CASE:-$name} in "$name" | "$2" | "${3:-$2}") ;; *) return 0 ;; esac
 	shift
 	for ((attempt = 1; rc != 0 && attempt <= ${attempts:-1}; attempt++)); do
-		[ "$attempt" -eq 1 ] || _tell_failed_attempt "$name" "$rc"
+		[ "$attempt" -eq 1 ] || _show_failed_attempt "$name" "$rc"
 		# Not "|| rc=$?": that would switch set -e off in all of the test.
 		_attempt "$@"
 		rc=$?
@@ -111,7 +131,7 @@ t() {
 }
 
 # A second attempt hides nothing: what the first one said is printed.
-_tell_failed_attempt() {
+_show_failed_attempt() {
 	echo "# \"$1\" failed with status $2, and is tried once more; it said:"
 	tail -n 20 "$tmp/test.log" | cut -c1-200 | sed 's/^/#   /'
 }
@@ -305,6 +325,16 @@ topology_veth() {
 	saddr4=$addr4 saddr6=$addr6
 }
 
+# netns_mode MODE: the kernel takes it only when no other namespace is left, and they go in their
+# own time.
+netns_mode() {
+	local end=$((SECONDS + 20 * slow))
+	until rdma system set netns "$1" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep_nofork 0.2
+	done
+}
+
 # _veth_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
 _veth_end() {
 	ip -n "$1" link set lo up
@@ -352,6 +382,28 @@ start() {
 	: >"$2"
 	timeout --foreground -k 2 "$(($1 * slow))" "${@:3}" >"$2" 2>&1 &
 	started=$!
+}
+
+# ended PROCESS FILE: it ends by itself, with status 0. What it said is in FILE.
+ended() {
+	local rc=0
+	wait "$1" || rc=$?
+	cat "$2"
+	[ "$rc" -ne 0 ] || return 0
+	kernel_says | tail -n 20
+	fail "status $rc"
+}
+
+# progresses PROCESS [SECONDS]: the pings of an rping, a line each in client.log, go on.
+progresses() {
+	local before now end=$((SECONDS + ${2:-20} * slow))
+	before=$(wc -l <"$tmp/client.log")
+	for ((now = before; now <= before + 20; )); do
+		kill -0 "$1" || { tail -n 3 "$tmp/client.log"; fail "the connection broke"; }
+		[ "$SECONDS" -lt "$end" ] || fail "the connection does not go on"
+		sleep_nofork 0.1
+		now=$(wc -l <"$tmp/client.log")
+	done
 }
 
 # listening PORT: does anything listen there, in the server's namespace? (A program

@@ -60,12 +60,9 @@ t "fi_pingpong -e rdm, all sizes" all_sizes "$saddr4" -p 'verbs;ofi_rxm' -e rdm
 t "fi_pingpong -e rdm -6 -m tagged, all sizes" \
 	all_sizes "$saddr6" -6 -p 'verbs;ofi_rxm' -e rdm -m tagged
 
-compile fabric -lfabric >/dev/null
-for name in messages injections vectors writes_and_reads immediate_data atomics selective \
-	full_queue shared_receives wait_for_completions too_long wrong_key shutdown_flushes \
-	rejection nobody_listens many_connections reliable_datagrams; do
+while read -r name; do
 	t "${name//_/ }" case_of "$saddr4" "$name"
-done
+done < <("$(compile fabric -lfabric)" --list)
 t "messages, IPv6" case_of "$saddr6" messages
 t "reliable datagrams, IPv6" case_of "$saddr6" reliable_datagrams
 

@@ -16,20 +16,7 @@ load() {
 	serve "$port" 100 rping -s -a "$saddr4" -V -C 100000000
 	start 100 "$tmp/client.log" "${cli[@]}" stdbuf -oL rping -c -a "$saddr4" -v -V -C 100000000
 	load=$started
-	progresses 10
-}
-
-pings() { wc -l <"$tmp/client.log"; }
-
-# progresses SECONDS: pings go on, by then.
-progresses() {
-	local before end=$((SECONDS + $1 * slow))
-	before=$(pings)
-	until [ "$(pings)" -gt $((before + 20)) ]; do
-		kill -0 "$load" || { tail -n 3 "$tmp/client.log"; fail "the connection broke"; }
-		[ "$SECONDS" -lt "$end" ] || fail "the connection does not go on"
-		sleep 0.1
-	done
+	progresses "$load" 10
 }
 
 stop_load() {
@@ -44,7 +31,7 @@ mtu_changes() {
 	for mtu in 9000 576 1500 65535 1500; do
 		ip -n wa link set va mtu "$mtu"
 		ip -n wb link set vb mtu "$mtu"
-		progresses 15
+		progresses "$load" 15
 	done
 	stop_load
 }
@@ -56,7 +43,7 @@ link_flaps() {
 	sleep 3
 	ip -n wb link set vb up
 	ip -n wb addr add "$peer6/64" dev vb nodad
-	progresses 20
+	progresses "$load" 20
 	stop_load
 }
 
@@ -65,7 +52,7 @@ address_goes_and_comes() {
 	ip -n wb addr del "$peer4/24" dev vb
 	sleep 2
 	ip -n wb addr add "$peer4/24" dev vb
-	progresses 20
+	progresses "$load" 20
 	stop_load
 }
 
@@ -135,12 +122,12 @@ bond_fails_over() {
 	sleep 1
 	load
 	ip -n wa link set xa down
-	progresses 20
+	progresses "$load" 20
 	[ "$(state "${driver}bonda")" = ACTIVE ] || fail "the bond's port is down"
 	ip -n wa link set xa up
 	sleep 1
 	ip -n wb link set yb down
-	progresses 20
+	progresses "$load" 20
 	stop_load
 	ip -n wa link delete bond0
 	ip -n wb link delete bond0
@@ -209,7 +196,7 @@ vlan_connects() {
 	[ "$(state "${driver}vb")" = DOWN ] || fail "the VLAN's port stays up"
 	ip -n wb link set vb up
 	ip -n wb addr add "$peer6/64" dev vb nodad
-	progresses 20
+	progresses "$load" 20
 	stop_load
 	for ns in wa wb; do ip -n "$ns" link delete "v${ns#w}.5"; done
 }

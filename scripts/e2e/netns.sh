@@ -8,21 +8,11 @@ suite netns <<'TOPOLOGY'
   wa: va (10.77.0.1) weft on it --- veth --- wb: vb (10.77.0.2) weft on it
 TOPOLOGY
 
-# mode MODE: the kernel takes it only when no other namespace is left, and they
-# go in their own time.
-mode() {
-	local end=$((SECONDS + 20 * slow))
-	until rdma system set netns "$1" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.2
-	done
-}
-
 # fresh MODE: the topology anew, in that mode.
 fresh() {
 	ip netns delete wc 2>/dev/null || true
 	cleanup || true
-	mode "$1"
+	netns_mode "$1"
 	topology_veth || true
 	[ "$1" = shared ] || give
 }
@@ -208,5 +198,5 @@ for netns in shared exclusive; do
 		deleted_while_sockets_linger "$netns"
 done
 cleanup
-mode shared
+netns_mode shared
 finish

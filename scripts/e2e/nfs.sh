@@ -65,26 +65,6 @@ same_over_the_wire() {
 		fail "it was not read again"
 }
 
-# load_through VERSION FUNCTION [ARG]: verified I/O that has to survive it.
-load_through() {
-	local load
-	mount_share "$1"
-	start_load "$mnt/file" 16
-	load=$started
-	sleep 3
-	"$2" "${3:-}"
-	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
-	verified_io "$mnt/file" 60 --size=2m
-	cmp "$mnt/file" "$export_dir/file"
-	umount_share
-}
-
-silent_wire() {
-	wire_down
-	sleep 10
-	wire_up
-}
-
 server_restarts() {
 	nfsd_down
 	sleep 3

@@ -56,7 +56,7 @@ outcome() {
 must() {
 	local result=$1 module=$2 name
 	shift 2
-	for name; do told "$module.$name must $result" outcome "$module.test_$name" "$result"; done
+	for name; do finding "$module.$name must $result" outcome "$module.test_$name" "$result"; done
 }
 
 # cannot MODULE NAME...: what no iWARP device can pass.
@@ -147,5 +147,5 @@ cannot test_mr mr_rereg_pd mr_rereg_addr
 # alone; a UD QP, whose refusal this version of the suite takes for a failure.
 cannot test_rdmacm rdmacm_async_traffic rdmacm_async_traffic_external_qp \
 	rdmacm_async_udp_traffic
-told "every other test passes or skips" rest_is_known
+finding "every other test passes or skips" rest_is_known
 finish

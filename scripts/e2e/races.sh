@@ -138,16 +138,6 @@ cpus() {
 # As far as suspend-to-idle goes before it stops devices, among them the guest's disk.
 freezes() { echo freeze >/sys/power/state; }
 
-# mode MODE: the kernel takes it only when no other namespace is left, and they go in
-# their own time.
-mode() {
-	local end=$((SECONDS + 20 * slow))
-	until rdma system set netns "$1" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep_nofork 0.2
-	done
-}
-
 # can WHAT: skip what this kernel has not.
 can() {
 	case $1 in
@@ -159,7 +149,7 @@ can() {
 		echo freezer >/sys/power/pm_test
 		echo 1 >/sys/module/suspend/parameters/pm_test_delay
 		;;
-	gifts) mode exclusive || fail "no namespace may have devices of its own" ;;
+	gifts) netns_mode exclusive || fail "no namespace may have devices of its own" ;;
 	moves)
 		ip netns add wn
 		;;
@@ -181,7 +171,7 @@ around() {
 before_test() {
 	local ns
 	for ns in wn wg; do ip netns delete "$ns"; done
-	[[ $(rdma system show) != *exclusive* ]] || mode shared
+	[[ $(rdma system show) != *exclusive* ]] || netns_mode shared
 	[ ! -e /sys/power/pm_test ] || echo none >/sys/power/pm_test
 	rdma statistic qp set link "$dev/1" auto off
 	give_netdev
@@ -194,14 +184,6 @@ activities() {
 	shift 4
 	# shellcheck disable=SC2086
 	start "$((seconds + 60))" "$file" "$races" $option "$device" "$addr" "$seconds" "$@"
-}
-
-# ended PROCESS FILE
-ended() {
-	local rc=0
-	wait "$1" || rc=$?
-	cat "$2"
-	[ "$rc" -eq 0 ] || fail "status $rc"
 }
 
 # at_once WHAT ACTIVITY...: beside a good neighbour.

@@ -26,8 +26,8 @@ user() {
 	fail "the program did not get ready"
 }
 
-# ended N: it heard of the removal and ended in order.
-ended() {
+# ended_in_order N: it heard of the removal and ended in order.
+ended_in_order() {
 	local rc=0
 	wait "${users[$1]}" || rc=$?
 	cat "$tmp/user.$1"
@@ -41,7 +41,7 @@ removed_by() {
 	user 1
 	limit 20 "$@"
 	[ $((SECONDS - began)) -le $((8 * slow)) ] || fail "it took $((SECONDS - began)) s"
-	ended 1
+	ended_in_order 1
 	rdma link show | tee "$tmp/links"
 	assert_no_match "$dev/" "$tmp/links"
 }
@@ -50,7 +50,7 @@ removed_by() {
 module_removed() {
 	user 1
 	limit 20 rmmod "$driver"
-	ended 1
+	ended_in_order 1
 	[ ! -e "/sys/module/$driver" ] || fail "still loaded"
 }
 
@@ -61,7 +61,7 @@ stopped_program() {
 	limit 20 rdma link delete "$dev"
 	rdma link add "$dev" type "$driver" netdev wd0
 	pkill -CONT -P "${users[1]}"
-	ended 1
+	ended_in_order 1
 }
 
 # died: the program was killed; one that had heard of it before has ended in order.

@@ -26,3 +26,23 @@ copy_tree() {
 	diff -r "$tmp/tree" "$mnt/copy"
 	umount_share
 }
+
+# load_through WORD FUNCTION [ARG]: verified I/O that has to survive it; WORD is for mount_share.
+load_through() {
+	local load
+	mount_share "$1"
+	start_load "$mnt/file" 16
+	load=$started
+	sleep 3
+	"$2" "${3:-}"
+	wait "$load" || { cat "$tmp/load"; fail "I/O did not survive"; }
+	verified_io "$mnt/file" 60 --size=2m
+	cmp "$mnt/file" "$export_dir/file"
+	umount_share
+}
+
+silent_wire() {
+	wire_down
+	sleep 10
+	wire_up
+}

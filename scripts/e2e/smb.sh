@@ -59,19 +59,6 @@ remote_memory() {
 	[ "$writes" -ge 8 ] || fail "the server did not write"
 }
 
-silent_wire() {
-	mount_share
-	start_load "$mnt/file" 16
-	local load=$started
-	sleep 3
-	wire_down
-	sleep 10
-	wire_up
-	wait "$load"
-	cmp "$mnt/file" "$export_dir/file"
-	umount_share
-}
-
 nothing_left() {
 	ksmbd.control -s
 	until_true 20 rmmod ksmbd
@@ -86,6 +73,6 @@ server_up >"$tmp/server_up" 2>&1 || diagnose <"$tmp/server_up"
 t "a tree is copied there and back" copy_tree
 t "blocks of mixed sizes are written and verified" verified
 t "long requests go by remote memory" remote_memory
-t "ten seconds of silence on the wire under load" silent_wire
+t "ten seconds of silence on the wire under load" load_through '' silent_wire
 t "nothing is left of client and server" nothing_left
 finish

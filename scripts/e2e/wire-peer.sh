@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Every requirement that can be seen on the wire, against a peer that shares no
 # code with the module: scripts/wirepeer, over TCP, correct and broken.
-# WIRE_GROUPS and WIRE_ONLY choose tests: groups of wire-peer/test_*.py, patterns
-# of names or requirement ids; WIRE_CASES=first runs every test with the first of its
-# cases only, which is what emulated CPUs have time for.
+# pytest runs wire-peer/test_*.py. PYTEST_ADDOPTS has its options: -k names or ids of
+# requirements; --first-cases runs every test with the first of its cases only, which is what
+# emulated CPUs have time for.
 . "$(dirname "$0")/lib.sh"
 
 suite wire-peer <<'TOPOLOGY'
@@ -23,15 +23,6 @@ topology_wire() {
 
 topology_wire
 agent=$(compile agent) || { echo "Bail out! $agent"; exit 1; }
-
-args=(--dev "$dev" --weft "$addr4" --own "$peer4" --weft6 "$addr6" --slow "$slow")
-for group in ${WIRE_GROUPS:-}; do args+=(--group "$group"); done
-for only in ${WIRE_ONLY:-}; do args+=(--only "$only"); done
-[ "${WIRE_CASES:-all}" = all ] || args+=(--first-cases)
-export PYTHONDONTWRITEBYTECODE=1
 # Not "ip netns exec": that hides what /sys says of the device.
-nsenter --net=/run/netns/wb /usr/bin/python3 "$here/wire-peer/run.py" "${args[@]}" -- \
-	nsenter --net=/run/netns/wa "$agent"
-status=$?
-idle 10 || status=1
-exit "$status"
+run_pytest wire-peer nsenter --net=/run/netns/wb -- --own="$peer4" \
+	--agent="nsenter --net=/run/netns/wa $agent"

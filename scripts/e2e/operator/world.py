@@ -9,22 +9,20 @@ import re
 import subprocess
 import time
 
+import pytest
 from agent import Agent
 from wirepeer import peer
 
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "..", "..", "..", "Documentation", "operating.md")
-TESTS = []
 OK, FLUSH = 0, 5
-
-
-class Skip(Exception):
-    """There is no means to run this here; the text says why."""
+# There is no means to run a test here; the text says why.
+Skip = pytest.skip.Exception
 
 
 def test(function):
     """A test is a function of the World; its name says what is shown."""
-    TESTS.append(function)
+    function.__test__ = True
     return function
 
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What all groups of tests share: the registry, connections, the aftermath.
+"""What all groups of tests share: the decorator, connections, the aftermath.
 
-A test is a function of one Fixture, registered with the ids of the requirement
-rows it proves. When it returns, whatever it did to the other side, the guards
+A test is a function of one Fixture, with the ids of the requirement rows it
+proves. When it returns, whatever it did to the other side, the guards
 around every region must stand, the kernel must not have complained, and the
 next connection must work.
 """
 
+import inspect
 import itertools
 import os
 import time
 
+import pytest
 from agent import Agent, AgentError, NotSeen  # noqa: F401, for the tests
 from wirepeer import ddp, mpa, peer, rdmap
 
@@ -22,12 +24,9 @@ WITH_IMM, WITH_INV = 2, 8
 CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR = range(4)
 STATE_RTS, STATE_SQD, STATE_SQE, STATE_ERR = 3, 4, 5, 6
 
-TESTS = []
 DRIVER = os.environ.get("DRIVER", "weft")
-
-
-class Skip(Exception):
-    """There is no means to run this here; the text says why."""
+# There is no means to run a test here; the text says why.
+Skip = pytest.skip.Exception
 
 
 def unfit(text):
@@ -35,13 +34,15 @@ def unfit(text):
     return (AssertionError if DRIVER == "weft" else Skip)(text)
 
 
-def test(*rows, each=(None,)):
-    """Register a test for requirement rows; @each gives one result per case."""
-    def register(function):
-        for case in each:
-            TESTS.append((rows, function, case))
-        return function
-    return register
+def test(*rows, each=None):
+    """A test of requirement rows; each case in @each gives one result."""
+    def mark(function):
+        function.rows, function.__test__ = rows, True
+        if each is None:
+            return function
+        _, case = inspect.signature(function).parameters
+        return pytest.mark.parametrize(case, list(each), ids=str)(function)
+    return mark
 
 
 def pattern(length, seed=1):
@@ -448,6 +449,8 @@ class World:
         self.start_agent()
 
     def start_agent(self):
+        if self.agent:
+            self.agent.close()
         self.agent = Agent(self.argv, self.slow)
         self.device = self.agent.cmd("dev", name=self.dev)
         self.agent.cmd("pd", name="pd")

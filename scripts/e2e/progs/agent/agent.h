@@ -21,13 +21,29 @@ struct args {
 	char *value[MAX_ARGS];
 };
 
-/* A missing string is @missing; a missing or odd number ends the command. */
+/*
+ * What a command does: COMMAND(name, a) { ... }. The linker collects them from all files.
+ */
+struct command {
+	const char *name;
+	void (*run)(const struct args *a);
+};
+
+#define COMMAND(name, a)                                                           \
+	static void cmd_##name(const struct args *a);                              \
+	static const struct command command_##name = { #name, cmd_##name };        \
+	static const struct command *const listed_##name                           \
+		__attribute__((used, section("commands"))) = &command_##name;      \
+	static void cmd_##name(const struct args *a)
+
+/* What is not on the line is @missing. */
 const char *arg_str(const struct args *a, const char *key, const char *missing);
 uint64_t arg_num(const struct args *a, const char *key, uint64_t missing);
 
-/* Every command says exactly one of these. */
+/* Every command says exactly one of these; err() ends it. answer(): by what a call returned. */
 void ok(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void err(int number, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void err(int number, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void answer(int number, const char *what);
 void line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 int from_hex(const char *hex, uint8_t *out, size_t room);
@@ -63,53 +79,18 @@ extern struct queue queues[MAX_OBJECTS];
 
 struct ibv_pd *find_pd(const char *name);
 struct region *find_region(const char *name);
-struct queue *find_queue(const char *name);
 struct ibv_mw *find_window(const char *name);
-struct conn *find_conn(uint64_t k);
 struct conn *conn_of_qp(uint32_t qp_num);
+
+/* What the line names, or the command ends: by "name", @key, "k". */
+struct region *region_of(const struct args *a);
+struct queue *queue_of(const struct args *a, const char *key);
+struct conn *conn_of(const struct args *a);
 
 int parse_access(const char *letters);
 
-/* Commands: memory.c */
-void cmd_pd(const struct args *a);
-void cmd_droppd(const struct args *a);
-void cmd_mr(const struct args *a);
-void cmd_rereg(const struct args *a);
-void cmd_dereg(const struct args *a);
-void cmd_mw(const struct args *a);
-void cmd_dealloc(const struct args *a);
-void cmd_fill(const struct args *a);
-void cmd_poke(const struct args *a);
-void cmd_peek(const struct args *a);
-void cmd_hash(const struct args *a);
-void cmd_guard(const struct args *a);
-
-/* conn.c */
-void cmd_listen(const struct args *a);
-void cmd_resolve(const struct args *a);
-void cmd_qp(const struct args *a);
-void cmd_connect(const struct args *a);
-void cmd_accept(const struct args *a);
-void cmd_reject(const struct args *a);
-void cmd_disconnect(const struct args *a);
-void cmd_destroy(const struct args *a);
-void cmd_query(const struct args *a);
-void cmd_modify(const struct args *a);
-void cmd_tos(const struct args *a);
-void cmd_ports(const struct args *a);
-void conn_event(void);
-
-/* work.c */
-void cmd_cq(const struct args *a);
-void cmd_poll(const struct args *a);
-void cmd_arm(const struct args *a);
-void cmd_dropcq(const struct args *a);
-void cmd_post(const struct args *a);
-void cmd_srq(const struct args *a);
-void cmd_dropsrq(const struct args *a);
-void cmd_postsrq(const struct args *a);
-void cmd_srqarm(const struct args *a);
 extern struct ibv_srq *srq;
+void conn_event(void);
 void poll_queues(void);
 void queue_event(struct queue *q);
 

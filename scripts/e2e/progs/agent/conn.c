@@ -15,12 +15,19 @@
 static struct conn conns[MAX_OBJECTS];
 static int last_k;
 
-struct conn *find_conn(uint64_t k)
+struct conn *conn_of(const struct args *a)
 {
+	int k = (int)arg_num(a, "k", 0);
+
 	for (int i = 0; k && i < MAX_OBJECTS; i++)
-		if (conns[i].k == (int)k)
+		if (conns[i].k == k)
 			return &conns[i];
-	return NULL;
+	err(ENOENT, "conn");
+}
+
+static struct ibv_qp *qp_of(const struct args *a)
+{
+	return conn_of(a)->qp ?: (err(ENOENT, "qp"), NULL);
 }
 
 struct conn *conn_of_qp(uint32_t qp_num)
@@ -70,57 +77,57 @@ static int set_tos(const struct args *a, struct rdma_cm_id *id)
 	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
 }
 
+/* The id goes as well. */
+static void err_without(struct rdma_cm_id *id, const char *what)
+{
+	int number = errno;
+
+	rdma_destroy_id(id);
+	err(number, "%s", what);
+}
+
 /* listen addr= port= [backlog=] [tos=] */
-void cmd_listen(const struct args *a)
+COMMAND(listen, a)
 {
 	struct sockaddr_storage addr = { 0 };
 	struct rdma_cm_id *id;
 
-	if (address(a, "addr", &addr)) {
+	if (address(a, "addr", &addr))
 		err(EINVAL, "address");
-		return;
-	}
-	if (rdma_create_id(cm_channel, &id, NULL, RDMA_PS_TCP)) {
+	if (rdma_create_id(cm_channel, &id, NULL, RDMA_PS_TCP))
 		err(errno, "rdma_create_id");
-		return;
-	}
 	if (rdma_bind_addr(id, (struct sockaddr *)&addr) || set_tos(a, id) ||
-	    rdma_listen(id, (int)arg_num(a, "backlog", 16))) {
-		err(errno, "rdma_listen");
-		rdma_destroy_id(id);
-		return;
-	}
+	    rdma_listen(id, (int)arg_num(a, "backlog", 16)))
+		err_without(id, "rdma_listen");
 	ok("k=%d", new_conn(id)->k);
 }
 
 /* resolve addr= port= [src= [sport=]]: waits until address and route are known */
-void cmd_resolve(const struct args *a)
+COMMAND(resolve, a)
 {
 	struct sockaddr_storage addr = { 0 }, src = { 0 };
 	bool bound = !address(a, "src", &src);
 	struct rdma_cm_id *id;
 
-	if (address(a, "addr", &addr) || rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
+	if (address(a, "addr", &addr) || rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		err(errno, "rdma_create_id");
-		return;
-	}
 	if (rdma_resolve_addr(id, bound ? (struct sockaddr *)&src : NULL, (struct sockaddr *)&addr,
 			      RESOLVE_MS) ||
-	    rdma_resolve_route(id, RESOLVE_MS) || rdma_migrate_id(id, cm_channel)) {
-		err(errno, "rdma_resolve");
-		rdma_destroy_id(id);
-		return;
-	}
+	    rdma_resolve_route(id, RESOLVE_MS) || rdma_migrate_id(id, cm_channel))
+		err_without(id, "rdma_resolve");
 	ok("k=%d", new_conn(id)->k);
 }
 
 /* qp k= pd= cq= [rcq=] [sq=] [rq=] [sge=] [inline=] [sigall=1] [srq=1] */
-void cmd_qp(const struct args *a)
+COMMAND(qp, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
-	struct queue *scq = find_queue(arg_str(a, "cq", "cq"));
-	struct queue *rcq = find_queue(arg_str(a, "rcq", arg_str(a, "cq", "cq")));
+	struct conn *c = conn_of(a);
+	struct queue *scq = queue_of(a, "cq");
+	struct queue *rcq = arg_str(a, "rcq", NULL) ? queue_of(a, "rcq") : scq;
 	struct ibv_qp_init_attr attr = {
+		.send_cq = scq->cq,
+		.recv_cq = rcq->cq,
+		.srq = arg_num(a, "srq", 0) ? srq : NULL,
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = (int)arg_num(a, "sigall", 0),
 		.cap = {
@@ -132,17 +139,8 @@ void cmd_qp(const struct args *a)
 		},
 	};
 
-	if (!c || !scq || !rcq) {
-		err(ENOENT, "qp");
-		return;
-	}
-	attr.send_cq = scq->cq;
-	attr.recv_cq = rcq->cq;
-	attr.srq = arg_num(a, "srq", 0) ? srq : NULL;
-	if (rdma_create_qp(c->id, find_pd(arg_str(a, "pd", "pd")), &attr)) {
+	if (rdma_create_qp(c->id, find_pd(arg_str(a, "pd", "pd")), &attr))
 		err(errno, "rdma_create_qp");
-		return;
-	}
 	c->qp = c->id->qp;
 	ok("qpn=%u sq=%u rq=%u", c->qp->qp_num, attr.cap.max_send_wr, attr.cap.max_recv_wr);
 }
@@ -162,111 +160,79 @@ static void parameters(const struct args *a, struct rdma_conn_param *param, uint
 	};
 }
 
-static void answer(int failed, const char *what)
-{
-	if (failed)
-		err(errno, "%s", what);
-	else
-		ok("%s", what);
-}
-
 /* connect k= [ird=] [ord=] [pdata=hex] [qpn=, if the id has no QP] */
-void cmd_connect(const struct args *a)
+COMMAND(connect, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 	struct rdma_conn_param param;
 	uint8_t pd[256];
 
 	parameters(a, &param, pd);
-	if (c)
-		answer(rdma_connect(c->id, &param), "connect");
-	else
-		err(ENOENT, "conn");
+	answer(rdma_connect(c->id, &param), "connect");
 }
 
 /* accept k= [ird=] [ord=] [pdata=hex] [qpn=, if the id has no QP] */
-void cmd_accept(const struct args *a)
+COMMAND(accept, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 	struct rdma_conn_param param;
 	uint8_t pd[256];
 
 	parameters(a, &param, pd);
-	if (c)
-		answer(rdma_accept(c->id, &param), "accept");
-	else
-		err(ENOENT, "conn");
+	answer(rdma_accept(c->id, &param), "accept");
 }
 
 /* reject k= [pdata=hex] */
-void cmd_reject(const struct args *a)
+COMMAND(reject, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 	struct rdma_conn_param param;
 	uint8_t pd[256];
 
 	parameters(a, &param, pd);
-	if (c)
-		answer(rdma_reject(c->id, param.private_data, param.private_data_len), "reject");
-	else
-		err(ENOENT, "conn");
+	answer(rdma_reject(c->id, param.private_data, param.private_data_len), "reject");
 }
 
 /* disconnect k= */
-void cmd_disconnect(const struct args *a)
+COMMAND(disconnect, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 
-	if (c)
-		answer(rdma_disconnect(c->id), "disconnect");
-	else
-		err(ENOENT, "conn");
+	answer(rdma_disconnect(c->id), "disconnect");
 }
 
 /* destroy k=: the QP and the id */
-void cmd_destroy(const struct args *a)
+COMMAND(destroy, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 
-	if (!c) {
-		err(ENOENT, "conn");
-		return;
-	}
 	if (c->qp)
 		rdma_destroy_qp(c->id);
-	if (rdma_destroy_id(c->id)) {
+	if (rdma_destroy_id(c->id))
 		err(errno, "rdma_destroy_id");
-		return;
-	}
 	memset(c, 0, sizeof(*c));
 	ok("destroy");
 }
 
 /* query k= */
-void cmd_query(const struct args *a)
+COMMAND(query, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct ibv_qp *qp = qp_of(a);
 	struct ibv_qp_init_attr init;
 	int mask = IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
 		   IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MTU,
 	    ret;
 	struct ibv_qp_attr attr;
 
-	if (!c || !c->qp) {
-		err(ENOENT, "qp");
-		return;
-	}
-	ret = ibv_query_qp(c->qp, &attr, mask, &init);
-	if (ret) {
+	ret = ibv_query_qp(qp, &attr, mask, &init);
+	if (ret)
 		err(ret, "query");
-		return;
-	}
 	ok("state=%d ord=%d ird=%d access=%d mtu=%d qpn=%u", attr.qp_state, attr.max_rd_atomic,
-	   attr.max_dest_rd_atomic, attr.qp_access_flags, attr.path_mtu, c->qp->qp_num);
+	   attr.max_dest_rd_atomic, attr.qp_access_flags, attr.path_mtu, qp->qp_num);
 }
 
 /* modify k= [state=reset|init|rts|sqd|err] [access=letters] */
-void cmd_modify(const struct args *a)
+COMMAND(modify, a)
 {
 	static const struct {
 		const char *name;
@@ -275,9 +241,9 @@ void cmd_modify(const struct args *a)
 		{ "reset", IBV_QPS_RESET }, { "init", IBV_QPS_INIT }, { "rtr", IBV_QPS_RTR },
 		{ "rts", IBV_QPS_RTS }, { "sqd", IBV_QPS_SQD }, { "err", IBV_QPS_ERR },
 	};
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct ibv_qp *qp = qp_of(a);
 	struct ibv_qp_attr attr = { 0 };
-	int mask = 0, ret;
+	int mask = 0;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(states[i].name, arg_str(a, "state", "")))
@@ -289,38 +255,23 @@ void cmd_modify(const struct args *a)
 		attr.qp_access_flags = parse_access(arg_str(a, "access", ""));
 		mask |= IBV_QP_ACCESS_FLAGS;
 	}
-	if (!c || !c->qp) {
-		err(ENOENT, "qp");
-		return;
-	}
-	ret = ibv_modify_qp(c->qp, &attr, mask);
-	if (ret)
-		err(ret, "modify");
-	else
-		ok("modify");
+	answer(ibv_modify_qp(qp, &attr, mask), "modify");
 }
 
 /* tos k= tos=: before it connects */
-void cmd_tos(const struct args *a)
+COMMAND(tos, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 
-	if (c)
-		answer(set_tos(a, c->id), "tos");
-	else
-		err(ENOENT, "conn");
+	answer(set_tos(a, c->id), "tos");
 }
 
 /* ports k=: of both ends, as the program is told */
-void cmd_ports(const struct args *a)
+COMMAND(ports, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 
-	if (c)
-		ok("src=%u dst=%u", ntohs(rdma_get_src_port(c->id)),
-		   ntohs(rdma_get_dst_port(c->id)));
-	else
-		err(ENOENT, "conn");
+	ok("src=%u dst=%u", ntohs(rdma_get_src_port(c->id)), ntohs(rdma_get_dst_port(c->id)));
 }
 
 static const char *event_name(enum rdma_cm_event_type type)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 struct ibv_context *device;
 struct rdma_event_channel *cm_channel;
+static jmp_buf next_command;
 
 /* --- answers ---------------------------------------------------------------- */
 
@@ -46,6 +48,15 @@ void err(int number, const char *format, ...)
 	va_start(list, format);
 	say(prefix, format, list);
 	va_end(list);
+	longjmp(next_command, 1);
+}
+
+/* The libraries return a number, or -1 with one in errno. */
+void answer(int number, const char *what)
+{
+	if (number)
+		err(number < 0 ? errno : number, "%s", what);
+	ok("%s", what);
 }
 
 void line(const char *format, ...)
@@ -98,7 +109,7 @@ uint64_t arg_num(const struct args *a, const char *key, uint64_t missing)
 }
 
 /* dev name=: take the device of that name; tells what it can do. */
-static void cmd_dev(const struct args *a)
+COMMAND(dev, a)
 {
 	struct ibv_context **list = rdma_get_devices(NULL);
 	const char *name = arg_str(a, "name", "");
@@ -108,14 +119,10 @@ static void cmd_dev(const struct args *a)
 	for (int i = 0; list && list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]->device), name))
 			device = list[i];
-	if (!device) {
+	if (!device)
 		err(ENODEV, "no device %s", name);
-		return;
-	}
-	if (ibv_query_device_ex(device, NULL, &ex)) { /* not what the core remembers */
+	if (ibv_query_device_ex(device, NULL, &ex)) /* not what the core remembers */
 		err(errno, "query");
-		return;
-	}
 	attr = &ex.orig_attr;
 	fcntl(device->async_fd, F_SETFL, O_NONBLOCK);
 	ok("rd_atom=%d init_rd_atom=%d atomic_cap=%d flags=%#x sge=%d qp_wr=%d",
@@ -149,7 +156,7 @@ static bool async_event(void)
 }
 
 /* sync: everything there is to report by now is reported before the answer. */
-static void cmd_sync(const struct args *a)
+COMMAND(sync, a)
 {
 	(void)a;
 	poll_queues();
@@ -160,23 +167,7 @@ static void cmd_sync(const struct args *a)
 	ok("sync");
 }
 
-static const struct {
-	const char *name;
-	void (*run)(const struct args *a);
-} commands[] = {
-	{ "dev", cmd_dev },	    { "sync", cmd_sync },	{ "pd", cmd_pd },
-	{ "droppd", cmd_droppd },   { "mr", cmd_mr },		{ "rereg", cmd_rereg },
-	{ "dereg", cmd_dereg },	    { "mw", cmd_mw },		{ "dealloc", cmd_dealloc },
-	{ "fill", cmd_fill },	    { "poke", cmd_poke },	{ "peek", cmd_peek },
-	{ "hash", cmd_hash },	    { "guard", cmd_guard },	{ "listen", cmd_listen },
-	{ "resolve", cmd_resolve }, { "qp", cmd_qp },		{ "connect", cmd_connect },
-	{ "accept", cmd_accept },   { "reject", cmd_reject },	{ "disconnect", cmd_disconnect },
-	{ "destroy", cmd_destroy }, { "query", cmd_query },	{ "modify", cmd_modify },
-	{ "cq", cmd_cq },	    { "poll", cmd_poll },	{ "arm", cmd_arm },
-	{ "dropcq", cmd_dropcq },   { "post", cmd_post },	{ "srq", cmd_srq },
-	{ "dropsrq", cmd_dropsrq }, { "postsrq", cmd_postsrq }, { "tos", cmd_tos },
-	{ "ports", cmd_ports },	    { "srqarm", cmd_srqarm },
-};
+extern const struct command *const __start_commands[], *const __stop_commands[];
 
 static void run_line(char *text)
 {
@@ -194,9 +185,11 @@ static void run_line(char *text)
 		a.key[a.count] = word;
 		a.value[a.count++] = sign + 1;
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (!strcmp(commands[i].name, verb)) {
-			commands[i].run(&a);
+	if (setjmp(next_command))
+		return;
+	for (const struct command *const *c = __start_commands; c < __stop_commands; c++) {
+		if (!strcmp((*c)->name, verb)) {
+			(*c)->run(&a);
 			return;
 		}
 	}
@@ -251,7 +244,7 @@ int main(void)
 
 	cm_channel = rdma_create_event_channel();
 	if (!cm_channel) {
-		err(errno, "no rdma_cm");
+		line("err %d no rdma_cm", errno);
 		return 1;
 	}
 	fcntl(cm_channel->fd, F_SETFL, O_NONBLOCK);

@@ -41,6 +41,11 @@ struct region *find_region(const char *name)
 	return NULL;
 }
 
+struct region *region_of(const struct args *a)
+{
+	return find_region(arg_str(a, "name", "mr")) ?: (err(ENOENT, "region"), NULL);
+}
+
 struct ibv_mw *find_window(const char *name)
 {
 	for (int i = 0; i < MAX_OBJECTS; i++)
@@ -81,7 +86,7 @@ int parse_access(const char *letters)
 }
 
 /* pd name= */
-void cmd_pd(const struct args *a)
+COMMAND(pd, a)
 {
 	for (int i = 0; i < MAX_OBJECTS; i++) {
 		if (pds[i].pd)
@@ -97,7 +102,7 @@ void cmd_pd(const struct args *a)
 }
 
 /* droppd name= */
-void cmd_droppd(const struct args *a)
+COMMAND(droppd, a)
 {
 	const char *name = arg_str(a, "name", "pd");
 	int ret = ENOENT;
@@ -110,10 +115,7 @@ void cmd_droppd(const struct args *a)
 			pds[i].pd = NULL;
 		break;
 	}
-	if (ret)
-		err(ret, "ibv_dealloc_pd");
-	else
-		ok("droppd");
+	answer(ret, "droppd");
 }
 
 static int map_region(struct region *r, size_t len, size_t shift)
@@ -153,7 +155,7 @@ static int register_region(struct region *r, const struct args *a)
  * mr name= pd= len= access=letters of lwrabz [iova=] [shift=octets into a page]
  * [prot=r: make the pages read-only first]
  */
-void cmd_mr(const struct args *a)
+COMMAND(mr, a)
 {
 	struct region *r = NULL;
 	int ret;
@@ -161,23 +163,18 @@ void cmd_mr(const struct args *a)
 	for (int i = 0; i < MAX_OBJECTS && !r; i++)
 		if (!regions[i].map)
 			r = &regions[i];
-	if (!r) {
+	if (!r)
 		err(ENOSPC, "regions");
-		return;
-	}
 	r->pd = find_pd(arg_str(a, "pd", "pd"));
 	ret = map_region(r, arg_num(a, "len", 4096), arg_num(a, "shift", 0));
-	if (ret) {
+	if (ret)
 		err(ret, "mmap");
-		return;
-	}
 	if (!strcmp(arg_str(a, "prot", ""), "r"))
 		mprotect(r->map, r->map_len, PROT_READ);
 	ret = register_region(r, a);
 	if (ret) {
 		unmap_region(r);
 		err(ret, "ibv_reg_mr");
-		return;
 	}
 	snprintf(r->name, sizeof(r->name), "%s", arg_str(a, "name", "mr"));
 	ok("addr=%#lx iova=%#lx lkey=%u rkey=%u", (unsigned long)r->buf, (unsigned long)r->iova,
@@ -185,39 +182,28 @@ void cmd_mr(const struct args *a)
 }
 
 /* rereg name= access= */
-void cmd_rereg(const struct args *a)
+COMMAND(rereg, a)
 {
-	struct region *r = find_region(arg_str(a, "name", "mr"));
+	struct region *r = region_of(a);
 	int ret;
 
-	if (!r) {
-		err(ENOENT, "region");
-		return;
-	}
 	ret = ibv_rereg_mr(r->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			   parse_access(arg_str(a, "access", "l")));
 	if (ret)
 		err(errno, "rereg");
-	else
-		ok("lkey=%u rkey=%u", r->mr->lkey, r->mr->rkey);
+	ok("lkey=%u rkey=%u", r->mr->lkey, r->mr->rkey);
 }
 
 /* dereg name= [keep=1: the memory stays, for hash and guard] */
-void cmd_dereg(const struct args *a)
+COMMAND(dereg, a)
 {
-	struct region *r = find_region(arg_str(a, "name", "mr"));
+	struct region *r = region_of(a);
 	int ret = 0;
 
-	if (!r) {
-		err(ENOENT, "region");
-		return;
-	}
 	if (r->mr)
 		ret = ibv_dereg_mr(r->mr);
-	if (ret) {
+	if (ret)
 		err(ret, "dereg");
-		return;
-	}
 	r->mr = NULL;
 	if (!arg_num(a, "keep", 0))
 		unmap_region(r);
@@ -225,7 +211,7 @@ void cmd_dereg(const struct args *a)
 }
 
 /* mw name= pd= type=1|2 */
-void cmd_mw(const struct args *a)
+COMMAND(mw, a)
 {
 	enum ibv_mw_type type = arg_num(a, "type", 2) == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
 
@@ -243,7 +229,7 @@ void cmd_mw(const struct args *a)
 }
 
 /* dealloc name=: of a window */
-void cmd_dealloc(const struct args *a)
+COMMAND(dealloc, a)
 {
 	const char *name = arg_str(a, "name", "mw");
 
@@ -253,10 +239,8 @@ void cmd_dealloc(const struct args *a)
 		if (!windows[i].mw || strcmp(windows[i].name, name))
 			continue;
 		ret = ibv_dealloc_mw(windows[i].mw);
-		if (ret) {
+		if (ret)
 			err(ret, "dealloc");
-			return;
-		}
 		windows[i].mw = NULL;
 		ok("dealloc");
 		return;
@@ -268,57 +252,46 @@ static uint8_t *part(const struct args *a, struct region **r, size_t *len)
 {
 	size_t off = arg_num(a, "off", 0);
 
-	*r = find_region(arg_str(a, "name", "mr"));
-	if (!*r || off > (*r)->len) {
+	*r = region_of(a);
+	if (off > (*r)->len)
 		err(ENOENT, "region");
-		return NULL;
-	}
 	*len = arg_num(a, "len", (*r)->len - off);
-	if (*len > (*r)->len - off) {
+	if (*len > (*r)->len - off)
 		err(ERANGE, "region");
-		return NULL;
-	}
 	return (*r)->buf + off;
 }
 
 /* fill name= [off=] [len=] octet= */
-void cmd_fill(const struct args *a)
+COMMAND(fill, a)
 {
 	struct region *r;
 	size_t len;
 	uint8_t *at = part(a, &r, &len);
 
-	if (!at)
-		return;
 	memset(at, (int)arg_num(a, "octet", 0), len);
 	ok("fill");
 }
 
 /* poke name= off= hex= */
-void cmd_poke(const struct args *a)
+COMMAND(poke, a)
 {
 	const char *hex = arg_str(a, "hex", "");
 	struct region *r;
 	size_t len;
 	uint8_t *at = part(a, &r, &len);
 
-	if (!at)
-		return;
 	if (from_hex(hex, at, len) < 0)
 		err(EINVAL, "hex");
-	else
-		ok("poke");
+	ok("poke");
 }
 
 /* peek name= off= len= */
-void cmd_peek(const struct args *a)
+COMMAND(peek, a)
 {
 	struct region *r;
 	size_t len;
 	const uint8_t *at = part(a, &r, &len);
 
-	if (!at)
-		return;
 	printf("ok hex=");
 	print_hex(at, len);
 	putchar('\n');
@@ -340,32 +313,25 @@ static uint32_t crc32(const uint8_t *data, size_t len)
 }
 
 /* hash name= [off=] [len=]: the CRC-32 of zlib */
-void cmd_hash(const struct args *a)
+COMMAND(hash, a)
 {
 	struct region *r;
 	size_t len;
 	const uint8_t *at = part(a, &r, &len);
 
-	if (at)
-		ok("crc32=%u", crc32(at, len));
+	ok("crc32=%u", crc32(at, len));
 }
 
 /* guard name=: is everything around the buffer as it was? */
-void cmd_guard(const struct args *a)
+COMMAND(guard, a)
 {
-	struct region *r = find_region(arg_str(a, "name", "mr"));
+	struct region *r = region_of(a);
 
-	if (!r) {
-		err(ENOENT, "region");
-		return;
-	}
 	for (uint8_t *at = r->map; at < r->map + r->map_len; at++) {
 		if (at == r->buf)
 			at += r->len;
-		if (at < r->map + r->map_len && *at != GUARD_OCTET) {
+		if (at < r->map + r->map_len && *at != GUARD_OCTET)
 			err(EFAULT, "guard broken at %ld", (long)(at - r->buf));
-			return;
-		}
 	}
 	ok("intact");
 }

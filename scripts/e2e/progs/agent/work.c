@@ -15,34 +15,35 @@
 
 struct queue queues[MAX_OBJECTS];
 
-struct queue *find_queue(const char *name)
+struct queue *queue_of(const struct args *a, const char *key)
 {
+	const char *name = arg_str(a, key, "cq");
+
 	for (int i = 0; i < MAX_OBJECTS; i++)
 		if (queues[i].cq && !strcmp(queues[i].name, name))
 			return &queues[i];
-	return NULL;
+	err(ENOENT, "cq");
 }
 
 /* cq name= depth= [manual=1: only "poll" looks] */
-void cmd_cq(const struct args *a)
+COMMAND(cq, a)
 {
 	struct queue *q = queues;
+	int ret;
 
 	while (q < queues + MAX_OBJECTS && q->cq)
 		q++;
-	if (q == queues + MAX_OBJECTS) {
+	if (q == queues + MAX_OBJECTS)
 		err(ENOSPC, "cq");
-		return;
-	}
 	q->channel = ibv_create_comp_channel(device);
 	if (q->channel)
 		q->cq = ibv_create_cq(device, (int)arg_num(a, "depth", 256), q, q->channel, 0);
 	if (!q->cq) {
-		err(errno, "ibv_create_cq");
+		ret = errno;
 		if (q->channel)
 			ibv_destroy_comp_channel(q->channel);
 		q->channel = NULL;
-		return;
+		err(ret, "ibv_create_cq");
 	}
 	fcntl(q->channel->fd, F_SETFL, O_NONBLOCK);
 	q->manual = arg_num(a, "manual", 0);
@@ -51,20 +52,14 @@ void cmd_cq(const struct args *a)
 }
 
 /* dropcq name= */
-void cmd_dropcq(const struct args *a)
+COMMAND(dropcq, a)
 {
-	struct queue *q = find_queue(arg_str(a, "name", "cq"));
+	struct queue *q = queue_of(a, "name");
 	int ret;
 
-	if (!q) {
-		err(ENOENT, "cq");
-		return;
-	}
 	ret = ibv_destroy_cq(q->cq);
-	if (ret) {
+	if (ret)
 		err(ret, "ibv_destroy_cq");
-		return;
-	}
 	ibv_destroy_comp_channel(q->channel);
 	memset(q, 0, sizeof(*q));
 	ok("dropcq");
@@ -101,31 +96,19 @@ void poll_queues(void)
 }
 
 /* poll name= [most=] */
-void cmd_poll(const struct args *a)
+COMMAND(poll, a)
 {
-	struct queue *q = find_queue(arg_str(a, "name", "cq"));
+	struct queue *q = queue_of(a, "name");
 
-	if (q)
-		ok("seen=%d", drain(q, (int)arg_num(a, "most", 1 << 20)));
-	else
-		err(ENOENT, "cq");
+	ok("seen=%d", drain(q, (int)arg_num(a, "most", 1 << 20)));
 }
 
 /* arm name= [solicited=1] */
-void cmd_arm(const struct args *a)
+COMMAND(arm, a)
 {
-	struct queue *q = find_queue(arg_str(a, "name", "cq"));
-	int ret;
+	struct queue *q = queue_of(a, "name");
 
-	if (!q) {
-		err(ENOENT, "cq");
-		return;
-	}
-	ret = ibv_req_notify_cq(q->cq, (int)arg_num(a, "solicited", 0));
-	if (ret)
-		err(ret, "arm");
-	else
-		ok("arm");
+	answer(ibv_req_notify_cq(q->cq, (int)arg_num(a, "solicited", 0)), "arm");
 }
 
 void queue_event(struct queue *q)
@@ -315,27 +298,23 @@ static int post_bind1(struct conn *c, const struct args *a)
  * [raddr= rkey=] [imm=] [inv=] [add=] [compare= swap=]
  * [mw= mr= off= len= access=]: bind (type 2), bind1 (type 1)
  */
-void cmd_post(const struct args *a)
+COMMAND(post, a)
 {
-	struct conn *c = find_conn(arg_num(a, "k", 0));
+	struct conn *c = conn_of(a);
 	const char *op = arg_str(a, "op", "send");
 	struct ibv_sge sge[MAX_SGE];
 	int num_sge = parse_sges(arg_str(a, "sge", ""), sge), ret;
 
-	if (!c || !c->qp || num_sge < 0) {
+	if (!c->qp || num_sge < 0)
 		err(EINVAL, "post");
-		return;
-	}
 	if (!strcmp(op, "recv"))
 		ret = post_recv(c, a, sge, num_sge);
 	else if (!strcmp(op, "bind1"))
 		ret = post_bind1(c, a);
 	else
 		ret = post_send(c, a, sge, num_sge);
-	if (ret) {
+	if (ret)
 		err(ret, "post");
-		return;
-	}
 	if (!strncmp(op, "bind", 4) && find_window(arg_str(a, "mw", "mw")))
 		ok("rkey=%u", find_window(arg_str(a, "mw", "mw"))->rkey);
 	else
@@ -347,35 +326,32 @@ void cmd_post(const struct args *a)
 struct ibv_srq *srq;
 
 /* srq pd= depth= */
-void cmd_srq(const struct args *a)
+COMMAND(srq, a)
 {
 	struct ibv_srq_init_attr attr = {
 		.attr = { .max_wr = (uint32_t)arg_num(a, "depth", 16), .max_sge = 1 },
 	};
 
 	srq = ibv_create_srq(find_pd(arg_str(a, "pd", "pd")), &attr);
-	if (srq)
-		ok("wr=%u", attr.attr.max_wr);
-	else
+	if (!srq)
 		err(errno, "ibv_create_srq");
+	ok("wr=%u", attr.attr.max_wr);
 }
 
 /* dropsrq */
-void cmd_dropsrq(const struct args *a)
+COMMAND(dropsrq, a)
 {
 	int ret = srq ? ibv_destroy_srq(srq) : ENOENT;
 
 	(void)a;
-	if (ret) {
+	if (ret)
 		err(ret, "ibv_destroy_srq");
-		return;
-	}
 	srq = NULL;
 	ok("dropsrq");
 }
 
 /* postsrq count= sge= */
-void cmd_postsrq(const struct args *a)
+COMMAND(postsrq, a)
 {
 	struct ibv_sge sge[MAX_SGE];
 	struct ibv_recv_wr wr = { .sg_list = sge }, *bad;
@@ -385,20 +361,13 @@ void cmd_postsrq(const struct args *a)
 	wr.num_sge = parse_sges(arg_str(a, "sge", ""), sge);
 	for (; count && !ret; count--)
 		ret = ibv_post_srq_recv(srq, &wr, &bad);
-	if (ret)
-		err(ret, "ibv_post_srq_recv");
-	else
-		ok("postsrq");
+	answer(ret, "postsrq");
 }
 
 /* srqarm limit= */
-void cmd_srqarm(const struct args *a)
+COMMAND(srqarm, a)
 {
 	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)arg_num(a, "limit", 0) };
-	int ret = srq ? ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) : ENOENT;
 
-	if (ret)
-		err(ret, "ibv_modify_srq");
-	else
-		ok("srqarm");
+	answer(srq ? ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) : ENOENT, "srqarm");
 }

@@ -30,7 +30,7 @@ static void check_shared(struct end *one, struct end *two, struct end *other, in
 }
 
 /* Two endpoints take their receives from one queue. */
-void shared_receives(void)
+CASE(shared_receives)
 {
 	struct end more = { 0 }, other = { 0 };
 	struct fi_info *request;
@@ -75,7 +75,7 @@ static bool sleeps(int fd, int ms)
 }
 
 /* A descriptor to poll, and the sleep of libfabric's own. */
-void wait_for_completions(void)
+CASE(wait_for_completions)
 {
 	struct fi_cq_data_entry entry;
 	struct fid *fids[1];
@@ -113,7 +113,7 @@ static void told_of_the_end(struct end *e)
 }
 
 /* A message that does not fit is an error of its receive, and ends the connection. */
-void too_long(void)
+CASE(too_long)
 {
 	struct fi_cq_err_entry error;
 
@@ -128,7 +128,7 @@ void too_long(void)
 }
 
 /* Memory that is not offered is not read. */
-void wrong_key(void)
+CASE(wrong_key)
 {
 	struct fi_cq_err_entry error;
 
@@ -141,7 +141,7 @@ void wrong_key(void)
 	told_of_the_end(&s);
 }
 
-void shutdown_flushes(void)
+CASE(shutdown_flushes)
 {
 	const int n = 10;
 
@@ -169,7 +169,7 @@ static void connect_fails(const char *reason)
 }
 
 /* The reason given reaches the one who asked. */
-void rejection(void)
+CASE(rejection)
 {
 	struct fi_info *request;
 
@@ -181,7 +181,7 @@ void rejection(void)
 	fi_freeinfo(request);
 }
 
-void nobody_listens(void)
+CASE(nobody_listens)
 {
 	listen_there();
 	stop_listening();
@@ -190,7 +190,7 @@ void nobody_listens(void)
 }
 
 /* One after the other, each with a message, and closed by either side. */
-void many_connections(void)
+CASE(many_connections)
 {
 	listen_there();
 	for (int i = 0; i < 20; i++) {

@@ -136,7 +136,7 @@ static void far_memory(void)
 	CHECK(*(uint64_t *)b.buf == 100);
 }
 
-void reliable_datagrams(void)
+CASE(reliable_datagrams)
 {
 	unsigned int tag = 1;
 

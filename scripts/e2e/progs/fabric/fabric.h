@@ -94,27 +94,17 @@ void fill(unsigned char *p, size_t size, unsigned int seed);
 bool holds(const unsigned char *p, size_t size, unsigned int seed);
 double now(void);
 
-/* transfers.c */
-void messages(void);
-void injections(void);
-void vectors(void);
-void writes_and_reads(void);
-void immediate_data(void);
-void atomics(void);
-void selective(void);
-void full_queue(void);
+/* A case: CASE(name) { ... }; the linker collects them from all files. */
+struct test_case {
+	const char *name;
+	void (*run)(void);
+};
 
-/* connections.c */
-void shared_receives(void);
-void wait_for_completions(void);
-void too_long(void);
-void wrong_key(void);
-void shutdown_flushes(void);
-void rejection(void);
-void nobody_listens(void);
-void many_connections(void);
-
-/* datagrams.c */
-void reliable_datagrams(void);
+#define CASE(name)                                                           \
+	static void name(void);                                              \
+	static const struct test_case case_##name = { #name, name };         \
+	static const struct test_case *const listed_##name                   \
+		__attribute__((used, section("test_cases"))) = &case_##name; \
+	static void name(void)
 
 #endif

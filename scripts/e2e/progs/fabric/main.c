@@ -4,6 +4,7 @@
  * and ofi_rxm's upon them.
  *
  * Usage: fabric ADDRESS CASE	status 0: as expected
+ *        fabric --list
  */
 #include "fabric.h"
 
@@ -287,40 +288,26 @@ static void close_all(void)
 		OK(fi_close(&fabric->fid));
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
-	{ "messages", messages },
-	{ "injections", injections },
-	{ "vectors", vectors },
-	{ "writes_and_reads", writes_and_reads },
-	{ "immediate_data", immediate_data },
-	{ "atomics", atomics },
-	{ "selective", selective },
-	{ "full_queue", full_queue },
-	{ "shared_receives", shared_receives },
-	{ "wait_for_completions", wait_for_completions },
-	{ "too_long", too_long },
-	{ "wrong_key", wrong_key },
-	{ "shutdown_flushes", shutdown_flushes },
-	{ "rejection", rejection },
-	{ "nobody_listens", nobody_listens },
-	{ "many_connections", many_connections },
-	{ "reliable_datagrams", reliable_datagrams },
-};
+extern const struct test_case *const __start_test_cases[], *const __stop_test_cases[];
 
 int main(int argc, char **argv)
 {
-	CHECK(argc == 3);
-	address = argv[1];
-	for (int i = 0; i < COUNT(cases); i++) {
-		if (strcmp(cases[i].name, argv[2]) != 0)
+	bool list = argc == 2 && !strcmp(argv[1], "--list");
+	const struct test_case *const *t;
+
+	CHECK(list || argc == 3);
+	for (t = __start_test_cases; t < __stop_test_cases; t++) {
+		if (list)
+			printf("%s\n", (*t)->name);
+		if (list || strcmp((*t)->name, argv[2]))
 			continue;
-		cases[i].run();
+		address = argv[1];
+		(*t)->run();
 		close_all();
 		return 0;
 	}
+	if (list)
+		return 0;
 	printf("no case %s\n", argv[2]);
 	return 2;
 }

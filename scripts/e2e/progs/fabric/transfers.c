@@ -45,7 +45,7 @@ static void send_one(struct end *from, struct end *to, size_t size, unsigned int
 	CHECK(holds(to->buf, size, seed) && to->buf[size] == 0xee);
 }
 
-void messages(void)
+CASE(messages)
 {
 	unsigned int seed = 0;
 
@@ -59,7 +59,7 @@ void messages(void)
 }
 
 /* The buffer is ours again at once, there is no completion, and the order is kept. */
-void injections(void)
+CASE(injections)
 {
 	unsigned char small[4096];
 	size_t most;
@@ -92,7 +92,7 @@ void injections(void)
 }
 
 /* As many elements as there may be, at both sides, of all kinds of operations. */
-void vectors(void)
+CASE(vectors)
 {
 	struct iovec out[8], in[8];
 	void *ours[8], *theirs[8];
@@ -127,7 +127,7 @@ void vectors(void)
 	CHECK(!memcmp(s.buf + WORD, c.buf + WORD, n * piece));
 }
 
-void writes_and_reads(void)
+CASE(writes_and_reads)
 {
 	connect_ends();
 	for (size_t size = 1, i = 0; size <= 4 * MIB; size *= 4, i++) {
@@ -153,7 +153,7 @@ void writes_and_reads(void)
  * libfabric offers no remote data on iWARP, whose older cards have none: who asks for it
  * finds nothing. A Write that carries it arrives all the same.
  */
-void immediate_data(void)
+CASE(immediate_data)
 {
 	struct fi_cq_data_entry got;
 
@@ -184,7 +184,7 @@ static uint64_t operand(uint64_t *at)
 	return *at = (uintptr_t)at;
 }
 
-void atomics(void)
+CASE(atomics)
 {
 	const int n = 200;
 	uint64_t *word, *one, *with, *old, add, before;
@@ -223,7 +223,7 @@ void atomics(void)
 	}
 }
 
-void selective(void)
+CASE(selective)
 {
 	struct iovec iov = { NULL, 1000 };
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &c.desc, .iov_count = 1 };
@@ -248,7 +248,7 @@ void selective(void)
 }
 
 /* More Writes than the queue holds: whoever is turned away comes again, none is lost. */
-void full_queue(void)
+CASE(full_queue)
 {
 	const size_t n = 5000;
 	size_t finished = 0;

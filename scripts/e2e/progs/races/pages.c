@@ -4,6 +4,7 @@
  * there and while their objects are destroyed. The process that does it may crash.
  */
 #define _GNU_SOURCE
+#include "../mappings.h"
 #include "races.h"
 
 #include <pthread.h>
@@ -30,23 +31,16 @@ static __thread unsigned int dice;
 
 static void map_all(void)
 {
-	unsigned long from[REGIONS], to[REGIONS], offset[REGIONS];
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int found = 0;
+	struct mapping m[REGIONS];
+	int found = find_mappings(m, REGIONS);
 
-	CHECK(f);
-	while (found < REGIONS && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs") &&
-		    sscanf(line, "%lx-%lx %*s %lx", &from[found], &to[found], &offset[found]) == 3)
-			found++;
-	fclose(f);
 	for (int i = 0; i < found; i++) {
-		void *at = mmap(NULL, to[i] - from[i], PROT_READ | PROT_WRITE, MAP_SHARED,
-				home.context->cmd_fd, offset[i]);
+		size_t bytes = m[i].end - m[i].begin;
+		void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+				home.context->cmd_fd, m[i].offset);
 
 		CHECK(at != MAP_FAILED);
-		region[regions++] = (struct region){ at, (to[i] - from[i]) / 4 };
+		region[regions++] = (struct region){ at, bytes / 4 };
 	}
 	CHECK(regions > 0);
 }

@@ -54,7 +54,7 @@ static uint64_t do_atomic(enum ibv_wr_opcode op, uint64_t compare_add, uint64_t 
 	return *answer();
 }
 
-static void atomic_fetch_add(void)
+CASE("atomics", atomic_fetch_add)
 {
 	prepare();
 	*word(1) = 0xfffffffffffffff0;
@@ -65,7 +65,7 @@ static void atomic_fetch_add(void)
 	CHECK(!ibv_dereg_mr(words));
 }
 
-static void atomic_cmp_swap(void)
+CASE("atomics", atomic_cmp_swap)
 {
 	prepare();
 	*word(1) = 0x1122334455667788;
@@ -77,7 +77,7 @@ static void atomic_cmp_swap(void)
 	CHECK(!ibv_dereg_mr(words));
 }
 
-static void atomic_capability(void)
+CASE("atomics", atomic_capability)
 {
 	struct ibv_device_attr_ex attr;
 
@@ -86,7 +86,7 @@ static void atomic_capability(void)
 }
 
 /* The peer's device has its atomics switched off, so it knows no such opcode. */
-static void atomic_unknown_to_peer(void)
+UNLISTED(atomic_unknown_to_peer)
 {
 	struct ibv_device_attr_ex attr;
 
@@ -132,52 +132,52 @@ static void misaligned(enum ibv_wr_opcode op)
 	refused(op, words, (uintptr_t)word(1) + 4, words->rkey, IBV_WC_REM_OP_ERR);
 }
 
-static void atomic_misaligned_fadd(void)
+CASE("atomics", atomic_misaligned_fadd)
 {
 	misaligned(IBV_WR_ATOMIC_FETCH_AND_ADD);
 }
 
-static void atomic_misaligned_cswap(void)
+CASE("atomics", atomic_misaligned_cswap)
 {
 	misaligned(IBV_WR_ATOMIC_CMP_AND_SWP);
 }
 
-static void atomic_out_of_bounds(void)
+CASE("atomics", atomic_out_of_bounds)
 {
 	prepare();
 	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(512), words->rkey,
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-static void atomic_across_the_end(void)
+CASE("atomics", atomic_across_the_end)
 {
 	prepare();
 	refused(IBV_WR_ATOMIC_CMP_AND_SWP, words, (uintptr_t)word(512) - 4, words->rkey,
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-static void atomic_without_right(void)
+CASE("atomics", atomic_without_right)
 {
 	words = open_words(ALL & ~IBV_ACCESS_REMOTE_ATOMIC);
 	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(1), words->rkey,
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-static void atomic_wrong_key(void)
+CASE("atomics", atomic_wrong_key)
 {
 	prepare();
 	refused(IBV_WR_ATOMIC_CMP_AND_SWP, words, (uintptr_t)word(1), words->rkey ^ 1,
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-static void atomic_key_of_nothing(void)
+CASE("atomics", atomic_key_of_nothing)
 {
 	prepare();
 	refused(IBV_WR_ATOMIC_FETCH_AND_ADD, words, (uintptr_t)word(1), words->rkey ^ 0x5a5a00,
 		IBV_WC_REM_ACCESS_ERR);
 }
 
-static void atomic_of_another_domain(void)
+CASE("atomics", atomic_of_another_domain)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
 	struct ibv_mr *mr;
@@ -202,12 +202,12 @@ static void bad_place(struct ibv_sge sg, enum ibv_wc_status status)
 	CHECK(!ibv_dereg_mr(words));
 }
 
-static void atomic_short_answer(void)
+CASE("atomics", atomic_short_answer)
 {
 	bad_place(sge(c.own, 4096, 4), IBV_WC_LOC_LEN_ERR);
 }
 
-static void atomic_answer_bad_lkey(void)
+CASE("atomics", atomic_answer_bad_lkey)
 {
 	struct ibv_sge sg = sge(c.own, 4096, 8);
 
@@ -259,7 +259,7 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-static void atomic_hammer(void)
+CASE("atomics", atomic_hammer)
 {
 	pthread_t threads[QPS], local;
 
@@ -287,7 +287,7 @@ static void atomic_hammer(void)
 
 /* --- immediate data, invalidation ---------------------------------------------- */
 
-static void write_with_imm(void)
+CASE("immediate", write_with_imm)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 	struct ibv_sge sg = sge(c.own, 3, 5000);
@@ -349,7 +349,7 @@ static void write_and_tell(uint64_t id, uint32_t length)
 	CHECK(wc.byte_len == length);
 }
 
-static void write_with_imm_after_writes(void)
+CASE("immediate", write_with_imm_after_writes)
 {
 	write_silently(BYTES);
 	write_and_tell(1, 5000);
@@ -358,7 +358,7 @@ static void write_with_imm_after_writes(void)
 	write_and_tell(3, BYTES);
 }
 
-static void empty_write_with_imm(void)
+CASE("immediate", empty_write_with_imm)
 {
 	write_and_tell(1, 0);
 	write_silently(BYTES);
@@ -367,7 +367,7 @@ static void empty_write_with_imm(void)
 	write_and_tell(3, 0);
 }
 
-static void write_with_imm_after_send(void)
+CASE("immediate", write_with_imm_after_send)
 {
 	write_silently(1000);
 	CHECK(!recv_sge(&s, 50, sge(s.own, 0, 3000)));
@@ -382,7 +382,7 @@ static void write_with_imm_after_send(void)
 	write_and_tell(2, 7);
 }
 
-static void write_with_imm_no_receive(void)
+CASE("immediate", write_with_imm_no_receive)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = 2, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 	struct ibv_sge sg = sge(c.own, 0, 8);
@@ -397,7 +397,7 @@ static void write_with_imm_no_receive(void)
 }
 
 /* RFC 5040 has no Send with immediate: it is refused when it is asked for. */
-static void send_with_imm_refused(void)
+CASE("immediate", send_with_imm_refused)
 {
 	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND_WITH_IMM };
 	struct ibv_sge sg = sge(c.own, 0, 8);
@@ -418,28 +418,3 @@ static void send_with_imm_refused(void)
 	CHECK(!ibv_create_qp_ex(c.id->verbs, &attr) && errno == EOPNOTSUPP);
 	works(&c, &s);
 }
-
-const struct test_case atomic_cases[] = {
-	CASE(atomic_capability),
-	CASE(atomic_fetch_add),
-	CASE(atomic_cmp_swap),
-	CASE(atomic_misaligned_fadd),
-	CASE(atomic_misaligned_cswap),
-	CASE(atomic_out_of_bounds),
-	CASE(atomic_across_the_end),
-	CASE(atomic_without_right),
-	CASE(atomic_wrong_key),
-	CASE(atomic_key_of_nothing),
-	CASE(atomic_of_another_domain),
-	CASE(atomic_short_answer),
-	CASE(atomic_answer_bad_lkey),
-	CASE(atomic_hammer),
-	CASE(atomic_unknown_to_peer),
-	CASE(write_with_imm),
-	CASE(write_with_imm_after_writes),
-	CASE(empty_write_with_imm),
-	CASE(write_with_imm_after_send),
-	CASE(write_with_imm_no_receive),
-	CASE(send_with_imm_refused),
-	{},
-};

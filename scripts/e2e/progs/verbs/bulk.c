@@ -70,7 +70,7 @@ static void all_done(struct bulk *b)
 }
 
 /* Writes there, tells so, and reads back what was written. */
-static void bulk_both_ways(void)
+CASE("bulk", bulk_both_ways)
 {
 	struct bulk a, b;
 
@@ -103,7 +103,7 @@ static void bulk_both_ways(void)
 }
 
 /* Each end of a connection in turn lets go in the middle; the first one stays well. */
-static void bulk_and_the_end(void)
+CASE("bulk", bulk_and_the_end)
 {
 	for (int i = 0; i < ENDS; i++) {
 		struct end client = {}, server = {};
@@ -119,9 +119,3 @@ static void bulk_and_the_end(void)
 	}
 	works(&c, &s);
 }
-
-const struct test_case bulk_cases[] = {
-	CASE(bulk_both_ways),
-	CASE(bulk_and_the_end),
-	{},
-};

@@ -5,6 +5,7 @@
  * mappings of its own: those of the library go with the QPs.
  */
 #define _GNU_SOURCE
+#include "../mappings.h"
 #include "verbs.h"
 
 #include <pthread.h>
@@ -28,25 +29,15 @@ static volatile int stop;
 /* What was mapped before is found, too; it is the same memory. */
 static void map_again(void)
 {
-	unsigned long begin[REGIONS], end[REGIONS], offset[REGIONS];
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int found = 0;
+	struct mapping m[REGIONS];
+	int found = find_mappings(m, REGIONS);
 
-	CHECK(f);
-	while (found < REGIONS && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs") && sscanf(line, "%lx-%lx %*s %lx", &begin[found],
-						     &end[found], &offset[found]) == 3)
-			found++;
-	fclose(f);
 	CHECK(found >= 4);
 	for (int i = 0; i < found; i++) {
-		void *at = mmap(NULL, end[i] - begin[i], PROT_READ | PROT_WRITE, MAP_SHARED,
-				c.id->verbs->cmd_fd, offset[i]);
-
-		CHECK(at != MAP_FAILED);
-		region[i] = at;
-		bytes[i] = end[i] - begin[i];
+		bytes[i] = m[i].end - m[i].begin;
+		region[i] = mmap(NULL, bytes[i], PROT_READ | PROT_WRITE, MAP_SHARED,
+				 c.id->verbs->cmd_fd, m[i].offset);
+		CHECK(region[i] != MAP_FAILED);
 	}
 	regions = found;
 }
@@ -157,7 +148,7 @@ static void change_states(void)
 }
 
 /* Run by the case below, as a process of its own. */
-static void corrupts_its_queues(void)
+UNLISTED(corrupts_its_queues)
 {
 	struct ibv_wc wc;
 	pthread_t thread;
@@ -184,7 +175,7 @@ static void corrupts_its_queues(void)
  * times what it holds, so what was flushed is counted. Where CPUs are few or shared the
  * process does not keep pace with the kernel, and then this shows no more than that all ends.
  */
-static void posts_while_its_queue_pairs_go(void)
+UNLISTED(posts_while_its_queue_pairs_go)
 {
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	unsigned long before, flushed;
@@ -241,7 +232,7 @@ static void ends_while_its_queue_seems_deferred(void)
 }
 
 /* Likewise. */
-static void defers_while_its_queue_pairs_go(void)
+UNLISTED(defers_while_its_queue_pairs_go)
 {
 	for (int i = 0; i < 20; i++) {
 		ends_while_its_queue_seems_deferred();
@@ -253,7 +244,7 @@ static void defers_while_its_queue_pairs_go(void)
 }
 
 /* It is told that its device is gone, and goes on. */
-static void corrupts_its_queues_until_its_device_goes(void)
+UNLISTED(corrupts_its_queues_until_its_device_goes)
 {
 	struct ibv_async_event event;
 	pthread_t threads[3];
@@ -286,28 +277,17 @@ static void ends_in_time(const char *name)
 	works(&c, &s);
 }
 
-static void corrupt_rings_are_isolated(void)
+CASE("streams", corrupt_rings_are_isolated)
 {
 	ends_in_time("corrupts_its_queues");
 }
 
-static void endless_posts_are_isolated(void)
+CASE("streams", endless_posts_are_isolated)
 {
 	ends_in_time("posts_while_its_queue_pairs_go");
 }
 
-static void endless_deferral_is_isolated(void)
+CASE("streams", endless_deferral_is_isolated)
 {
 	ends_in_time("defers_while_its_queue_pairs_go");
 }
-
-const struct test_case corrupt_cases[] = {
-	CASE(corrupts_its_queues),
-	CASE(corrupt_rings_are_isolated),
-	CASE(posts_while_its_queue_pairs_go),
-	CASE(endless_posts_are_isolated),
-	CASE(defers_while_its_queue_pairs_go),
-	CASE(endless_deferral_is_isolated),
-	CASE(corrupts_its_queues_until_its_device_goes),
-	{},
-};

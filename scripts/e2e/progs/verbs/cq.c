@@ -49,7 +49,7 @@ static enum ibv_qp_state state_of(struct end *e)
 }
 
 /* What no longer fits ends its QP; the event comes once, whatever else is lost then. */
-static void cq_overrun(void)
+CASE("queues", cq_overrun)
 {
 	struct ibv_cq *send_cq;
 	int cqe;
@@ -74,7 +74,7 @@ static void cq_overrun(void)
 	CHECK(!ibv_destroy_cq(small_cq) && !ibv_destroy_cq(send_cq));
 }
 
-static void cq_resize(void)
+CASE("queues", cq_resize)
 {
 	struct ibv_device_attr dev;
 	int before = s.id->recv_cq->cqe;
@@ -126,7 +126,7 @@ static void taken(int n)
 	CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
 }
 
-static void cq_moderation(void)
+CASE("queues", cq_moderation)
 {
 	struct ibv_device_attr_ex dev;
 	double began;
@@ -172,10 +172,3 @@ static void cq_moderation(void)
 	CHECK(event_within(s.id->recv_cq_channel, 1000) && now() - began < 0.060);
 	expect(s.id->recv_cq, 1, IBV_WC_LOC_LEN_ERR);
 }
-
-const struct test_case cq_cases[] = {
-	CASE(cq_overrun),
-	CASE(cq_resize),
-	CASE(cq_moderation),
-	{},
-};

@@ -90,7 +90,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-static void cq_ex_reads(void)
+CASE("queues", cq_ex_reads)
 {
 	struct ibv_values_ex clock = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
 	uint64_t mono = clock_ns(CLOCK_MONOTONIC), wall = clock_ns(CLOCK_REALTIME), stamp;
@@ -218,7 +218,7 @@ static void qp_ex_windows(void)
 	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
 }
 
-static void qp_ex_every_opcode(void)
+CASE("queues", qp_ex_every_opcode)
 {
 	connect_pair(&c2, &s2, extended);
 	fill(&s2, 3);
@@ -230,7 +230,7 @@ static void qp_ex_every_opcode(void)
 }
 
 /* A mistake is kept until complete, and then nothing of the batch is posted. */
-static void qp_ex_mistakes(void)
+CASE("queues", qp_ex_mistakes)
 {
 	static char big[600];
 
@@ -248,10 +248,3 @@ static void qp_ex_mistakes(void)
 	works(&c2, &s2);
 	end_ex();
 }
-
-const struct test_case extended_cases[] = {
-	CASE(cq_ex_reads),
-	CASE(qp_ex_every_opcode),
-	CASE(qp_ex_mistakes),
-	{},
-};

@@ -92,7 +92,7 @@ static void an_event_comes(void)
 }
 
 /* What was posted by the parent comes to the child's memory once that is registered. */
-static void goes_on_as_a_daemon(void)
+UNLISTED(goes_on_as_a_daemon)
 {
 	CHECK(!recv_sge(&s, 5, sge(s.own, 100, 8)));
 	become_a_daemon();
@@ -118,7 +118,7 @@ static void goes_on_as_a_daemon(void)
 	release(&s2);
 }
 
-static void a_daemon_goes_on(void)
+CASE("processes", a_daemon_goes_on)
 {
 	daemon_ends_well("goes_on_as_a_daemon");
 }
@@ -137,7 +137,7 @@ static void share(struct end *e)
 }
 
 /* Nothing to do for what is shared. */
-static void goes_on_with_shared_memory(void)
+UNLISTED(goes_on_with_shared_memory)
 {
 	share(&c);
 	share(&s);
@@ -147,12 +147,12 @@ static void goes_on_with_shared_memory(void)
 	an_event_comes();
 }
 
-static void a_daemon_with_shared_memory_goes_on(void)
+CASE("processes", a_daemon_with_shared_memory_goes_on)
 {
 	daemon_ends_well("goes_on_with_shared_memory");
 }
 
-static void accepts_as_a_daemon(void)
+UNLISTED(accepts_as_a_daemon)
 {
 	struct rdma_cm_id *id;
 
@@ -168,13 +168,13 @@ static void accepts_as_a_daemon(void)
 	release(&s2);
 }
 
-static void a_daemon_accepts(void)
+CASE("processes", a_daemon_accepts)
 {
 	daemon_ends_well("accepts_as_a_daemon");
 }
 
 /* It destroys what its parent made, and the peer hears of it. */
-static void disconnects_as_a_daemon(void)
+UNLISTED(disconnects_as_a_daemon)
 {
 	become_a_daemon();
 	register_again(&s);
@@ -189,7 +189,7 @@ static void disconnects_as_a_daemon(void)
 	CHECK(s.open && s.own);
 }
 
-static void a_daemon_disconnects(void)
+CASE("processes", a_daemon_disconnects)
 {
 	daemon_ends_well("disconnects_as_a_daemon");
 }
@@ -237,7 +237,7 @@ static void destroy_all(void)
 }
 
 /* What it inherited is its parent's; what it made is its own. */
-static void a_child_destroys_what_it_inherited(void)
+CASE("processes", a_child_destroys_what_it_inherited)
 {
 	struct ibv_recv_wr *bad, wr = {};
 
@@ -273,7 +273,7 @@ static void make_and_destroy(void)
 	CHECK(!ibv_dealloc_pd(pd));
 }
 
-static void a_child_has_objects_of_its_own(void)
+CASE("processes", a_child_has_objects_of_its_own)
 {
 	ends_well(child(make_and_destroy));
 	works(&c, &s);
@@ -287,7 +287,7 @@ static void close_it(void)
 	CHECK(!ibv_close_device(opened));
 }
 
-static void a_child_closes_the_device(void)
+CASE("processes", a_child_closes_the_device)
 {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
@@ -333,7 +333,7 @@ static void release_both(void)
 }
 
 /* Whatever a thread of the parent held when it forked, no child waits for it. */
-static void forks_beside_traffic(void)
+CASE("processes", forks_beside_traffic)
 {
 	static void (*const runs[])(void) = { quit, release_both, exec_true, make_and_destroy };
 	pid_t pids[4];
@@ -380,7 +380,7 @@ static void poll_there(void)
 	CHECK(polled(ibv_cq_ex_to_cq(held)).status == IBV_WC_WR_FLUSH_ERR);
 }
 
-static void a_lock_of_a_thread_is_not_inherited(void)
+CASE("processes", a_lock_of_a_thread_is_not_inherited)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { WRS, WRS, 1, 1, 0 } };
@@ -406,7 +406,7 @@ static void a_lock_of_a_thread_is_not_inherited(void)
 
 /* --- privileges ---------------------------------------------------------------------------- */
 
-static void privileges_dropped_after_opening(void)
+CASE("processes", privileges_dropped_after_opening)
 {
 	struct rlimit some = { 16 << 20, 16 << 20 };
 
@@ -425,21 +425,3 @@ static void privileges_dropped_after_opening(void)
 	release(&c2);
 	release(&s2);
 }
-
-const struct test_case fork_cases[] = {
-	CASE(goes_on_as_a_daemon),
-	CASE(a_daemon_goes_on),
-	CASE(goes_on_with_shared_memory),
-	CASE(a_daemon_with_shared_memory_goes_on),
-	CASE(accepts_as_a_daemon),
-	CASE(a_daemon_accepts),
-	CASE(disconnects_as_a_daemon),
-	CASE(a_daemon_disconnects),
-	CASE(a_child_destroys_what_it_inherited),
-	CASE(a_child_has_objects_of_its_own),
-	CASE(a_child_closes_the_device),
-	CASE(forks_beside_traffic),
-	CASE(a_lock_of_a_thread_is_not_inherited),
-	CASE(privileges_dropped_after_opening),
-	{},
-};

@@ -41,7 +41,7 @@ static void hears(struct end *e, int id)
 }
 
 /* A Write and a Read that stand behind the messages wait with them; this direction does not. */
-static void late_receives(void)
+CASE_WITH("late", late_receives, "rnr_timeout_ms=600000")
 {
 	unsigned long waits = counted("rnr_waits"), timeouts = counted("rnr_timeouts");
 
@@ -73,7 +73,7 @@ static void *post_late(void *arg)
 	return NULL;
 }
 
-static void late_receive_of_another_thread(void)
+CASE_WITH("late", late_receive_of_another_thread, "rnr_timeout_ms=600000")
 {
 	pthread_t thread;
 
@@ -85,7 +85,7 @@ static void late_receive_of_another_thread(void)
 }
 
 /* Both ends wait for each other's receive. */
-static void late_receives_both_ways(void)
+CASE_WITH("late", late_receives_both_ways, "rnr_timeout_ms=600000")
 {
 	say(&c, 1);
 	say(&s, 2);
@@ -97,7 +97,7 @@ static void late_receives_both_ways(void)
 	works(&c, &s);
 }
 
-static void late_immediate(void)
+CASE_WITH("late", late_immediate, "rnr_timeout_ms=600000")
 {
 	fill(&c, 3);
 	CHECK(!post(&c, 1, IBV_WR_RDMA_WRITE_WITH_IMM, sge(c.open, 0, 100), (uintptr_t)s.buf,
@@ -112,7 +112,7 @@ static void late_immediate(void)
 }
 
 /* More than TCP's window has room for. */
-static void late_long_messages(void)
+CASE_WITH("late", late_long_messages, "rnr_timeout_ms=600000")
 {
 	unsigned char *from = malloc(MIB), *to = malloc(MIB);
 	struct ibv_mr *out, *in;
@@ -160,7 +160,7 @@ static double until_it_fails(void)
 }
 
 /* The attribute says 600 ms. */
-static void late_never(void)
+CASE_WITH("late", late_never, "rnr_timeout_ms=600")
 {
 	unsigned long timeouts = counted("rnr_timeouts");
 	double took = until_it_fails();
@@ -170,7 +170,7 @@ static void late_never(void)
 }
 
 /* The attribute says 0. */
-static void late_not_allowed(void)
+CASE_WITH("late", late_not_allowed, "rnr_timeout_ms=0")
 {
 	unsigned long waits = counted("rnr_waits");
 
@@ -179,7 +179,7 @@ static void late_not_allowed(void)
 }
 
 /* What the peer sent before it closed is delivered, then its end is seen. */
-static void late_peer_disconnects(void)
+CASE_WITH("late", late_peer_disconnects, "rnr_timeout_ms=600000")
 {
 	say(&c, 1);
 	say(&c, 2);
@@ -194,7 +194,7 @@ static void late_peer_disconnects(void)
 }
 
 /* The attribute says 600 ms; nothing is posted. */
-static void late_peer_disconnects_for_nothing(void)
+CASE_WITH("late", late_peer_disconnects_for_nothing, "rnr_timeout_ms=600")
 {
 	double began = now();
 
@@ -204,7 +204,7 @@ static void late_peer_disconnects_for_nothing(void)
 	CHECK(now() - began < 5);
 }
 
-static void late_disconnect_here(void)
+CASE_WITH("late", late_disconnect_here, "rnr_timeout_ms=600000")
 {
 	double began;
 
@@ -217,7 +217,7 @@ static void late_disconnect_here(void)
 	CHECK(now() - began < 4);
 }
 
-static void late_destroy(void)
+CASE_WITH("late", late_destroy, "rnr_timeout_ms=600000")
 {
 	double began;
 
@@ -241,7 +241,7 @@ static void *send_storm(void *arg)
 	return NULL;
 }
 
-static void late_storm(void)
+CASE_WITH("late", late_storm, "rnr_timeout_ms=600000")
 {
 	unsigned long waits = counted("rnr_waits");
 	pthread_t thread;
@@ -300,7 +300,7 @@ static void give(int id)
 }
 
 /* Each receive goes to the connection that has waited longest. */
-static void late_srq(void)
+CASE_WITH("late", late_srq, "rnr_timeout_ms=600000")
 {
 	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++) {
@@ -316,7 +316,7 @@ static void late_srq(void)
 }
 
 /* A connection that goes leaves its turn to the next; the queue grows meanwhile. */
-static void late_srq_changes(void)
+CASE_WITH("late", late_srq_changes, "rnr_timeout_ms=600000")
 {
 	struct ibv_srq_attr attr = { .max_wr = 500 };
 
@@ -334,7 +334,7 @@ static void late_srq_changes(void)
 	end_many_conns();
 }
 
-static void late_srq_storm(void)
+CASE_WITH("late", late_srq_storm, "rnr_timeout_ms=600000")
 {
 	pthread_t threads[CLIENTS];
 	int got = 0, given = 0;
@@ -361,22 +361,3 @@ static void late_srq_storm(void)
 		say(&cs[0], 1);
 	end_many_conns();
 }
-
-const struct test_case late_cases[] = {
-	CASE(late_receives),
-	CASE(late_receive_of_another_thread),
-	CASE(late_receives_both_ways),
-	CASE(late_immediate),
-	CASE(late_long_messages),
-	CASE(late_never),
-	CASE(late_not_allowed),
-	CASE(late_peer_disconnects),
-	CASE(late_peer_disconnects_for_nothing),
-	CASE(late_disconnect_here),
-	CASE(late_destroy),
-	CASE(late_storm),
-	CASE(late_srq),
-	CASE(late_srq_changes),
-	CASE(late_srq_storm),
-	{},
-};

@@ -16,7 +16,7 @@ static struct end s2, c2;
 static struct ibv_device_attr dev;
 static struct ibv_cq *cq;
 
-static void limits_named(void)
+CASE("limits", limits_named)
 {
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
 	CHECK(dev.max_qp_wr >= 65536 && dev.max_srq_wr >= 65536 && dev.max_cqe >= 4194304);
@@ -155,7 +155,7 @@ static void full_to_the_brim(void)
 	free(w);
 }
 
-static void limits_used(void)
+CASE("limits", limits_used)
 {
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
 	connect_pair(&c2, &s2, largest_qp);
@@ -168,7 +168,7 @@ static void limits_used(void)
 	CHECK(!ibv_destroy_cq(cq));
 }
 
-static void largest_srq(void)
+CASE("limits", largest_srq)
 {
 	struct ibv_srq_init_attr attr = {};
 	struct ibv_srq *srq;
@@ -185,7 +185,7 @@ static void largest_srq(void)
 }
 
 /* Of 16 million regions as many as a small machine has room for. */
-static void many_regions(void)
+CASE("limits", many_regions)
 {
 	const int count = 20000;
 	struct ibv_mr **mr = calloc(count, sizeof(*mr));
@@ -249,7 +249,7 @@ static void heap_of(size_t octets)
 }
 
 /* All there are. Windows, because they need the least memory: 8 GB of it. */
-static void every_stag(void)
+UNLISTED(every_stag)
 {
 	struct ibv_mr *region = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_MW_BIND);
 	const int regions = 5; /* of the two ends, and this one */
@@ -272,8 +272,3 @@ static void every_stag(void)
 	CHECK(!ibv_dereg_mr(region));
 	free(mw);
 }
-
-const struct test_case limit_cases[] = {
-	CASE(limits_named), CASE(limits_used), CASE(largest_srq),
-	CASE(many_regions), CASE(every_stag),  {},
-};

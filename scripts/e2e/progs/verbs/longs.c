@@ -127,7 +127,7 @@ static void *all_rounds(void *arg)
 	return NULL;
 }
 
-static void long_messages_arrive_whole(void)
+CASE("long messages", long_messages_arrive_whole)
 {
 	struct side a = {}, b = {};
 	pthread_t thread;
@@ -146,7 +146,7 @@ static void long_messages_arrive_whole(void)
 /* --- the other end is a process that stops -------------------------------------- */
 
 /* Run by the cases below, as a process of its own, until the other end goes. */
-static void receives_long_messages(void)
+UNLISTED(receives_long_messages)
 {
 	struct end mine = {};
 	struct ibv_mr *mr;
@@ -193,7 +193,7 @@ static pid_t start_receiver(struct end *e, int port)
 }
 
 /* It polled and does not any more: what it has posted receives for arrives all the same. */
-static void stopped_process_delays_no_other(void)
+CASE("long messages", stopped_process_delays_no_other)
 {
 	struct end mine = {};
 	struct ibv_mr *mr;
@@ -221,7 +221,7 @@ static void stopped_process_delays_no_other(void)
 	release(&mine);
 }
 
-static void kill_isolated(void)
+CASE("long messages", kill_isolated)
 {
 	for (int i = 0; i < KILLS; i++) {
 		struct end mine = {};
@@ -287,22 +287,12 @@ static void ends_amid(enum ibv_wr_opcode op)
 	works(&c, &s);
 }
 
-static void queue_pairs_end_amid_writes(void)
+CASE("long messages", queue_pairs_end_amid_writes)
 {
 	ends_amid(IBV_WR_RDMA_WRITE);
 }
 
-static void queue_pairs_end_amid_reads(void)
+CASE("long messages", queue_pairs_end_amid_reads)
 {
 	ends_amid(IBV_WR_RDMA_READ);
 }
-
-const struct test_case long_cases[] = {
-	CASE(long_messages_arrive_whole),
-	CASE(receives_long_messages),
-	CASE(stopped_process_delays_no_other),
-	CASE(kill_isolated),
-	CASE(queue_pairs_end_amid_writes),
-	CASE(queue_pairs_end_amid_reads),
-	{},
-};

@@ -4,6 +4,7 @@
  * each completes with, on both sides, and what became of the memory.
  *
  * Usage: [VERBS_PORT=PORT] verbs ADDRESS CASE	status 0: as expected; 77: nothing to test
+ *        verbs --list				groups, cases, attributes
  */
 #define _GNU_SOURCE
 #include "verbs.h"
@@ -359,33 +360,39 @@ void works(struct end *client, struct end *server)
 	message(server, client, 7002);
 }
 
-static const struct test_case *const tables[] = {
-	work_cases,   atomic_cases,   window_cases,   object_cases,   srq_cases,
-	cq_cases,     extended_cases, limit_cases,    stream_cases,   bulk_cases,
-	long_cases,   word_cases,     read_cases,     target_cases,   reuse_cases,
-	state_cases,  corrupt_cases,  modify_cases,   stranger_cases, late_cases,
-	thread_cases, fork_cases,     resource_cases, odp_cases,      odp_kind_cases,
-};
+extern const struct test_case *const __start_test_cases[], *const __stop_test_cases[];
 
 static const struct test_case *find(const char *name)
 {
-	const struct test_case *t;
+	const struct test_case *const *t;
 
-	for (unsigned int i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		for (t = tables[i]; t->name; t++) {
-			if (!strcmp(t->name, name))
-				return t;
-		}
+	for (t = __start_test_cases; t < __stop_test_cases; t++) {
+		if (!strcmp((*t)->name, name))
+			return *t;
 	}
 	return NULL;
+}
+
+/* Fields have a tab between them. */
+static int list(void)
+{
+	const struct test_case *const *t;
+
+	for (t = __start_test_cases; t < __stop_test_cases; t++) {
+		if ((*t)->group)
+			printf("%s\t%s\t%s\n", (*t)->group, (*t)->name, (*t)->attributes);
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	const struct test_case *t = argc == 3 ? find(argv[2]) : NULL;
 
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		return list();
 	if (!t) {
-		fprintf(stderr, "usage: verbs ADDRESS CASE\n");
+		fprintf(stderr, "usage: verbs ADDRESS CASE | verbs --list\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -57,7 +57,7 @@ static void restrict_to(struct end *e, unsigned int access)
 }
 
 /* The same modify as it should be, but for one thing, changes nothing at all. */
-static void a_refused_modify_changes_nothing(void)
+CASE("modify", a_refused_modify_changes_nothing)
 {
 	struct ibv_qp_attr want = { .qp_state = IBV_QPS_RTS,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_READ };
@@ -84,7 +84,7 @@ static void a_refused_modify_changes_nothing(void)
 	works(&c, &s);
 }
 
-static void a_modify_heeds_the_current_state(void)
+CASE("modify", a_modify_heeds_the_current_state)
 {
 	struct ibv_qp_attr want = { .qp_state = IBV_QPS_ERR, .cur_qp_state = IBV_QPS_SQD };
 	int mask = IBV_QP_STATE | IBV_QP_CUR_STATE;
@@ -103,7 +103,7 @@ static void a_modify_heeds_the_current_state(void)
 }
 
 /* State by state: what is asked for is done, or refused. */
-static void a_qp_without_a_connection(void)
+CASE("modify", a_qp_without_a_connection)
 {
 	struct ibv_qp *qp = lone_qp();
 
@@ -135,7 +135,7 @@ static void refuses(struct ibv_qp *qp, int mask, struct ibv_qp_attr attr, int er
 }
 
 /* What weft does not do, and values that nobody takes. */
-static void what_is_not_done_is_refused(void)
+CASE("modify", what_is_not_done_is_refused)
 {
 	struct ibv_qp_attr sqd = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
 	struct ibv_qp_attr bad = { .pkey_index = 1,
@@ -162,7 +162,7 @@ static void what_is_not_done_is_refused(void)
 }
 
 /* No address vector makes a path where there is none. */
-static void rtr_without_a_path_is_refused(void)
+CASE("modify", rtr_without_a_path_is_refused)
 {
 	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
 				   .path_mtu = IBV_MTU_1024,
@@ -184,7 +184,7 @@ static void rtr_without_a_path_is_refused(void)
 }
 
 /* Nothing in it is left as the kernel happened to have it. */
-static void query_tells_what_holds(void)
+CASE("modify", query_tells_what_holds)
 {
 	struct ibv_qp_attr set = { .min_rnr_timer = 17 }, got = query(c.id->qp);
 
@@ -201,7 +201,7 @@ static void query_tells_what_holds(void)
 }
 
 /* rdma_disconnect() asks for SQD first, and fails if that does. */
-static void a_disconnect_never_fails(void)
+CASE("modify", a_disconnect_never_fails)
 {
 	double end = now() + SECONDS;
 
@@ -281,7 +281,7 @@ static void refused(enum ibv_wr_opcode op)
 }
 
 /* rdma_cm names nothing for one side, Read and Write for the other, and never atomics. */
-static void rdma_cm_restricts_nothing(void)
+CASE("access flags", rdma_cm_restricts_nothing)
 {
 	prepare();
 	CHECK(query(s.id->qp).qp_access_flags == OPEN && query(c.id->qp).qp_access_flags == OPEN);
@@ -291,7 +291,7 @@ static void rdma_cm_restricts_nothing(void)
 	CHECK(!ibv_dereg_mr(words));
 }
 
-static void a_qp_without_write(void)
+CASE("access flags", a_qp_without_write)
 {
 	prepare();
 	restrict_to(&s, OPEN & ~IBV_ACCESS_REMOTE_WRITE);
@@ -300,7 +300,7 @@ static void a_qp_without_write(void)
 	refused(IBV_WR_RDMA_WRITE);
 }
 
-static void a_qp_without_read(void)
+CASE("access flags", a_qp_without_read)
 {
 	prepare();
 	restrict_to(&s, OPEN & ~IBV_ACCESS_REMOTE_READ);
@@ -311,7 +311,7 @@ static void a_qp_without_read(void)
 	refused(IBV_WR_RDMA_READ);
 }
 
-static void a_qp_without_atomics(void)
+CASE("access flags", a_qp_without_atomics)
 {
 	prepare();
 	restrict_to(&s, OPEN & ~IBV_ACCESS_REMOTE_ATOMIC);
@@ -323,7 +323,7 @@ static void a_qp_without_atomics(void)
 }
 
 /* It opens nothing to its peer, and does everything itself. */
-static void a_closed_qp_is_no_worse_off(void)
+CASE("access flags", a_closed_qp_is_no_worse_off)
 {
 	restrict_to(&c, 0);
 	works(&c, &s);
@@ -339,7 +339,7 @@ static void a_closed_qp_is_no_worse_off(void)
 }
 
 /* What was taken away can be given back. */
-static void rights_come_and_go(void)
+CASE("access flags", rights_come_and_go)
 {
 	prepare();
 	for (int i = 0; i < 20; i++) {
@@ -361,7 +361,7 @@ static void make_restricted(struct end *e)
 }
 
 /* rdma_accept() names Read and Write in vain. */
-static void own_flags_outlast_rdma_cm(void)
+CASE("access flags", own_flags_outlast_rdma_cm)
 {
 	connect_pair(&c2, &s2, make_restricted);
 	CHECK(query(s2.id->qp).qp_access_flags == IBV_ACCESS_REMOTE_READ);
@@ -381,7 +381,7 @@ static void own_flags_outlast_rdma_cm(void)
 }
 
 /* A long Read is under way while its right is taken away: it ends, whole or not at all. */
-static void a_right_goes_amid_a_read(void)
+CASE("access flags", a_right_goes_amid_a_read)
 {
 	struct ibv_wc wc;
 
@@ -399,22 +399,3 @@ static void a_right_goes_amid_a_read(void)
 		failed |= wc.status != IBV_WC_SUCCESS;
 	}
 }
-
-const struct test_case modify_cases[] = {
-	CASE(a_refused_modify_changes_nothing),
-	CASE(a_modify_heeds_the_current_state),
-	CASE(a_qp_without_a_connection),
-	CASE(what_is_not_done_is_refused),
-	CASE(rtr_without_a_path_is_refused),
-	CASE(query_tells_what_holds),
-	CASE(a_disconnect_never_fails),
-	CASE(rdma_cm_restricts_nothing),
-	CASE(a_qp_without_write),
-	CASE(a_qp_without_read),
-	CASE(a_qp_without_atomics),
-	CASE(a_closed_qp_is_no_worse_off),
-	CASE(rights_come_and_go),
-	CASE(own_flags_outlast_rdma_cm),
-	CASE(a_right_goes_amid_a_read),
-	{},
-};

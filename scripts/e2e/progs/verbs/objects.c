@@ -43,7 +43,7 @@ static void both_ways(void *memory, uint64_t at, uint32_t rkey, uint32_t length)
 
 /* --- rereg_mr ------------------------------------------------------------------------ */
 
-static void rereg_translation(void)
+CASE("objects", rereg_translation)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
 
@@ -56,7 +56,7 @@ static void rereg_translation(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void rereg_access(void)
+CASE("objects", rereg_access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
 
@@ -70,7 +70,7 @@ static void rereg_access(void)
 }
 
 /* It stays what it was told to be: its first byte is at 0 wherever it lies. */
-static void rereg_zero_based(void)
+CASE("objects", rereg_zero_based)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN | IBV_ACCESS_ZERO_BASED);
 
@@ -84,7 +84,7 @@ static void rereg_zero_based(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void rereg_domain(void)
+CASE("objects", rereg_domain)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
 	struct ibv_mr *mr;
@@ -101,7 +101,7 @@ static void rereg_domain(void)
 }
 
 /* A failure leaves the region as it was. */
-static void rereg_refused(void)
+CASE("objects", rereg_refused)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
 
@@ -113,7 +113,7 @@ static void rereg_refused(void)
 
 /* --- advise_mr -------------------------------------------------------------------------- */
 
-static void advise(void)
+CASE("objects", advise)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_REMOTE_READ);
 	struct ibv_sge list[2] = { sge(s.own, 0, BYTES), sge(mr, 100, 200) };
@@ -156,7 +156,7 @@ static void in_parent(struct end *e)
 	e->id->send_cq = e->id->recv_cq = attr.send_cq;
 }
 
-static void parent_domain(void)
+CASE("objects", parent_domain)
 {
 	struct ibv_td_init_attr td_attr = {};
 	struct ibv_td *td = ibv_alloc_td(s.id->verbs, &td_attr);
@@ -196,7 +196,7 @@ static void parent_domain(void)
 }
 
 /* One is as good as the domain it was made of: another is made of it. */
-static void parent_of_a_parent_domain(void)
+CASE("objects", parent_of_a_parent_domain)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(s.id->verbs) };
 	struct ibv_pd *pd = attr.pd, *inner, *outer;
@@ -214,7 +214,7 @@ static void parent_of_a_parent_domain(void)
 	CHECK(!ibv_dealloc_pd(inner) && !ibv_dealloc_pd(pd));
 }
 
-static void parent_domain_refused(void)
+CASE("objects", parent_domain_refused)
 {
 	struct ibv_parent_domain_init_attr attr = {
 		.pd = s.id->pd,
@@ -253,7 +253,7 @@ static void other_process(int fd, uint32_t pd_handle, uint32_t mr_handle, uint32
 }
 
 /* The region is of its maker's memory, and stays of it: a child has other pages there. */
-static void rereg_in_another_process(void)
+CASE("objects", rereg_in_another_process)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, IBV_ACCESS_REMOTE_READ);
 	int status = 0;
@@ -272,7 +272,7 @@ static void rereg_in_another_process(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void import_objects(void)
+CASE("objects", import_objects)
 {
 	struct ibv_context *context = ibv_import_device(dup(s.id->verbs->cmd_fd));
 	struct ibv_pd *pd;
@@ -303,7 +303,7 @@ static void import_objects(void)
 }
 
 /* There is no memory on a device without hardware. */
-static void device_memory_refused(void)
+CASE("objects", device_memory_refused)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 64 };
 	struct ibv_device_attr_ex dev;
@@ -354,7 +354,7 @@ static int open_context(const uint32_t *own, size_t words, int missing)
 }
 
 /* A mistake is told; it is not taken for less than what was asked. */
-static void unknown_requests_are_refused(void)
+CASE("objects", unknown_requests_are_refused)
 {
 	uint32_t own[6] = { WEFT_CTX_SHARED_PAGES };
 
@@ -468,7 +468,7 @@ static void dmabuf_refused(int fd)
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, -1, OPEN) && errno == EBADF);
 }
 
-static void dmabuf(void)
+CASE("objects", dmabuf)
 {
 	int (*const sources[])(void) = { from_udmabuf, from_heap, from_vgem };
 	int fd = -1;
@@ -480,21 +480,3 @@ static void dmabuf(void)
 	dmabuf_refused(fd);
 	dmabuf_traffic(fd);
 }
-
-const struct test_case object_cases[] = {
-	CASE(rereg_translation),
-	CASE(rereg_access),
-	CASE(rereg_zero_based),
-	CASE(rereg_domain),
-	CASE(rereg_in_another_process),
-	CASE(rereg_refused),
-	CASE(advise),
-	CASE(parent_domain),
-	CASE(parent_of_a_parent_domain),
-	CASE(parent_domain_refused),
-	CASE(import_objects),
-	CASE(device_memory_refused),
-	CASE(unknown_requests_are_refused),
-	CASE(dmabuf),
-	{},
-};

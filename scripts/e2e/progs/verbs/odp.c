@@ -86,7 +86,7 @@ int has_words(const void *at_, size_t bytes, uint32_t seed)
 
 /* --- what the device says ------------------------------------------------------------------ */
 
-static void odp_capabilities(void)
+CASE("on demand", odp_capabilities)
 {
 	struct ibv_device_attr_ex attr;
 	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
@@ -107,7 +107,7 @@ static void refused(struct end *e, void *start, size_t bytes, int access, int er
 }
 
 /* No memory is looked for, but addresses have an end. */
-static void odp_registration(void)
+CASE("on demand", odp_registration)
 {
 	refused(&c, (void *)PAGE, 0, 0, EINVAL);
 	refused(&c, (void *)PAGE, SIZE_MAX, 0, EINVAL);
@@ -152,7 +152,7 @@ void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, 
 	works(&c, &s);
 }
 
-static void odp_every_operation(void)
+CASE("on demand", odp_every_operation)
 {
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = on_demand(&c, near, ROOM, RIGHTS);
@@ -165,7 +165,7 @@ static void odp_every_operation(void)
 }
 
 /* Heap, stack and mappings that are made later. */
-static void odp_whole_address_space(void)
+CASE("on demand", odp_whole_address_space)
 {
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
@@ -185,7 +185,7 @@ static void odp_whole_address_space(void)
 }
 
 /* Pinned and not, in one list. */
-static void odp_in_a_list(void)
+CASE("on demand", odp_in_a_list)
 {
 	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
@@ -214,8 +214,7 @@ static void odp_in_a_list(void)
 
 /* --- where there is no memory ---------------------------------------------------------------- */
 
-/* A page of the region that is not there, behind some that are. */
-static char *hole(size_t before)
+char *hole(size_t before)
 {
 	char *room = map_at(NULL, MIB, -1);
 
@@ -223,7 +222,7 @@ static char *hole(size_t before)
 	return room;
 }
 
-static void odp_send_of_nothing(void)
+CASE("on demand", odp_send_of_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
@@ -236,7 +235,7 @@ static void odp_send_of_nothing(void)
 }
 
 /* Found in the middle of a long message, segments of which are tried many at once. */
-static void odp_long_send_into_nothing(void)
+CASE("on demand", odp_long_send_into_nothing)
 {
 	char *room = hole(40 * PAGE);
 	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
@@ -249,7 +248,7 @@ static void odp_long_send_into_nothing(void)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(far));
 }
 
-static void odp_receive_into_nothing(void)
+CASE("on demand", odp_receive_into_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -276,7 +275,7 @@ static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void
 	CHECK(counted("tx_term_access") == sent + 1);
 }
 
-static void odp_write_to_nothing(void)
+CASE("on demand", odp_write_to_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -285,7 +284,7 @@ static void odp_write_to_nothing(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void odp_read_of_nothing(void)
+CASE("on demand", odp_read_of_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -294,7 +293,7 @@ static void odp_read_of_nothing(void)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
-static void odp_atomic_on_nothing(void)
+CASE("on demand", odp_atomic_on_nothing)
 {
 	char *room = hole(10 * PAGE);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -308,7 +307,7 @@ static void odp_atomic_on_nothing(void)
 }
 
 /* Where no process has memory: the kernel's, and none at all. */
-static void odp_no_address_of_a_process(void)
+CASE("on demand", odp_no_address_of_a_process)
 {
 	static const uint64_t odd[] = { 0, 0xffff888000000000ULL, 0x60000000ULL << 32,
 					SIZE_MAX - 2 * PAGE };
@@ -329,7 +328,7 @@ static void odp_no_address_of_a_process(void)
 }
 
 /* The key says that it may be written, the process' own mapping that it may not. */
-static void odp_write_to_what_is_read_only(void)
+CASE("on demand", odp_write_to_what_is_read_only)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr;
@@ -345,7 +344,7 @@ static void odp_write_to_what_is_read_only(void)
 }
 
 /* Memory that the kernel itself has taken out of its reach. */
-static void odp_secret_memory(void)
+CASE("on demand", odp_secret_memory)
 {
 	int fd = syscall(SYS_memfd_secret, 0);
 	struct ibv_mr *mr;
@@ -365,7 +364,7 @@ static void odp_secret_memory(void)
 /* --- memory that changes between accesses ------------------------------------------------------ */
 
 /* What is at an address counts when it is accessed. */
-static void odp_follows_the_address(void)
+CASE("on demand", odp_follows_the_address)
 {
 	char *room = map_at(NULL, MIB, -1), *other = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -392,7 +391,7 @@ static void odp_follows_the_address(void)
 }
 
 /* A page that is free to be dropped is not, once a peer has written to it. */
-static void odp_written_memory_is_kept(void)
+CASE("on demand", odp_written_memory_is_kept)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
@@ -410,7 +409,7 @@ static void odp_written_memory_is_kept(void)
 }
 
 /* A region may become one that is paged, and the other way round. */
-static void odp_rereg(void)
+CASE("on demand", odp_rereg)
 {
 	char *room = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, room, MIB, RIGHTS);
@@ -514,7 +513,7 @@ void hammer(void *(*storm)(void *))
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(near_mr));
 }
 
-static void odp_remapped_amid_traffic(void)
+CASE("on demand", odp_remapped_amid_traffic)
 {
 	stage_fd = memfd_create("stage", 0);
 	CHECK(stage_fd >= 0 && !ftruncate(stage_fd, STAGE));
@@ -522,13 +521,13 @@ static void odp_remapped_amid_traffic(void)
 	hammer(remaps);
 }
 
-static void odp_copied_on_write_amid_traffic(void)
+CASE("on demand", odp_copied_on_write_amid_traffic)
 {
 	stage = map_at(NULL, STAGE, -1);
 	hammer(forks);
 }
 
-static void odp_collapsed_amid_traffic(void)
+CASE("on demand", odp_collapsed_amid_traffic)
 {
 	char *room = map_at(NULL, 4 * MIB, -1);
 
@@ -550,7 +549,7 @@ static void *unmaps(void *arg)
 	return NULL;
 }
 
-static void odp_unmapped_amid_traffic(void)
+CASE("on demand", odp_unmapped_amid_traffic)
 {
 	char *innocent = map_at(NULL, 8 * STAGE, -1);
 	struct end client, server;
@@ -587,7 +586,7 @@ static void odp_unmapped_amid_traffic(void)
 }
 
 /* Regions and queue pairs go while their pages come. */
-static void odp_destroyed_amid_faults(void)
+CASE("on demand", odp_destroyed_amid_faults)
 {
 	struct end client, server;
 	double end = now() + 4;
@@ -615,149 +614,3 @@ static void odp_destroyed_amid_faults(void)
 	}
 	works(&c, &s);
 }
-
-/* --- advice -------------------------------------------------------------------------------------- */
-
-static int pages_there(void *from, size_t bytes)
-{
-	unsigned char vec[ROOM / PAGE];
-	int there = 0;
-
-	CHECK(!mincore(from, bytes, vec));
-	for (size_t i = 0; i < bytes / PAGE; i++)
-		there += vec[i] & 1;
-	return there;
-}
-
-static int advised(struct ibv_mr *mr, enum ibv_advise_mr_advice advice, int flush, char *from,
-		   uint32_t bytes)
-{
-	struct ibv_sge sg = at(mr, from, bytes);
-
-	return ibv_advise_mr(s.id->pd, advice, flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sg, 1);
-}
-
-static void prefetches(struct ibv_mr *mr, char *room)
-{
-	double end = now() + SECONDS;
-	unsigned long waits;
-
-	madvise(room, ROOM, MADV_NOHUGEPAGE); /* a large one would come for a small one */
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
-	CHECK(!pages_there(room, MIB));
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
-	CHECK(pages_there(room, ROOM) == MIB / PAGE);
-	waits = counted("odp_page_waits");
-	write_to(room + 100, mr->rkey, sge(c.own, 0, BYTES));
-	written(&s);
-	CHECK(counted("odp_page_waits") == waits);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, room + MIB, MIB));
-	while (pages_there(room + MIB, MIB) != MIB / PAGE && now() < end)
-		usleep(1000);
-	CHECK(pages_there(room, ROOM) == 2 * MIB / PAGE);
-	/* What the process has made itself is found. */
-	make_words(room + 2 * MIB, BYTES, 4);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room + 2 * MIB, MIB));
-	waits = counted("odp_page_waits");
-	read_from(room + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(has_words(c.own->addr, BYTES, 4) && counted("odp_page_waits") == waits);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, room + 3 * MIB, MIB));
-	waits = counted("odp_page_waits");
-	read_from(room + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(counted("odp_page_waits") == waits);
-}
-
-static void odp_prefetch(void)
-{
-	char *room = map_at(NULL, ROOM, -1);
-	struct ibv_mr *mr = on_demand(&s, room, ROOM, RIGHTS);
-
-	prefetches(mr, room);
-	CHECK(!ibv_dereg_mr(mr));
-	room = map_at(NULL, ROOM, -1);
-	mr = implicit(&s);
-	prefetches(mr, room);
-	CHECK(!ibv_dereg_mr(mr));
-}
-
-static void *unmaps_pages(void *arg)
-{
-	while (!over) {
-		CHECK(!munmap(stage, STAGE));
-		CHECK(map_at(stage, STAGE, -1) == stage);
-		memset(stage, 0x5a, STAGE);
-	}
-	return NULL;
-}
-
-/* What the process has is looked for while munmap() is between taking it away and saying so. */
-static void odp_unmapped_amid_advice(void)
-{
-	enum ibv_advise_mr_advice present = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
-	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
-	double end = now() + 2;
-	pthread_t thread;
-	struct ibv_mr *mr;
-	int err;
-
-	stage = map_at(NULL, STAGE, -1);
-	mr = on_demand(&s, stage, STAGE, RIGHTS);
-	CHECK(!pthread_create(&thread, NULL, unmaps_pages, NULL));
-	while (now() < end) {
-		CHECK(!advised(mr, present, 1, stage, STAGE));
-		err = advised(mr, reads, 1, stage, STAGE / 2);
-		CHECK(!err || err == EFAULT);
-	}
-	over = 1;
-	pthread_join(thread, NULL);
-	read_from(stage, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(!memcmp(c.own->addr, stage, BYTES));
-	CHECK(!ibv_dereg_mr(mr));
-}
-
-static void odp_prefetch_of_nothing(void)
-{
-	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *reader = on_demand(&s, room, MIB, IBV_ACCESS_REMOTE_READ);
-
-	CHECK(advised(mr, writes, 1, room, MIB) == EFAULT);
-	CHECK(!advised(mr, writes, 0, room, MIB));
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
-	CHECK(advised(mr, writes, 1, room, MIB + 1) == EFAULT);
-	CHECK(advised(reader, writes, 1, room, PAGE) == EPERM);
-	for (int i = 0; i < 200; i++)
-		CHECK(!advised(mr, writes, 0, room, MIB));
-	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(reader));
-	works(&c, &s);
-}
-
-const struct test_case odp_cases[] = {
-	CASE(odp_capabilities),
-	CASE(odp_registration),
-	CASE(odp_every_operation),
-	CASE(odp_whole_address_space),
-	CASE(odp_in_a_list),
-	CASE(odp_send_of_nothing),
-	CASE(odp_long_send_into_nothing),
-	CASE(odp_receive_into_nothing),
-	CASE(odp_write_to_nothing),
-	CASE(odp_read_of_nothing),
-	CASE(odp_atomic_on_nothing),
-	CASE(odp_no_address_of_a_process),
-	CASE(odp_write_to_what_is_read_only),
-	CASE(odp_secret_memory),
-	CASE(odp_follows_the_address),
-	CASE(odp_written_memory_is_kept),
-	CASE(odp_rereg),
-	CASE(odp_remapped_amid_traffic),
-	CASE(odp_copied_on_write_amid_traffic),
-	CASE(odp_collapsed_amid_traffic),
-	CASE(odp_unmapped_amid_traffic),
-	CASE(odp_destroyed_amid_faults),
-	CASE(odp_prefetch),
-	CASE(odp_prefetch_of_nothing),
-	CASE(odp_unmapped_amid_advice),
-	{},
-};

@@ -16,6 +16,9 @@
 /* Page sizes of the tests' guests are those of the program. */
 void *map_at(void *at, size_t bytes, int fd);
 
+/* MIB bytes with a page that is not there, behind so many bytes that are. */
+char *hole(size_t before);
+
 /* A domain of the end's, whose QP it is used on. */
 struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access);
 struct ibv_mr *implicit(struct end *e);

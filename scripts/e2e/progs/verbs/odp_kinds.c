@@ -58,7 +58,7 @@ static void swap_out(char *from, size_t bytes)
 }
 
 /* What a peer wrote goes to swap like anything else, and comes back when it is accessed. */
-static void odp_swapped_out(void)
+UNLISTED(odp_swapped_out)
 {
 	char *room = map_at(NULL, MIB, -1), *near = map_at(NULL, 2 * MIB, -1);
 	struct ibv_mr *near_mr = ibv_reg_mr(c.id->pd, near, 2 * MIB, IBV_ACCESS_LOCAL_WRITE);
@@ -93,7 +93,7 @@ static void *swaps_out(void *arg)
 	return NULL;
 }
 
-static void odp_swapped_out_amid_traffic(void)
+UNLISTED(odp_swapped_out_amid_traffic)
 {
 	if (!has_swap())
 		SKIP("no swap");
@@ -113,7 +113,7 @@ static char *huge(void)
 	return room;
 }
 
-static void odp_huge_pages(void)
+UNLISTED(odp_huge_pages)
 {
 	static const int flags[] = { 0, IBV_ACCESS_HUGETLB };
 	struct ibv_mr *near_mr, *far_mr;
@@ -157,7 +157,7 @@ static void bind_window(struct ibv_mw *mw, struct ibv_mr *mr, char *from, size_t
 }
 
 /* A window on pages that are not there; what is at its addresses counts when it is used. */
-static void odp_window(void)
+CASE("on demand", odp_window)
 {
 	char *room = map_at(NULL, ROOM, -1);
 	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
@@ -190,7 +190,7 @@ static void odp_window(void)
 }
 
 /* Its pages have gone while it was bound. */
-static void odp_window_on_nothing(void)
+CASE("on demand", odp_window_on_nothing)
 {
 	char *room = map_at(NULL, ROOM, -1);
 	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
@@ -242,7 +242,7 @@ static long charged_tables(void)
 }
 
 /* What a peer makes the device remember is its process', though a worker allocates it. */
-static void odp_is_charged_to_the_process(void)
+UNLISTED(odp_is_charged_to_the_process)
 {
 	char *room = mmap(NULL, CHUNKS * CHUNK_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -263,13 +263,3 @@ static void odp_is_charged_to_the_process(void)
 		usleep(10000);
 	CHECK(charged_tables() - before <= grown / 4);
 }
-
-const struct test_case odp_kind_cases[] = {
-	CASE(odp_swapped_out),
-	CASE(odp_swapped_out_amid_traffic),
-	CASE(odp_huge_pages),
-	CASE(odp_window),
-	CASE(odp_window_on_nothing),
-	CASE(odp_is_charged_to_the_process),
-	{},
-};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* This process: what it shares with the device; another one like it. */
+/* Where this process runs; another one like it. */
 #define _GNU_SOURCE
 #include "verbs.h"
 
@@ -7,20 +7,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-int find_regions(volatile uint32_t **regions, int room)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	CHECK(f);
-	while (n < room && fgets(line, sizeof(line), f))
-		if (strstr(line, "uverbs"))
-			regions[n++] = (void *)strtoul(line, NULL, 16);
-	fclose(f);
-	return n;
-}
 
 void stay_on(int cpu)
 {

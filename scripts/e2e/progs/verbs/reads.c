@@ -37,7 +37,7 @@ static void poll_for_long(struct end *e)
 }
 
 /* Run by the cases below, as a process of its own. */
-static void keeps_much_and_polls(void)
+UNLISTED(keeps_much_and_polls)
 {
 	struct ibv_mr *mr, *place_mr;
 	struct end mine = {};
@@ -168,19 +168,19 @@ static void read_all(uint32_t depth)
 	leave();
 }
 
-static void reads_of_any_length_complete_in_order(void)
+CASE("reads", reads_of_any_length_complete_in_order)
 {
 	read_all(128);
 }
 
 /* Then they wait for each other's credit, too. */
-static void few_reads_at_a_time_complete_in_order(void)
+CASE("reads", few_reads_at_a_time_complete_in_order)
 {
 	read_all(3);
 }
 
 /* While others wait for the answers: whatever is not answered is flushed, in order. */
-static void readers_go_amid_their_reads(void)
+CASE("reads", readers_go_amid_their_reads)
 {
 	for (uint32_t n = 0; n < GOES; n++) {
 		struct ibv_wc wc;
@@ -200,11 +200,3 @@ static void readers_go_amid_their_reads(void)
 		leave();
 	}
 }
-
-const struct test_case read_cases[] = {
-	CASE(keeps_much_and_polls),
-	CASE(reads_of_any_length_complete_in_order),
-	CASE(few_reads_at_a_time_complete_in_order),
-	CASE(readers_go_amid_their_reads),
-	{},
-};

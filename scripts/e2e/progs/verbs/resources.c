@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What objects take, and that it is given back with them: mappings, numbers, completions. */
 #define _GNU_SOURCE
+#include "../mappings.h"
 #include "verbs.h"
 
 #define MAPPINGS 1024
@@ -10,10 +11,10 @@ static struct end s2, c2;
 
 static int mappings(void)
 {
-	volatile uint32_t *all[MAPPINGS];
-	int n = find_regions(all, MAPPINGS);
+	static struct mapping all[MAPPINGS];
+	int n = find_mappings(all, MAPPINGS);
 
-	CHECK(n < MAPPINGS);
+	CHECK(n >= 0 && n < MAPPINGS);
 	return n;
 }
 
@@ -52,7 +53,7 @@ static void resize_srq(struct ibv_srq *srq)
 }
 
 /* A queue that moves, and one that is destroyed, leaves no mapping behind. */
-static void no_mapping_is_left_behind(void)
+CASE("resources", no_mapping_is_left_behind)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 1 } };
 	int before = mappings();
@@ -77,7 +78,7 @@ static void no_mapping_is_left_behind(void)
 }
 
 /* A core dump shows what a program held, not what its queues look like. */
-static void queue_memory_is_in_no_core_dump(void)
+CASE("resources", queue_memory_is_in_no_core_dump)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
 	int of_queues = 0, seen = 0;
@@ -98,7 +99,7 @@ static void queue_memory_is_in_no_core_dump(void)
 }
 
 /* A segment of an earlier life must find no QP: a number rests before it is used again. */
-static void qp_numbers_are_not_given_again_at_once(void)
+CASE("resources", qp_numbers_are_not_given_again_at_once)
 {
 	uint32_t seen[ROUNDS];
 
@@ -129,7 +130,7 @@ static void settled(struct end *from, struct end *to)
 }
 
 /* Two QPs complete to one CQ; with one of them only its completions go. */
-static void destroying_forgets_its_own_completions_only(void)
+CASE("resources", destroying_forgets_its_own_completions_only)
 {
 	struct ibv_cq *send_cq;
 
@@ -155,7 +156,7 @@ static void destroying_forgets_its_own_completions_only(void)
 }
 
 /* Up to the very last address, and one byte further. */
-static void a_region_that_wraps_is_refused(void)
+CASE("resources", a_region_that_wraps_is_refused)
 {
 	unsigned char *from = c.buf + 4096 - 64;
 	uint64_t last = -64ULL;
@@ -169,7 +170,7 @@ static void a_region_that_wraps_is_refused(void)
 }
 
 /* One after the other there may be more PDs than there are numbers for them. */
-static void pds_are_counted_down(void)
+CASE("resources", pds_are_counted_down)
 {
 	struct ibv_device_attr dev;
 
@@ -181,13 +182,3 @@ static void pds_are_counted_down(void)
 		CHECK(!ibv_dealloc_pd(pd));
 	}
 }
-
-const struct test_case resource_cases[] = {
-	CASE(no_mapping_is_left_behind),
-	CASE(queue_memory_is_in_no_core_dump),
-	CASE(qp_numbers_are_not_given_again_at_once),
-	CASE(destroying_forgets_its_own_completions_only),
-	CASE(a_region_that_wraps_is_refused),
-	CASE(pds_are_counted_down),
-	{},
-};

@@ -107,7 +107,7 @@ static void writes(struct haul *from, struct haul *to, uint32_t seed)
 		check_piece(to, k, seed);
 }
 
-static void memory_is_used_again_at_once(void)
+CASE_WITH("reuse", memory_is_used_again_at_once, "mpa_crc=0")
 {
 	struct haul a, b;
 
@@ -124,7 +124,7 @@ static void memory_is_used_again_at_once(void)
 }
 
 /* A list of elements is one message. */
-static void a_list_arrives_whole(void)
+CASE_WITH("reuse", a_list_arrives_whole, "mpa_crc=0")
 {
 	struct ibv_sge list[4];
 	struct ibv_send_wr *bad, wr = { .wr_id = 7,
@@ -155,7 +155,7 @@ static void a_list_arrives_whole(void)
 }
 
 /* What was sent already is the application's again when the request fails. */
-static void a_bad_element_fails_in_its_turn(void)
+CASE_WITH("reuse", a_bad_element_fails_in_its_turn, "mpa_crc=0")
 {
 	struct ibv_sge list[2];
 	struct ibv_send_wr *bad,
@@ -209,7 +209,7 @@ static void write_on(struct haul *a, struct end *client, struct haul *b, struct 
 }
 
 /* Either end disconnects in the middle. */
-static void long_messages_end_with_their_connection(void)
+CASE_WITH("reuse", long_messages_end_with_their_connection, "mpa_crc=0")
 {
 	for (int i = 0; i < ENDS; i++) {
 		struct end client = {}, server = {};
@@ -229,7 +229,7 @@ static void long_messages_end_with_their_connection(void)
 }
 
 /* A queue pair goes while it sends, and the memory behind it. */
-static void queue_pairs_go_while_they_write(void)
+CASE_WITH("reuse", queue_pairs_go_while_they_write, "mpa_crc=0")
 {
 	for (int i = 0; i < ENDS; i++) {
 		struct end client = {}, server = {};
@@ -245,9 +245,3 @@ static void queue_pairs_go_while_they_write(void)
 	}
 	works(&c, &s);
 }
-
-const struct test_case reuse_cases[] = {
-	CASE(memory_is_used_again_at_once),    CASE(a_list_arrives_whole),
-	CASE(a_bad_element_fails_in_its_turn), CASE(long_messages_end_with_their_connection),
-	CASE(queue_pairs_go_while_they_write), {},
-};

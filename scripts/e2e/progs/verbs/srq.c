@@ -67,7 +67,7 @@ static uint32_t depth_of_srq(void)
 }
 
 /* Only what is asked for; more than that is refused as a full queue. */
-static void srq_limit_event(void)
+CASE("queues", srq_limit_event)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
 	struct ibv_async_event e;
@@ -92,7 +92,7 @@ static void srq_limit_event(void)
 }
 
 /* What waits stays, in order, in a larger queue and in a smaller one again. */
-static void srq_resize(void)
+CASE("queues", srq_resize)
 {
 	struct ibv_device_attr dev;
 	struct ibv_srq_attr attr = { .max_wr = 1000 };
@@ -134,7 +134,7 @@ static void srq_resize(void)
 }
 
 /* The one who finds nothing fails; who shares the queue goes on. */
-static void srq_run_dry(void)
+CASE("queues", srq_run_dry)
 {
 	struct end c3, s3;
 
@@ -187,7 +187,7 @@ static void end_other_domain(void)
 }
 
 /* The buffers are of the domain of the SRQ; what the peer names is of that of the QP. */
-static void srq_of_another_domain(void)
+CASE("queues", srq_of_another_domain)
 {
 	begin_other_domain();
 	for (int i = 0; i < 8; i++) {
@@ -210,7 +210,7 @@ static void srq_of_another_domain(void)
 }
 
 /* A key of the QP's domain is no key of the SRQ's. */
-static void srq_buffer_of_the_qp(void)
+CASE("queues", srq_buffer_of_the_qp)
 {
 	begin_other_domain();
 	CHECK(!give_sge(1, sge(s2.own, 0, 8)));
@@ -220,7 +220,7 @@ static void srq_buffer_of_the_qp(void)
 }
 
 /* Nor can the peer write to what only the SRQ has. */
-static void srq_buffer_of_the_peer(void)
+CASE("queues", srq_buffer_of_the_peer)
 {
 	begin_other_domain();
 	fill(&s, 5);
@@ -283,7 +283,7 @@ static struct ibv_qp *bare_qp(void)
 	return qp;
 }
 
-static void destroying_is_silent(void)
+CASE("queues", destroying_is_silent)
 {
 	pthread_t thread;
 
@@ -306,7 +306,7 @@ static void destroying_is_silent(void)
 }
 
 /* A QP in error says once that it takes no more. */
-static void last_wqe_reached(void)
+CASE("queues", last_wqe_reached)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_async_event ev;
@@ -323,9 +323,3 @@ static void last_wqe_reached(void)
 	no_event(&s);
 	CHECK(!ibv_destroy_srq(srq));
 }
-
-const struct test_case srq_cases[] = {
-	CASE(srq_limit_event),	     CASE(srq_resize),		 CASE(srq_run_dry),
-	CASE(srq_of_another_domain), CASE(srq_buffer_of_the_qp), CASE(srq_buffer_of_the_peer),
-	CASE(destroying_is_silent),  CASE(last_wqe_reached),	 {},
-};

@@ -59,7 +59,7 @@ static void end_pair(void)
 	release(&s2);
 }
 
-static void reset_empties_the_receive_queue(void)
+CASE("states", reset_empties_the_receive_queue)
 {
 	connect_pair(&c2, &s2, give_some_and_reset);
 	fill(&c2, 3);
@@ -81,7 +81,7 @@ static void with_receives(struct end *e)
 		give(e, id);
 }
 
-static void reset_empties_the_send_queue(void)
+CASE("states", reset_empties_the_send_queue)
 {
 	before_connecting = send_some_and_reset;
 	connect_pair(&c2, &s2, with_receives);
@@ -107,7 +107,7 @@ static void fill_queues_and_reset(struct end *e)
 }
 
 /* All of a queue can be posted anew, and the QP works as if nothing had been. */
-static void reset_makes_room(void)
+CASE("states", reset_makes_room)
 {
 	before_connecting = fill_queues_and_reset;
 	connect_pair(&c2, &s2, NULL);
@@ -126,7 +126,7 @@ static void with_srq_and_reset(struct end *e)
 }
 
 /* Its receives belong to whoever comes next. */
-static void reset_leaves_the_srq_alone(void)
+CASE("states", reset_leaves_the_srq_alone)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = WRS, .max_sge = 1 } };
 	struct ibv_sge sg = sge(s.own, 0, SLOT);
@@ -180,7 +180,7 @@ static void no_event(struct end *e)
 }
 
 /* More than one, and each with all that a first one has: depths, windows of keys, events. */
-static void lives_after_a_disconnect(void)
+CASE("states", lives_after_a_disconnect)
 {
 	uint32_t qpn;
 
@@ -209,7 +209,7 @@ static void lives_after_a_disconnect(void)
 }
 
 /* A Terminate, its event and what was flushed are of the first life; so is the next event. */
-static void a_life_after_an_error(void)
+CASE("states", a_life_after_an_error)
 {
 	struct ibv_async_event event;
 	struct ibv_wc wc;
@@ -240,7 +240,7 @@ static void a_life_after_an_error(void)
 }
 
 /* Without a word to its owner, and with the end of its connection to the peer. */
-static void a_connected_qp_is_reset(void)
+CASE("states", a_connected_qp_is_reset)
 {
 	connect_pair(&c2, &s2, NULL);
 	works(&c2, &s2);
@@ -260,7 +260,7 @@ static void a_connected_qp_is_reset(void)
 }
 
 /* Receives of the SRQ stay, and LAST_WQE_REACHED is for a QP in error. */
-static void a_connected_qp_with_an_srq_is_reset(void)
+CASE("states", a_connected_qp_with_an_srq_is_reset)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = WRS, .max_sge = 1 } };
 	struct ibv_sge sg = sge(s.own, 0, SLOT);
@@ -285,7 +285,7 @@ static void a_connected_qp_with_an_srq_is_reset(void)
 }
 
 /* A window of type 2 that was bound in one life opens nothing in the next. */
-static void a_window_ends_with_the_life_it_was_bound_in(void)
+CASE("states", a_window_ends_with_the_life_it_was_bound_in)
 {
 	struct ibv_mr *region =
 		ibv_reg_mr(s.id->pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
@@ -337,7 +337,7 @@ static void *post_all_the_time(void *unused)
 }
 
 /* Another thread posts and polls at whatever state the QP is in. */
-static void lives_amid_posts(void)
+CASE("states", lives_amid_posts)
 {
 	pthread_t thread;
 
@@ -360,17 +360,3 @@ static void lives_amid_posts(void)
 	}
 	end_pair();
 }
-
-const struct test_case state_cases[] = {
-	CASE(reset_empties_the_receive_queue),
-	CASE(reset_empties_the_send_queue),
-	CASE(reset_makes_room),
-	CASE(reset_leaves_the_srq_alone),
-	CASE(lives_after_a_disconnect),
-	CASE(a_life_after_an_error),
-	CASE(a_connected_qp_is_reset),
-	CASE(a_connected_qp_with_an_srq_is_reset),
-	CASE(a_window_ends_with_the_life_it_was_bound_in),
-	CASE(lives_amid_posts),
-	{},
-};

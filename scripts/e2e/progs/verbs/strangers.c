@@ -19,7 +19,7 @@ static struct rdma_cm_id *resolved(void)
 }
 
 /* Run by others, as a process of its own; VERBS_QPN is the number. */
-static void connects_the_qp_of_another(void)
+UNLISTED(connects_the_qp_of_another)
 {
 	struct rdma_conn_param param = { .qp_num = atoi(getenv("VERBS_QPN")) };
 	struct rdma_cm_id *id;
@@ -33,7 +33,7 @@ static void connects_the_qp_of_another(void)
 }
 
 /* A peer of somebody else's choice must not write to its memory, nor take its receives. */
-static void other_users_cannot_connect_my_qp(void)
+CASE("objects", other_users_cannot_connect_my_qp)
 {
 	struct ibv_qp_init_attr init = { .cap = { WRS, WRS, 4, 4, 64 },
 					 .qp_type = IBV_QPT_RC,
@@ -51,9 +51,3 @@ static void other_users_cannot_connect_my_qp(void)
 	CHECK(!ibv_destroy_qp(qp));
 	works(&c, &s);
 }
-
-const struct test_case stranger_cases[] = {
-	CASE(connects_the_qp_of_another),
-	CASE(other_users_cannot_connect_my_qp),
-	{},
-};

@@ -46,7 +46,7 @@ static void stream(int rounds)
 	arrives(WRS);
 }
 
-static void a_stream_of_posts_makes_few_calls(void)
+CASE("streams", a_stream_of_posts_makes_few_calls)
 {
 	unsigned long before = counted("tx_doorbells"), calls;
 
@@ -57,7 +57,7 @@ static void a_stream_of_posts_makes_few_calls(void)
 }
 
 /* Were its posts left to a thread of the kernel, that one might not get a CPU from a poller. */
-static void a_polling_process_needs_no_worker(void)
+CASE("streams", a_polling_process_needs_no_worker)
 {
 	unsigned long before = counted("tx_work_queued"), queued;
 
@@ -68,7 +68,7 @@ static void a_polling_process_needs_no_worker(void)
 }
 
 /* No polling, no event: only the kernel can find these. */
-static void unpolled_post_goes_out(void)
+CASE("streams", unpolled_post_goes_out)
 {
 	double begin;
 
@@ -96,7 +96,7 @@ static void *keep_ringing(void *unused)
 }
 
 /* Another thread's doorbells of its own queue pair say nothing about this one. */
-static void a_post_beside_a_ringing_thread_goes_out(void)
+CASE_WITH("streams", a_post_beside_a_ringing_thread_goes_out, "sq_poll_interval_us=10000")
 {
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	pthread_t thread;
@@ -123,7 +123,7 @@ static void a_post_beside_a_ringing_thread_goes_out(void)
 	release(&s2);
 }
 
-static void a_post_before_sleeping_goes_out(void)
+CASE("streams", a_post_before_sleeping_goes_out)
 {
 	stream(20);
 	for (int i = 0; i < 20; i++) {
@@ -136,7 +136,7 @@ static void a_post_before_sleeping_goes_out(void)
 }
 
 /* What was posted before the sleep was announced goes out with the announcement. */
-static void arming_announces_what_was_posted(void)
+CASE("streams", arming_announces_what_was_posted)
 {
 	stream(20);
 	for (int i = 0; i < 20; i++) {
@@ -151,21 +151,10 @@ static void arming_announces_what_was_posted(void)
 }
 
 /* A message that was posted last is not lost with its queue pair. */
-static void a_post_before_destroying_goes_out(void)
+CASE("streams", a_post_before_destroying_goes_out)
 {
 	stream(20);
 	write_octet(77, 0);
 	rdma_destroy_qp(c.id);
 	arrives(77);
 }
-
-const struct test_case stream_cases[] = {
-	CASE(a_stream_of_posts_makes_few_calls),
-	CASE(a_polling_process_needs_no_worker),
-	CASE(unpolled_post_goes_out),
-	CASE(a_post_beside_a_ringing_thread_goes_out),
-	CASE(a_post_before_sleeping_goes_out),
-	CASE(arming_announces_what_was_posted),
-	CASE(a_post_before_destroying_goes_out),
-	{},
-};

@@ -53,12 +53,12 @@ static void serve(void (*until_it_goes)(struct end *e))
 	release(&mine);
 }
 
-static void polls(void)
+UNLISTED(polls)
 {
 	serve(poll_until_it_goes);
 }
 
-static void polls_for_many(void)
+UNLISTED(polls_for_many)
 {
 	for (int i = 0; i < TARGET_READS; i++)
 		polls();
@@ -76,7 +76,7 @@ static void wait_until_it_goes(struct end *e)
 	CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
 }
 
-static void waits_for_events(void)
+UNLISTED(waits_for_events)
 {
 	serve(wait_until_it_goes);
 }
@@ -87,7 +87,7 @@ static void sleep_until_it_goes(struct end *e)
 	CHECK(next(e->id->recv_cq).status == IBV_WC_WR_FLUSH_ERR);
 }
 
-static void sleeps(void)
+UNLISTED(sleeps)
 {
 	serve(sleep_until_it_goes);
 }
@@ -113,7 +113,7 @@ static void answer_until_it_goes(struct end *e)
 	}
 }
 
-static void answers(void)
+UNLISTED(answers)
 {
 	serve(answer_until_it_goes);
 }
@@ -127,7 +127,7 @@ static void *poll_another(void *arg)
 	return arg;
 }
 
-static void polls_by_threads(void)
+UNLISTED(polls_by_threads)
 {
 	pthread_t thread;
 
@@ -136,9 +136,3 @@ static void polls_by_threads(void)
 	stop = 1;
 	pthread_join(thread, NULL);
 }
-
-const struct test_case target_cases[] = {
-	CASE(polls),  CASE(polls_for_many), CASE(waits_for_events),
-	CASE(sleeps), CASE(answers),	    CASE(polls_by_threads),
-	{},
-};

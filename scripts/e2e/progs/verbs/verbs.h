@@ -35,22 +35,25 @@ extern const char *address;
 /* How many Reads may be under way on a connection; a case may have it otherwise. */
 extern unsigned int read_depth;
 
-/* A case, in tables that end with a nameless one. */
+/* What the linker collects from all files, in no order. */
 struct test_case {
-	const char *name;
+	const char *name, *group, *attributes;
 	void (*run)(void);
 };
 
-#define CASE(name)          \
-	{                   \
-#name, name \
-	}
-
-extern const struct test_case work_cases[], atomic_cases[], window_cases[], object_cases[],
-	srq_cases[], cq_cases[], extended_cases[], limit_cases[], stream_cases[], bulk_cases[],
-	long_cases[], word_cases[], read_cases[], target_cases[], reuse_cases[], state_cases[],
-	corrupt_cases[], modify_cases[], stranger_cases[], late_cases[], thread_cases[],
-	fork_cases[], resource_cases[], odp_cases[], odp_kind_cases[];
+/*
+ * A case: CASE("group", name) { ... }. The suite runs those of a group, with these attributes of
+ * the device ("rnr_timeout_ms=600 mpa_crc=0"); what is unlisted, something else starts.
+ */
+#define CASE_OF(group, name, attributes)                                         \
+	static void name(void);                                                  \
+	static const struct test_case case_##name = { #name, group, attributes, name }; \
+	static const struct test_case *const listed_##name                       \
+		__attribute__((used, section("test_cases"))) = &case_##name;     \
+	static void name(void)
+#define CASE(group, name) CASE_OF(group, name, "")
+#define CASE_WITH(group, name, attributes) CASE_OF(group, name, attributes)
+#define UNLISTED(name) CASE_OF(NULL, name, "")
 
 #define CHECK(what)                                                                            \
 	do {                                                                                   \
@@ -128,9 +131,6 @@ unsigned long counted(const char *name);
 
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
-
-/* The mappings of the verbs device, one or more queues each, as far as there is room. */
-int find_regions(volatile uint32_t **regions, int room);
 
 /* From now on the calling thread runs on that CPU, if there is one. */
 void stay_on(int cpu);

@@ -90,7 +90,7 @@ static void refuses(struct end *client, struct end *server, size_t offset, uint3
 	CHECK(!memcmp(before, s.buf, BYTES));
 }
 
-static void window1(void)
+CASE("windows", window1)
 {
 	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
 	uint32_t old;
@@ -112,7 +112,7 @@ static void window1(void)
 	done();
 }
 
-static void window2(void)
+CASE("windows", window2)
 {
 	prepare(IBV_MW_TYPE_2);
 	bound();
@@ -133,7 +133,7 @@ static int invalidate(struct end *e, uint64_t id, uint32_t rkey)
 	return ibv_post_send(e->id->qp, &wr, &bad);
 }
 
-static void window_after_local_invalidate(void)
+CASE("windows", window_after_local_invalidate)
 {
 	prepare(IBV_MW_TYPE_2);
 	bound();
@@ -149,7 +149,7 @@ static void window_after_local_invalidate(void)
 	done();
 }
 
-static void window_after_remote_invalidate(void)
+CASE("windows", window_after_remote_invalidate)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = 12, .opcode = IBV_WR_SEND_WITH_INV };
 	struct ibv_sge sg = sge(c.own, 0, 8);
@@ -171,7 +171,7 @@ static void window_after_remote_invalidate(void)
 }
 
 /* Whoever posts chose the key, and need not store it into what the library made. */
-static void window_bound_again(void)
+CASE("windows", window_bound_again)
 {
 	uint32_t rkey, original;
 
@@ -190,7 +190,7 @@ static void window_bound_again(void)
 	done();
 }
 
-static void window_bound_twice(void)
+CASE("windows", window_bound_twice)
 {
 	prepare(IBV_MW_TYPE_2);
 	connect_pair(&c2, &s2, NULL);
@@ -205,7 +205,7 @@ static void window_bound_twice(void)
 	done();
 }
 
-static void window_over_another_qp(void)
+CASE("windows", window_over_another_qp)
 {
 	prepare(IBV_MW_TYPE_2);
 	connect_pair(&c2, &s2, NULL);
@@ -219,7 +219,7 @@ static void window_over_another_qp(void)
 }
 
 /* Of another domain, and beyond the region it is bound to. */
-static void window_beyond_region(void)
+CASE("windows", window_beyond_region)
 {
 	prepare(IBV_MW_TYPE_2);
 	CHECK(!bind2(&s, 14, ibv_inc_rkey(mw->rkey), BYTES - 100, 101));
@@ -229,7 +229,7 @@ static void window_beyond_region(void)
 }
 
 /* What a QP has bound is nobody's once it is gone. */
-static void window_after_its_qp(void)
+CASE("windows", window_after_its_qp)
 {
 	uint32_t rkey;
 
@@ -270,7 +270,7 @@ static void *keep_writing(void *result)
 	return NULL;
 }
 
-static void dereg_while_written(void)
+CASE("windows", dereg_while_written)
 {
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	struct ibv_mr *key;
@@ -297,17 +297,3 @@ static void dereg_while_written(void)
 	release(&s2);
 	free(region);
 }
-
-const struct test_case window_cases[] = {
-	CASE(window1),
-	CASE(window2),
-	CASE(window_after_local_invalidate),
-	CASE(window_after_remote_invalidate),
-	CASE(window_bound_again),
-	CASE(window_bound_twice),
-	CASE(window_over_another_qp),
-	CASE(window_beyond_region),
-	CASE(window_after_its_qp),
-	CASE(dereg_while_written),
-	{},
-};

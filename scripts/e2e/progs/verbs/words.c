@@ -34,28 +34,28 @@ static void read_from(const char *name)
 	works(&c, &s);
 }
 
-static void reads_from_a_polling_process(void)
+CASE("one word", reads_from_a_polling_process)
 {
 	read_from("polls");
 }
 
-static void reads_from_polling_threads(void)
+CASE("one word", reads_from_polling_threads)
 {
 	read_from("polls_by_threads");
 }
 
-static void reads_from_a_process_waiting_for_events(void)
+CASE("one word", reads_from_a_process_waiting_for_events)
 {
 	read_from("waits_for_events");
 }
 
-static void reads_from_a_sleeping_process(void)
+CASE("one word", reads_from_a_sleeping_process)
 {
 	read_from("sleeps");
 }
 
 /* The post must not wait for the reader to poll. */
-static void a_reader_may_wait_for_events(void)
+CASE("one word", a_reader_may_wait_for_events)
 {
 	struct reader r = {};
 
@@ -124,7 +124,7 @@ static int others_are_fast(struct reader *r, uint64_t *written)
 }
 
 /* What delays them delays them each time; a machine that is busy does not, for so long. */
-static void reads_delay_no_other_message(void)
+CASE("one word", reads_delay_no_other_message)
 {
 	struct reader r = {};
 	uint64_t written = 0;
@@ -139,7 +139,7 @@ static void reads_delay_no_other_message(void)
 
 /* --- the responder's process is stopped or killed -------------------------------------- */
 
-static void a_stopped_process_is_read_from(void)
+CASE("one word", a_stopped_process_is_read_from)
 {
 	struct reader r = {};
 
@@ -172,7 +172,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-static void a_killed_process_ends_its_connection(void)
+CASE("one word", a_killed_process_ends_its_connection)
 {
 	for (int i = 0; i < KILLS; i++) {
 		struct reader r = {};
@@ -190,7 +190,7 @@ static void a_killed_process_ends_its_connection(void)
 	works(&c, &s);
 }
 
-static void a_bad_read_fails_after_good_ones(void)
+CASE("one word", a_bad_read_fails_after_good_ones)
 {
 	struct reader r = {};
 
@@ -205,7 +205,7 @@ static void a_bad_read_fails_after_good_ones(void)
 
 /* --- the reader goes ----------------------------------------------------------------- */
 
-static void readers_go_one_after_the_other(void)
+CASE("one word", readers_go_one_after_the_other)
 {
 	struct reader r = { .pid = start_case("polls_for_many", PORT) };
 
@@ -225,7 +225,7 @@ static void readers_go_one_after_the_other(void)
 }
 
 /* Run by the case below: all that it has ends with it, in the middle of a Read. */
-static void reads_and_exits(void)
+UNLISTED(reads_and_exits)
 {
 	struct reader r = {};
 
@@ -240,7 +240,7 @@ static void reads_and_exits(void)
 }
 
 /* Here we are read from. */
-static void readers_exit_amid_a_read(void)
+CASE("one word", readers_exit_amid_a_read)
 {
 	for (int i = 0; i < EXITS; i++) {
 		pid_t pid = start_case("reads_and_exits", PORT);
@@ -266,7 +266,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static void several_pairs_read(void)
+CASE("one word", several_pairs_read)
 {
 	struct reader r[PAIRS] = {};
 	pthread_t thread[PAIRS];
@@ -280,20 +280,3 @@ static void several_pairs_read(void)
 	for (int i = 0; i < PAIRS; i++)
 		reader_ends(&r[i]);
 }
-
-const struct test_case word_cases[] = {
-	CASE(reads_from_a_polling_process),
-	CASE(reads_from_polling_threads),
-	CASE(reads_from_a_process_waiting_for_events),
-	CASE(reads_from_a_sleeping_process),
-	CASE(a_reader_may_wait_for_events),
-	CASE(reads_delay_no_other_message),
-	CASE(a_stopped_process_is_read_from),
-	CASE(a_killed_process_ends_its_connection),
-	CASE(a_bad_read_fails_after_good_ones),
-	CASE(readers_go_one_after_the_other),
-	CASE(reads_and_exits),
-	CASE(readers_exit_amid_a_read),
-	CASE(several_pairs_read),
-	{},
-};

@@ -8,7 +8,7 @@
 
 /* --- good requests --------------------------------------------------------- */
 
-static void inline_data(void)
+CASE("good", inline_data)
 {
 	fill(&c, 1);
 	fill(&s, 2);
@@ -23,7 +23,7 @@ static void inline_data(void)
 	CHECK(!memcmp(s.buf + BYTES, c.buf + BYTES, 64));
 }
 
-static void inline_capability(void)
+CASE("good", inline_capability)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 96 },
 					 .qp_type = IBV_QPT_RC,
@@ -35,7 +35,7 @@ static void inline_capability(void)
 	CHECK(!ibv_destroy_qp(qp));
 }
 
-static void several_elements(void)
+CASE("good", several_elements)
 {
 	struct ibv_sge out[3] = { sge(c.own, 0, 100), sge(c.open, 5, 3000), sge(c.own, 200, 7) };
 	struct ibv_sge in[4] = { sge(s.own, 0, 1), sge(s.own, 4096, 1500), sge(s.open, 9, 1600),
@@ -66,7 +66,7 @@ static void several_elements(void)
 	CHECK(!memcmp(sent, got, sizeof(sent)));
 }
 
-static void zero_length(void)
+CASE("good", zero_length)
 {
 	struct ibv_wc wc;
 
@@ -83,7 +83,7 @@ static void zero_length(void)
 }
 
 /* Many Writes without completions, a Send behind them that tells they are there. */
-static void unsignalled(void)
+CASE("good", unsignalled)
 {
 	fill(&c, 5);
 	fill(&s, 6);
@@ -98,7 +98,7 @@ static void unsignalled(void)
 }
 
 /* A fenced Send of what a Read before it fetched. */
-static void fence(void)
+CASE("good", fence)
 {
 	fill(&c, 7);
 	fill(&s, 8);
@@ -112,7 +112,7 @@ static void fence(void)
 	CHECK(!memcmp(s.buf + BYTES, s.buf + 11, 30000));
 }
 
-static void solicited(void)
+CASE("good", solicited)
 {
 	for (int i = 0; i < 3; i++)
 		CHECK(!recv_sge(&s, i, sge(s.own, 0, 8)));
@@ -130,7 +130,7 @@ static void solicited(void)
 }
 
 /* Ping-pong far beyond the queues' lengths and back to their beginnings. */
-static void around_the_rings(void)
+CASE("good", around_the_rings)
 {
 	for (int i = 0; i < 50 * WRS; i++) {
 		CHECK(!recv_sge(&s, i, sge(s.own, 0, 64)));
@@ -146,7 +146,7 @@ static void around_the_rings(void)
  * A Write of 4 GiB less one octet, the largest message there is: both regions
  * are the same two megabytes mapped over and over.
  */
-static void largest_message(void)
+UNLISTED(largest_message)
 {
 	const size_t chunk = 2 << 20, all = 1UL << 32;
 	int fd = memfd_create("weft", 0);
@@ -183,7 +183,7 @@ static void largest_message(void)
 
 /* --- bad requests ---------------------------------------------------------- */
 
-static void send_bad_lkey(void)
+CASE("bad", send_bad_lkey)
 {
 	struct ibv_sge sg = sge(c.own, 0, 8);
 
@@ -195,14 +195,14 @@ static void send_bad_lkey(void)
 	expect(s.id->recv_cq, 1, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void send_beyond_region(void)
+CASE("bad", send_beyond_region)
 {
 	CHECK(!send_sge(&c, 2, sge(c.own, BYTES - 4, 8), 0));
 	expect(c.id->send_cq, 2, IBV_WC_LOC_PROT_ERR);
 	flushes(&c);
 }
 
-static void send_of_another_domain(void)
+CASE("bad", send_of_another_domain)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(c.id->verbs);
 	struct ibv_mr *mr = ibv_reg_mr(pd, c.buf, 64, IBV_ACCESS_LOCAL_WRITE);
@@ -214,7 +214,7 @@ static void send_of_another_domain(void)
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(pd));
 }
 
-static void receive_too_short(void)
+CASE("bad", receive_too_short)
 {
 	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 9), 0));
@@ -222,7 +222,7 @@ static void receive_too_short(void)
 	flushes(&s);
 }
 
-static void receive_bad_lkey(void)
+CASE("bad", receive_bad_lkey)
 {
 	struct ibv_sge sg = sge(s.own, 0, 8);
 
@@ -260,7 +260,7 @@ static void sent_or_flushed(uint64_t id)
 	CHECK(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
 }
 
-static void no_receive_posted(void)
+CASE("bad", no_receive_posted)
 {
 	prepared();
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
@@ -281,17 +281,17 @@ static void bad_write(uint64_t to, uint32_t rkey)
 	untouched();
 }
 
-static void write_bad_rkey(void)
+CASE("bad", write_bad_rkey)
 {
 	bad_write((uintptr_t)s.buf, s.open->rkey ^ 0x5a00);
 }
 
-static void write_without_right(void)
+CASE("bad", write_without_right)
 {
 	bad_write((uintptr_t)s.own->addr, s.own->rkey);
 }
 
-static void write_beyond_region(void)
+CASE("bad", write_beyond_region)
 {
 	bad_write((uintptr_t)s.buf + BYTES - 4, s.open->rkey);
 }
@@ -311,22 +311,22 @@ static void bad_read(uint64_t from, uint32_t rkey)
 	untouched();
 }
 
-static void read_bad_rkey(void)
+CASE("bad", read_bad_rkey)
 {
 	bad_read((uintptr_t)s.buf, s.open->rkey ^ 0x5a00);
 }
 
-static void read_without_right(void)
+CASE("bad", read_without_right)
 {
 	bad_read((uintptr_t)s.own->addr, s.own->rkey);
 }
 
-static void read_beyond_region(void)
+CASE("bad", read_beyond_region)
 {
 	bad_read((uintptr_t)s.buf + BYTES - 4, s.open->rkey);
 }
 
-static void refused_at_posting(void)
+CASE("bad", refused_at_posting)
 {
 	struct ibv_sge many[64];
 	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND, .sg_list = many };
@@ -353,7 +353,7 @@ static void refused_at_posting(void)
 	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
 }
 
-static void full_queues(void)
+CASE("bad", full_queues)
 {
 	int posted = 0, ret;
 
@@ -365,7 +365,7 @@ static void full_queues(void)
 		expect(c.id->recv_cq, i, IBV_WC_WR_FLUSH_ERR);
 }
 
-static void disconnect_flushes(void)
+CASE("bad", disconnect_flushes)
 {
 	struct rdma_cm_event *e;
 
@@ -387,7 +387,7 @@ static void disconnect_flushes(void)
 
 /* --- objects ----------------------------------------------------------------- */
 
-static void qp_types(void)
+CASE("objects", qp_types)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET,
 						  IBV_QPT_XRC_SEND };
@@ -440,7 +440,7 @@ static int mr_of(void *addr, size_t length, int access)
 }
 
 /* Each limit itself is granted, one more is not. */
-static void too_large(void)
+CASE("objects", too_large)
 {
 	struct ibv_device_attr dev;
 	uint32_t wr, sge;
@@ -467,7 +467,7 @@ static void too_large(void)
 	CHECK(mr_of((void *)8, 64, IBV_ACCESS_LOCAL_WRITE) == EFAULT);
 }
 
-static void query_qp(void)
+CASE("objects", query_qp)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -483,7 +483,7 @@ static void query_qp(void)
 }
 
 /* RLIMIT_MEMLOCK counts for whoever lacks CAP_IPC_LOCK: the caller sets both. */
-static void memlock(void)
+UNLISTED(memlock)
 {
 	void *big = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -491,35 +491,3 @@ static void memlock(void)
 	CHECK(!ibv_reg_mr(c.id->pd, big, 8 << 20, IBV_ACCESS_LOCAL_WRITE));
 	CHECK(errno == ENOMEM);
 }
-
-const struct test_case work_cases[] = {
-	CASE(inline_data),
-	CASE(inline_capability),
-	CASE(several_elements),
-	CASE(zero_length),
-	CASE(unsignalled),
-	CASE(fence),
-	CASE(solicited),
-	CASE(around_the_rings),
-	CASE(largest_message),
-	CASE(send_bad_lkey),
-	CASE(send_beyond_region),
-	CASE(send_of_another_domain),
-	CASE(receive_too_short),
-	CASE(receive_bad_lkey),
-	CASE(no_receive_posted),
-	CASE(write_bad_rkey),
-	CASE(write_without_right),
-	CASE(write_beyond_region),
-	CASE(read_bad_rkey),
-	CASE(read_without_right),
-	CASE(read_beyond_region),
-	CASE(refused_at_posting),
-	CASE(full_queues),
-	CASE(disconnect_flushes),
-	CASE(qp_types),
-	CASE(too_large),
-	CASE(query_qp),
-	CASE(memlock),
-	{},
-};

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory that is paged on demand, and ibv_advise_mr(): what it brings, and what it says when there
+ * is nothing to bring.
+ */
+#define _GNU_SOURCE
+#include "odp.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int pages_there(void *from, size_t bytes)
+{
+	unsigned char vec[ROOM / PAGE];
+	int there = 0;
+
+	CHECK(!mincore(from, bytes, vec));
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		there += vec[i] & 1;
+	return there;
+}
+
+static int advised(struct ibv_mr *mr, enum ibv_advise_mr_advice advice, int flush, char *from,
+		   uint32_t bytes)
+{
+	struct ibv_sge sg = at(mr, from, bytes);
+
+	return ibv_advise_mr(s.id->pd, advice, flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sg, 1);
+}
+
+static void prefetches(struct ibv_mr *mr, char *room)
+{
+	double end = now() + SECONDS;
+	unsigned long waits;
+
+	madvise(room, ROOM, MADV_NOHUGEPAGE); /* a large one would come for a small one */
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
+	CHECK(!pages_there(room, MIB));
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
+	CHECK(pages_there(room, ROOM) == MIB / PAGE);
+	waits = counted("odp_page_waits");
+	write_to(room + 100, mr->rkey, sge(c.own, 0, BYTES));
+	written(&s);
+	CHECK(counted("odp_page_waits") == waits);
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, room + MIB, MIB));
+	while (pages_there(room + MIB, MIB) != MIB / PAGE && now() < end)
+		usleep(1000);
+	CHECK(pages_there(room, ROOM) == 2 * MIB / PAGE);
+	/* What the process has made itself is found. */
+	make_words(room + 2 * MIB, BYTES, 4);
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room + 2 * MIB, MIB));
+	waits = counted("odp_page_waits");
+	read_from(room + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(has_words(c.own->addr, BYTES, 4) && counted("odp_page_waits") == waits);
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, room + 3 * MIB, MIB));
+	waits = counted("odp_page_waits");
+	read_from(room + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(counted("odp_page_waits") == waits);
+}
+
+CASE("on demand", odp_prefetch)
+{
+	char *room = map_at(NULL, ROOM, -1);
+	struct ibv_mr *mr = on_demand(&s, room, ROOM, RIGHTS);
+
+	prefetches(mr, room);
+	CHECK(!ibv_dereg_mr(mr));
+	room = map_at(NULL, ROOM, -1);
+	mr = implicit(&s);
+	prefetches(mr, room);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+static void *unmaps_pages(void *arg)
+{
+	while (!over) {
+		CHECK(!munmap(stage, STAGE));
+		CHECK(map_at(stage, STAGE, -1) == stage);
+		memset(stage, 0x5a, STAGE);
+	}
+	return NULL;
+}
+
+/* What the process has is looked for while munmap() is between taking it away and saying so. */
+CASE("on demand", odp_unmapped_amid_advice)
+{
+	enum ibv_advise_mr_advice present = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
+	double end = now() + 2;
+	pthread_t thread;
+	struct ibv_mr *mr;
+	int err;
+
+	stage = map_at(NULL, STAGE, -1);
+	mr = on_demand(&s, stage, STAGE, RIGHTS);
+	CHECK(!pthread_create(&thread, NULL, unmaps_pages, NULL));
+	while (now() < end) {
+		CHECK(!advised(mr, present, 1, stage, STAGE));
+		err = advised(mr, reads, 1, stage, STAGE / 2);
+		CHECK(!err || err == EFAULT);
+	}
+	over = 1;
+	pthread_join(thread, NULL);
+	read_from(stage, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(!memcmp(c.own->addr, stage, BYTES));
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+CASE("on demand", odp_prefetch_of_nothing)
+{
+	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	char *room = hole(10 * PAGE);
+	struct ibv_mr *mr = on_demand(&s, room, MIB, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *reader = on_demand(&s, room, MIB, IBV_ACCESS_REMOTE_READ);
+
+	CHECK(advised(mr, writes, 1, room, MIB) == EFAULT);
+	CHECK(!advised(mr, writes, 0, room, MIB));
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
+	CHECK(advised(mr, writes, 1, room, MIB + 1) == EFAULT);
+	CHECK(advised(reader, writes, 1, room, PAGE) == EPERM);
+	for (int i = 0; i < 200; i++)
+		CHECK(!advised(mr, writes, 0, room, MIB));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(reader));
+	works(&c, &s);
+}
