@@ -27,7 +27,7 @@ HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
 .PHONY: all modules provider kunit vectors check test test-debug fuzz mutants bench bench-wire bench-guest demo \
-	e2e install \
+	docs-html e2e install \
 	install-modules install-provider install-boot install-man deb clean clean-modules help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -85,6 +85,9 @@ bench-guest: ## the same on Debian's 6.1 in QEMU
 
 demo: ## rping and ib_send_bw over weft, in a guest
 	scripts/demo
+
+docs-html: ## the documents and the kernel-doc comments as HTML, in build/html
+	scripts/docs-html
 
 deb: ## Debian packages: weft-dkms, libweft-provider, weft-doc, in build/deb
 	scripts/deb
