@@ -28,8 +28,8 @@ c_id_attributes = ["__user", "__iomem", "__percpu", "__rcu", "__bitwise", "noinl
                    "__exit", "__must_check", "__always_inline", "weft_hot"]
 
 GROUPS = {
-    "Use": ["README", "Documentation/operating", "Documentation/verbs",
-            "Documentation/consumers", "Documentation/programs", 
+    "Use": ["README", "Documentation/recipes", "Documentation/operating", "Documentation/verbs",
+            "Documentation/consumers", "Documentation/programs", "Documentation/comparison",
             "Documentation/security", "Documentation/debugging", "Documentation/compatibility"],
     "Inside": ["Documentation/index", "Documentation/glossary", "Documentation/architecture",
                "Documentation/protocol", "Documentation/protocol-rules", "Documentation/abi",
