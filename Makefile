@@ -102,10 +102,11 @@ install-modules: kerneldir
 install-provider:
 	+$(MAKE) -C userspace-provider install DESTDIR=$(DESTDIR)
 
-# Links at boot, names, and what is loaded with the module.
+# Links at boot, names, what is loaded with the module, and the live view.
 install-boot:
 	$(INSTALL) -d $(DESTDIR)/etc/weft/links
 	$(INSTALL) -D -m 755 scripts/boot/weft-link $(DESTDIR)/usr/sbin/weft-link
+	$(INSTALL) -D -m 755 scripts/weft-top $(DESTDIR)/usr/bin/weft-top
 	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system scripts/boot/weft-link@.service
 	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/udev/rules.d scripts/boot/61-weft.rules
 	$(INSTALL) -D -m 644 scripts/boot/modprobe.conf $(DESTDIR)/etc/modprobe.d/weft.conf

@@ -34,6 +34,8 @@ expected() {
 	'rdma statistic qp show'*) echo 'cntn [0-9]+ .*LQPN: <' ;;
 	'rdma statistic qp '*) echo '^$' ;;
 	'rdma resource show qp -dd'*) echo 'drv_stream_state rts' ;;
+	weft-top*-q*) echo '  [0-9]+ [0-9]+/rping +[0-9.]+ .* rts ' ;;
+	weft-top*) echo 'weft0 +[0-9.]+ +[0-9.]+ .*/rping ' ;;
 	'perf trace'*) echo 'weft:weft_' ;;
 	'perf stat'*) echo '[0-9] +weft:weft_' ;;
 	bpftrace*count*) echo 'Attaching' ;;
@@ -51,6 +53,7 @@ expected() {
 # What a command needs is not in every kernel or guest.
 needs() {
 	local program=${1%% *}
+	[ "$program" != weft-top ] || program=$top/scripts/weft-top
 	command -v "$program" >/dev/null || skip "no $program"
 	case $program in
 	perf | bpftrace)
@@ -68,6 +71,7 @@ run_line() {
 	*trace_pipe) line="timeout $((3 * slow)) $line | head -n 500" ;;
 	tcpdump* | bpftrace*) line="timeout -s INT $((3 * slow)) $line || [ \$? -eq 124 ]" ;;
 	'rping -s'*) line="$line -C 10" ;;
+	weft-top*) line="$top/scripts/$line -n 2" ;;
 	*scripts/*) line=${line/scripts/$top/scripts} ;;
 	esac
 	(cd "$tmp" && limit 60 bash -c "$line") 2>&1
