@@ -165,6 +165,29 @@ top_shows_queue_pairs() {
 	pkill -KILL -x rping
 }
 
+# Without -q: the bytes that TCP was given, which rdma shows too.
+top_shows_tcp_bytes() {
+	local qpn='' number sent
+	top_begins
+	serve 7174 120 rping -s -a "$saddr4" -S 4096 -C 100000000
+	start 120 "$tmp/client.log" rping -c -a "$saddr4" -S 4096 -C 100000000
+	top_looks 5
+	pkill -STOP -x rping
+	sleep_nofork 1
+	top_looks 2
+	while read -r number sent; do
+		qpn=$number
+		[ "$sent" -gt 4096 ]
+		[ "$(top_sum "qp $dev lqpn=$qpn" tx_bytes)" -eq "$sent" ]
+	done < <(rdma -j -dd resource show qp link "$dev/1" | python3 -c '
+import json, sys
+for row in json.load(sys.stdin):
+    print(row["lqpn"], row["drv_tx_sent_bytes"])')
+	[ -n "$qpn" ]
+	top_ends
+	pkill -KILL -x rping
+}
+
 topology_dummy
 modprobe -q veth
 modprobe -q 8021q
@@ -173,6 +196,7 @@ t "data in units of four bytes, packets" units_of_four_bytes
 t "with what QPs count apart" counted_apart
 t "weft-top shows what the device sends and receives" top_shows_the_device
 t "weft-top shows what each queue pair moves" top_shows_queue_pairs
+t "weft-top shows what TCP was given" top_shows_tcp_bytes
 t "node_exporter shows the device" node_exporter_shows_it
 t "rates are the netdev's, and nothing is logged" rates_are_true_and_silent
 finish
