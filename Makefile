@@ -27,7 +27,7 @@ HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
 .PHONY: all modules provider kunit vectors check test test-all test-debug fuzz mutants bench bench-wire bench-guest demo \
-	e2e install \
+	docs-html e2e install \
 	install-modules install-provider install-boot install-man deb clean clean-modules help have kerneldir
 
 all: modules provider ## the module and the provider
@@ -89,6 +89,9 @@ bench-guest: ## the same on Debian's 6.1 in QEMU
 demo: ## rping and ib_send_bw over weft, in a guest
 	scripts/demo
 
+docs-html: ## the documents and the kernel-doc comments as HTML, in build/html
+	scripts/docs-html
+
 deb: ## Debian packages: weft-dkms, libweft-provider, weft-doc, in build/deb
 	scripts/deb
 
@@ -102,10 +105,11 @@ install-modules: kerneldir
 install-provider:
 	+$(MAKE) -C userspace-provider install DESTDIR=$(DESTDIR)
 
-# Links at boot, names, and what is loaded with the module.
+# Links at boot, names, what is loaded with the module, and the live view.
 install-boot:
 	$(INSTALL) -d $(DESTDIR)/etc/weft/links
 	$(INSTALL) -D -m 755 scripts/boot/weft-link $(DESTDIR)/usr/sbin/weft-link
+	$(INSTALL) -D -m 755 scripts/weft-top $(DESTDIR)/usr/bin/weft-top
 	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/systemd/system scripts/boot/weft-link@.service
 	$(INSTALL) -D -m 644 -t $(DESTDIR)/usr/lib/udev/rules.d scripts/boot/61-weft.rules
 	$(INSTALL) -D -m 644 scripts/boot/modprobe.conf $(DESTDIR)/etc/modprobe.d/weft.conf

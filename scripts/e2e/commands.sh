@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The commands of Documentation/operating.md and debugging.md, as they stand there, on a device
-# with a connection that is in use; each prints what is expected of it. One that is new there
-# needs a line in expected().
+# The commands of README.md, Documentation/operating.md and debugging.md, as they stand there, on a
+# device with a connection that is in use; each prints what is expected of it. One that is new there
+# needs a line in expected(). What is for a host is not run here: scripts/check-docs looks whether
+# make and scripts/ have what is named, .ci/quickstart installs and builds.
 . "$(dirname "$0")/lib.sh"
 
 suite commands <<'TOPOLOGY'
@@ -22,12 +23,19 @@ commands_of() {
 expected() {
 	case $1 in
 	weft0:*) return 1 ;; # lines of the log
+	make* | 'sudo make '* | 'sudo apt '*) return 1 ;; # for the host
+	'sudo modprobe'*) echo '^$' ;;
+	'sudo rdma link add'*) echo '^$' ;;
+	ibv_devinfo*) echo 'state:[[:space:]]+PORT_ACTIVE' ;;
+	rping*) echo 'ping data: rdma-ping-9' ;;
 	scripts/*) return 1 ;; # guests, which are no place in a guest
 	*sudo*) return 1 ;; # systemd, which a guest has not
 	'rdma statistic show'*) echo 'tx_messages [1-9]' ;;
 	'rdma statistic qp show'*) echo 'cntn [0-9]+ .*LQPN: <' ;;
 	'rdma statistic qp '*) echo '^$' ;;
 	'rdma resource show qp -dd'*) echo 'drv_stream_state rts' ;;
+	weft-top*-q*) echo '  [0-9]+ [0-9]+/rping +[0-9.]+ .* rts ' ;;
+	weft-top*) echo 'weft0 +[0-9.]+ +[0-9.]+ .*/rping ' ;;
 	'perf trace'*) echo 'weft:weft_' ;;
 	'perf stat'*) echo '[0-9] +weft:weft_' ;;
 	bpftrace*count*) echo 'Attaching' ;;
@@ -45,6 +53,7 @@ expected() {
 # What a command needs is not in every kernel or guest.
 needs() {
 	local program=${1%% *}
+	[ "$program" != weft-top ] || program=$top/scripts/weft-top
 	command -v "$program" >/dev/null || skip "no $program"
 	case $program in
 	perf | bpftrace)
@@ -56,10 +65,13 @@ needs() {
 # The line as a shell runs it, but that it ends, with the number of a QP that there is.
 run_line() {
 	local line=${1/lqpn 17/lqpn $lqpn}
+	line=${line#sudo } line=${line/eth0/wd0} line=${line/192.0.2.1/$addr4}
 	line=${line/cntn 1/cntn $cntn}
 	case $line in
 	*trace_pipe) line="timeout $((3 * slow)) $line | head -n 500" ;;
 	tcpdump* | bpftrace*) line="timeout -s INT $((3 * slow)) $line || [ \$? -eq 124 ]" ;;
+	'rping -s'*) line="$line -C 10" ;;
+	weft-top*) line="$top/scripts/$line -n 2" ;;
 	*scripts/*) line=${line/scripts/$top/scripts} ;;
 	esac
 	(cd "$tmp" && limit 60 bash -c "$line") 2>&1
@@ -94,6 +106,10 @@ bind_counter() {
 prepare() {
 	case $1 in
 	tcpdump*) short_connection >/dev/null & ;;
+	*'link add'*) rdma link delete "$dev" ;;
+	'rping -s'*) (until listening 7174; do sleep_nofork 0.1; done
+		limit 20 rping -c -a "$addr4" -C 10) & ;;
+	'rping -c'*) serve 7174 30 rping -s -a "$addr4" -C 10 ;;
 	tshark* | python3*) ;;
 	*) traffic_begins ;;
 	esac
@@ -123,13 +139,13 @@ as_written() {
 
 topology_dummy
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
-for page in operating.md debugging.md; do
+for page in ../README.md operating.md debugging.md; do
 	while IFS= read -r line; do
 		status=0
 		want=$(expected "$line") || status=$?
 		case $status in
-		0) t "$page: $line" as_written "$line" "$want" ;;
-		2) t "$page: $line" fail "this suite does not know what it prints" ;;
+		0) t "${page#../}: $line" as_written "$line" "$want" ;;
+		2) t "${page#../}: $line" fail "this suite does not know what it prints" ;;
 		esac
 	done < <(commands_of "$page")
 done

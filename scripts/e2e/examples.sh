@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # The programs of Documentation/examples: built as their heads say, and run.
+#
+# ECHO is the kernel's example: scripts/kmod KERNEL rdma_echo
 . "$(dirname "$0")/lib.sh"
 
 suite examples <<'TOPOLOGY'
@@ -37,9 +39,57 @@ copies() {
 	cmp "$tmp/from" "$tmp/to"
 }
 
+echoed() { limit 60 "$tmp/echo" "$saddr4"; }
+
+# Lines of all lengths, more of them than the module has buffers; then several clients at once.
+messages_come_back() {
+	local i
+	insmod "$ECHO"
+	trap 'rmmod rdma_echo' EXIT
+	for ((i = 0; i < 100; i++)); do printf '%0*d\n' $((i * 40 + 1)) "$i"; done >"$tmp/lines"
+	echoed <"$tmp/lines" >"$tmp/back"
+	cmp "$tmp/lines" "$tmp/back"
+	for i in 1 2 3 4 5 6; do echoed <"$tmp/lines" >"$tmp/back$i" & done
+	for i in 1 2 3 4 5 6; do wait -n; done
+	for i in 1 2 3 4 5 6; do cmp "$tmp/lines" "$tmp/back$i"; done
+}
+
+# connected: a client that waits for its next line, which never comes.
+connected() {
+	(echo hello; sleep_nofork 60) | echoed >"$tmp/back" 2>&1 &
+	until grep -qx hello "$tmp/back"; do
+		[ "$SECONDS" -lt "$end" ] || fail "no answer: $(cat "$tmp/back")"
+		sleep_nofork 0.1
+	done
+}
+
+# Its objects are those of a process and the module's; all of the latter go.
+ends_under_a_client() {
+	local end=$((SECONDS + 30 * slow))
+	insmod "$ECHO"
+	connected
+	"$@"
+	until ! rdma resource show qp link "$dev/1" | grep -q 'comm \[rdma_echo\]'; do
+		[ "$SECONDS" -lt "$end" ] || fail "$(rdma resource show qp)"
+		sleep_nofork 0.1
+	done
+	! grep -q rdma_echo /proc/modules || rmmod rdma_echo
+}
+
+device_goes_and_comes() {
+	rdma link delete "$dev"
+	rdma link add "$dev" type weft netdev wd0
+	echo again | echoed | grep -x again
+}
+
 topology_dummy
+[ -e "${ECHO:?}" ] || exit 1
 t "kv is built" build kv
 t "copy is built" build copy
+t "echo is built" build echo
+t "a kernel consumer that sends messages back" messages_come_back
+t "the kernel consumer is unloaded under a client" ends_under_a_client rmmod rdma_echo
+t "the device goes under the kernel consumer and comes back" ends_under_a_client device_goes_and_comes
 t "a key-value store by Reads and atomics" keys_and_values
 for size in 0 1 1048576 9000001; do
 	t "a file of $size bytes by Writes with immediate" copies $size

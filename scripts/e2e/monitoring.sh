@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # What monitoring programs read of every RDMA device: counters in InfiniBand's units, and rate.
+# And weft-top, which has to show what was sent.
 . "$(dirname "$0")/lib.sh"
 
 suite monitoring <<'TOPOLOGY'
@@ -91,12 +92,111 @@ node_exporter_shows_it() {
 		index($1, dev) { printf "%d", $2 }' "$tmp/metrics")" -eq "$sent" ]
 }
 
+# top_begins OPTION...: a live view that is written to a file, its process id in $top.
+top_begins() {
+	start 120 "$tmp/top.log" "$here/../weft-top" -d "$dev" -b -i 0.2 "$@"
+	top=$started
+	top_looks 1
+}
+
+# top_looks N: wait until it has looked so often, from now on.
+top_looks() {
+	local end=$((SECONDS + 30 * slow)) want=$(($(grep -c ^device "$tmp/top.log") + $1))
+	until [ "$(grep -c ^device "$tmp/top.log")" -ge "$want" ]; do
+		kill -0 "$top" || fail "$(cat "$tmp/top.log")"
+		[ "$SECONDS" -lt "$end" ] || fail "$(cat "$tmp/top.log")"
+		sleep_nofork 0.1
+	done
+}
+
+top_ends() {
+	top_looks 2
+	kill "$top"
+	wait "$top" || fail "$(cat "$tmp/top.log")"
+}
+
+# top_sum LINES NAME: of all looks.
+top_sum() {
+	awk -v name="$2=" -v lines="^$1 " '$0 ~ lines {
+		for (i = 1; i <= NF; i++) if (index($i, name) == 1) sum += substr($i, length(name) + 1)
+	} END { printf "%d", sum }' "$tmp/top.log"
+}
+
+top_shows_the_device() {
+	local before name
+	before=$(stat_of tx_bytes)
+	top_begins
+	traffic
+	top_ends
+	for name in tx_bytes rx_bytes; do
+		[ "$(top_sum "device $dev" "$name")" -eq $(($(stat_of "$name") - before)) ]
+	done
+	[ "$(top_sum "device $dev" tx_bytes)" -ge $((100 * 65536)) ]
+}
+
+# counter_of QPN NAME: what its own counter says.
+counter_of() {
+	rdma -j statistic qp show link "$dev/1" | python3 -c '
+import json, sys
+qpn, name = int(sys.argv[1]), sys.argv[2]
+print([row[name] for row in json.load(sys.stdin) if row["lqpn"] == [qpn]][0])' "$@"
+}
+
+# What it shows of a queue pair is what the counter has that it has bound; the counters go with it.
+top_shows_queue_pairs() {
+	local qpn name
+	serve 7174 120 rping -s -a "$saddr4" -S 4096 -C 100000000
+	start 120 "$tmp/client.log" rping -c -a "$saddr4" -S 4096 -C 100000000
+	until rdma resource show qp link "$dev/1" | grep -q 'state RTS'; do sleep_nofork 0.1; done
+	top_begins -q
+	top_looks 5
+	pkill -STOP -x rping
+	sleep_nofork 1
+	top_looks 2
+	for qpn in $(rdma resource show qp link "$dev/1" | sed -n 's/.*lqpn \([0-9]*\) .*/\1/p'); do
+		for name in tx_bytes rx_bytes tx_messages rx_messages; do
+			[ "$(counter_of "$qpn" "$name")" -gt 0 ]
+			[ "$(top_sum "qp $dev lqpn=$qpn" "$name")" -eq "$(counter_of "$qpn" "$name")" ]
+		done
+	done
+	[ -n "$qpn" ]
+	top_ends
+	[ -z "$(rdma statistic qp show link "$dev/1")" ] || fail "counters are left"
+	pkill -KILL -x rping
+}
+
+# Without -q: the bytes that TCP was given, which rdma shows too.
+top_shows_tcp_bytes() {
+	local qpn='' number sent
+	top_begins
+	serve 7174 120 rping -s -a "$saddr4" -S 4096 -C 100000000
+	start 120 "$tmp/client.log" rping -c -a "$saddr4" -S 4096 -C 100000000
+	top_looks 5
+	pkill -STOP -x rping
+	sleep_nofork 1
+	top_looks 2
+	while read -r number sent; do
+		qpn=$number
+		[ "$sent" -gt 4096 ]
+		[ "$(top_sum "qp $dev lqpn=$qpn" tx_bytes)" -eq "$sent" ]
+	done < <(rdma -j -dd resource show qp link "$dev/1" | python3 -c '
+import json, sys
+for row in json.load(sys.stdin):
+    print(row["lqpn"], row["drv_tx_sent_bytes"])')
+	[ -n "$qpn" ]
+	top_ends
+	pkill -KILL -x rping
+}
+
 topology_dummy
 modprobe -q veth
 modprobe -q 8021q
 t "every counter is a number" every_counter_is_a_number
 t "data in units of four bytes, packets" units_of_four_bytes
 t "with what QPs count apart" counted_apart
+t "weft-top shows what the device sends and receives" top_shows_the_device
+t "weft-top shows what each queue pair moves" top_shows_queue_pairs
+t "weft-top shows what TCP was given" top_shows_tcp_bytes
 t "node_exporter shows the device" node_exporter_shows_it
 t "rates are the netdev's, and nothing is logged" rates_are_true_and_silent
 finish

@@ -60,6 +60,30 @@ static struct counter *find_counter(struct weft_device *dev, const struct rdma_c
 	return NULL;
 }
 
+static bool number_is_used(struct weft_device *dev, u32 number) __must_hold(&dev->qp_counters_lock)
+{
+	struct counter *c;
+
+	lockdep_assert_held(&dev->qp_counters_lock);
+	list_for_each_entry(c, &dev->qp_counters, list)
+		if (c->core->id == number)
+			return true;
+	return false;
+}
+
+/*
+ * By its number the core tracks a counter, and tells whose a QP is, so each has its own; 0 is none.
+ * It is not given out again at once, as the core forgets a counter after weft_counter_dealloc().
+ */
+static u32 new_number(struct weft_device *dev) __must_hold(&dev->qp_counters_lock)
+{
+	lockdep_assert_held(&dev->qp_counters_lock);
+	do {
+		dev->qp_counter_number++;
+	} while (!dev->qp_counter_number || number_is_used(dev, dev->qp_counter_number));
+	return dev->qp_counter_number;
+}
+
 static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter *core)
 	__must_hold(&dev->qp_counters_lock)
 {
@@ -75,6 +99,7 @@ static struct counter *find_or_make(struct weft_device *dev, struct rdma_counter
 		kfree(c);
 		return NULL;
 	}
+	core->id = new_number(dev);
 	c->core = core;
 	list_add(&c->list, &dev->qp_counters);
 	return c;

@@ -32,6 +32,7 @@
  * @counters: events, per cpu
  * @past_qp_counters: sums of counters of single QPs that are gone
  * @qp_counters: counters of single QPs, see counter.c
+ * @qp_counter_number: the last number that was given to one
  * @qp_counters_lock: protects the list and what is in it
  * @stags: memory regions and windows
  * @streams: by QP number
@@ -50,6 +51,7 @@ struct weft_device {
 	struct weft_counters counters;
 	u64 past_qp_counters[WEFT_CTR_COUNT]; /* qp_counters_lock */
 	struct list_head qp_counters;
+	u32 qp_counter_number; /* qp_counters_lock */
 	struct mutex qp_counters_lock; /* qp_counters */
 	struct weft_stag_table stags;
 	struct weft_stream_index streams;

@@ -55,7 +55,7 @@ static void fill_counters_ext(struct weft_device *dev, struct ib_pma_portcounter
  * @grh: not used
  * @in: the question
  * @out: zeroed; the answer
- * @out_size: sizeof(*out)
+ * @out_size: bytes of @out
  * @out_pkey_index: not used
  *
  * Context: process. Return: IB_MAD_RESULT_*; without a reply for what is not known.

@@ -230,6 +230,23 @@ def a_bound_qp_is_counted_apart_and_not_twice(w):
 
 
 @test
+def each_counter_has_a_number_and_qps_of_its_own(w):
+    one, two = w.pair(), w.pair()
+    qpns = [one.qpn[one.a], two.qpn[two.a]]
+    cntns = [bind(w, qpn) for qpn in qpns]
+    one.mix()
+    rows = {row["cntn"]: row for row in w.qp_counters()}
+    same(sorted(rows), sorted(set(cntns)), "numbers")
+    same([rows[cntn]["lqpn"] for cntn in cntns], [[qpn] for qpn in qpns], "QPs")
+    subset(rows[cntns[0]], {"tx_messages": 9, "rx_messages": 2})
+    subset(rows[cntns[1]], {"tx_messages": 0, "tx_bytes": 0, "rx_messages": 0})
+    for cntn, qpn in zip(cntns, qpns):
+        run("rdma", "statistic", "qp", "unbind", "link", link(w), "cntn", str(cntn),
+            "lqpn", str(qpn))
+        same(cntn in [row["cntn"] for row in w.qp_counters()], False, "still there")
+
+
+@test
 def one_counter_for_two_qps(w):
     pair = w.pair()
     cntn = bind(w, pair.qpn[pair.a])

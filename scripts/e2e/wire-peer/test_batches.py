@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Segments of one message that lie in a row, without CRC: weft may place them together,
+"""Consecutive segments of one message, without CRC: weft may place them together,
 and must yet judge and place each as if it had come alone."""
 
 from harness import BAD_RESP, FLUSH, LOC_LEN, pattern, test
@@ -74,7 +74,7 @@ class Row:
         """So many of them were placed together, or one or two less where pages met."""
         now = self.f.counted("rx_batched_segments")
         if now is not None:
-            assert now - self.before >= least, "%d in rows, due %d" % (now - self.before, least)
+            assert now - self.before >= least, "%d in batches, due %d" % (now - self.before, least)
 
     def refused(self, what, ulpdu, status):
         self.link.peer.expect_terminate(*what, ulpdu=ulpdu)
@@ -98,7 +98,7 @@ def segments_of_a_batch_arrive(f, case):
 
 @test("DDP-016", "DDP-017", "RDMAP-030", each=KINDS)
 def many_segments_of_a_batch_arrive(f, kind):
-    """More than a page in a row, over many pages and several buffers of TCP's."""
+    """More than a page of consecutive segments, over many pages and several buffers of TCP's."""
     count, each = 130, 1401
     row = Row(f, kind, count * each, shift=77)
     data = pattern(count * each)
