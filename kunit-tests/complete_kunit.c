@@ -32,9 +32,9 @@ static void respond(struct stream_world *w, u32 index)
 static void weft_complete_in_order_of_posting(struct kunit *test)
 {
 	static const u8 opcodes[] = { WEFT_WR_READ, WEFT_WR_SEND, WEFT_WR_ATOMIC_FADD,
-				      WEFT_WR_WRITE, WEFT_WR_READ };
+				      WEFT_WR_WRITE, WEFT_WR_ATOMIC_CSWAP };
 	static const u8 wc[] = { WEFT_WC_READ, WEFT_WC_SEND, WEFT_WC_FADD, WEFT_WC_WRITE,
-				 WEFT_WC_READ };
+				 WEFT_WC_CSWAP };
 	struct stream_world *w = test->priv;
 	struct weft_cqe cqe;
 	u32 i;
@@ -88,6 +88,7 @@ static void weft_complete_what_tcp_has(struct kunit *test)
 static void weft_complete_unsignalled(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
+	struct weft_cqe cqe;
 
 	w->st.cfg.signal_all = false;
 	send_one(test, w, WEFT_WR_SEND, 0);
@@ -97,7 +98,11 @@ static void weft_complete_unsignalled(struct kunit *test)
 	push_to(w, 4);
 	expect_sends(test, w, 1, 2, WEFT_STATUS_SUCCESS);
 	weft_complete_done(&w->st, weft_sendq_wr(&w->sq, 2), WEFT_FAULT_LOCAL_PROTECTION, NULL);
-	expect_sends(test, w, 2, 3, WEFT_STATUS_LOC_PROT);
+	KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, 2ULL);
+	KUNIT_EXPECT_EQ(test, cqe.status, WEFT_STATUS_LOC_PROT);
+	KUNIT_EXPECT_EQ(test, cqe.vendor_err, WEFT_FAULT_LOCAL_PROTECTION);
+	expect_sends(test, w, 3, 3, WEFT_STATUS_SUCCESS);
 	KUNIT_EXPECT_EQ(test, w->sq.cons, 4U);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_WR_ERRORS), 1ULL);
 }
@@ -163,7 +168,7 @@ static void weft_complete_any_mix(struct kunit *test)
 	KUNIT_EXPECT_GT(test, completed, STEPS / 10U);
 }
 
-/* A completion that finds no room ends the stream; the request is free all the same. */
+/* A completion that finds no room ends the stream; the request is free by then. */
 static void weft_complete_overflow_is_a_fault(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -176,6 +181,7 @@ static void weft_complete_overflow_is_a_fault(struct kunit *test)
 	push_to(w, 1);
 	KUNIT_EXPECT_EQ(test, w->sq.cons, 1U);
 	KUNIT_EXPECT_EQ(test, w->overflows, 1U);
+	KUNIT_EXPECT_EQ(test, w->cons_at_overflow, 1U);
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
 	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
 }

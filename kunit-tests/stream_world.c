@@ -152,7 +152,10 @@ static void completion(void *owner)
 
 static void overflow(void *owner)
 {
-	((struct stream_world *)owner)->overflows++;
+	struct stream_world *w = owner;
+
+	w->overflows++;
+	w->cons_at_overflow = weft_sendq_ctl(&w->sq)->cons;
 }
 
 static const struct weft_cq_events cq_events = { completion, overflow };

@@ -76,6 +76,7 @@ struct stream_world {
 	u32 posted;
 	u32 received;
 	u32 overflows;
+	u32 cons_at_overflow;	/* what the send queue had given back by then */
 	struct weft_sge receive_sge[2];
 };
 

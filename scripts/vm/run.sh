@@ -9,7 +9,7 @@ vm_dir=$weft_top/scripts/vm
 . "$vm_dir/stage.sh"
 . "$vm_dir/verdict.sh"
 
-opt_timeout=300 opt_smp=2 opt_mem='' opt_keep='' opt_weft=yes opt_results=''
+opt_timeout=300 opt_smp=2 opt_mem='' opt_keep='' opt_weft=yes opt_staged='' opt_results=''
 opt_modules=() opt_command=()
 
 # vm_option WORDS...: take one common option; sets vm_used to the number of
@@ -17,13 +17,14 @@ opt_modules=() opt_command=()
 vm_option() {
 	vm_used=2
 	case $1 in
-	--timeout | --smp | --mem | --module | --results) need_value "$1" $# ;;
+	--timeout | --smp | --mem | --module | --staged | --results) need_value "$1" $# ;;
 	esac
 	case $1 in
 	--timeout) opt_timeout=$2 ;;
 	--smp) opt_smp=$2 ;;
 	--mem) opt_mem=$2 ;;
 	--results) opt_results=$2 ;;
+	--staged) opt_staged=$2 ;;
 	--module) opt_modules+=("$(realpath -e "$2")") ;;
 	--keep) opt_keep=1 vm_used=1 ;;
 	--no-weft) opt_weft=no vm_used=1 ;;
@@ -72,7 +73,11 @@ vm_prepare() {
 	: >"$job/modules"
 	for ko in "${opt_modules[@]}"; do printf '%s\n' "$ko" >>"$job/modules"; done
 	if [ "$opt_weft" = yes ]; then touch "$job/weft"; fi
-	stage_run "$opt_weft" "$vm_run/stage"
+	if [ -n "$opt_staged" ]; then
+		cp -al "$opt_staged" "$vm_run/stage"
+	else
+		stage_run "$opt_weft" "$vm_run/stage"
+	fi
 }
 
 # vm_watch LIMIT: wait for the guest; kill it when LIMIT seconds have passed,
