@@ -12,10 +12,21 @@ _plain() {
 	sed -E 's/^(<[0-9]+>)?(\[[^]]*\] ?)*//; s/0x[0-9a-f]+|[0-9a-f]{8,}/ADDR/g; s/[0-9]+/N/g'
 }
 
+# The kernel's own races below functions of weft, with the reason of each.
+races_known=$(dirname "${BASH_SOURCE[0]}")/races.tsv
+
 # races WHOSE LOG: of KCSAN's reports, WHOSE=ours: the log without those in which no function
-# of weft stands; WHOSE=others: the titles of these.
+# of weft stands, or which are known; WHOSE=others: the titles of these.
 races() {
-	awk -v whose="$1" '
+	awk -v whose="$1" -v table="$races_known" '
+		BEGIN {
+			while ((getline line <table) > 0)
+				if (line !~ /^#/) known[substr(line, 1, index(line, "\t") - 1)]
+		}
+		function is_known(name) {
+			for (name in known) if (title ~ name) return 1
+			return 0
+		}
 		function tell() {
 			if (whose == "others" && !ours) print title
 			if (whose == "ours" && ours) printf "%s", report
@@ -30,7 +41,7 @@ races() {
 		}
 		report {
 			report = report $0 "\n"
-			if (/\[weft\]/) ours = 1
+			if (/\[weft\]/ && !is_known()) ours = 1
 			if (/==========/) tell()
 			next
 		}
