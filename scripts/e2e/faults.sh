@@ -288,7 +288,7 @@ topology() {
 	ip -n wb link add wd1 type dummy
 	ip -n wb link set wd1 up
 	ip -n wb addr add "$other_addr/24" dev wd1
-	ip netns exec wb rdma link add "$other" type "$driver" netdev wd1
+	make_link "$other" wd1 ip netns exec wb
 	modprobe -q sch_netem
 	modprobe -q sch_tbf
 	mkdir -p "${group%/*}"

@@ -75,7 +75,7 @@ topology_dummy
 ip link add wd1 type dummy
 ip link set wd1 up
 ip addr add "$other_addr/24" dev wd1
-rdma link add "$other" type "$driver" netdev wd1
+make_link "$other" wd1
 short_timeouts "$dev"
 races=$(compile races) || { echo "Bail out! $races"; exit 1; }
 echo "# seed $seed, $seconds s each"

@@ -291,9 +291,12 @@ plain_ps() {
 	PATH=$tmp/path:$PATH
 }
 
-# without_tcp DEVICE: as LOOPBACK says, the attribute of that name is set.
-without_tcp() {
-	[ -z "${LOOPBACK:-}" ] || echo "$LOOPBACK" >"/sys/class/infiniband/$1/params/loopback"
+# make_link DEVICE NETDEV [COMMAND...]: in the namespace that COMMAND enters. LOOPBACK is its attribute
+# of that name: 0 unless asked for, since most suites are about what goes through TCP.
+make_link() {
+	local attribute=/sys/class/infiniband/$1/params/loopback
+	"${@:3}" rdma link add "$1" type "$driver" netdev "$2" || return 1
+	[ ! -e "$attribute" ] || echo "${LOOPBACK:-0}" >"$attribute"
 }
 
 # topology_dummy: one device; client and server in one namespace, their bytes
@@ -305,8 +308,7 @@ topology_dummy() {
 	ip link set wd0 up
 	ip addr add "$addr4/24" dev wd0
 	ip addr add "$addr6/64" dev wd0 nodad
-	rdma link add "$dev" type "$driver" netdev wd0
-	without_tcp "$dev"
+	make_link "$dev" wd0
 	srv=() cli=()
 	saddr4=$addr4 saddr6=$addr6
 }
@@ -342,8 +344,7 @@ _veth_end() {
 	ip -n "$1" addr add "$3/24" dev "$2"
 	ip -n "$1" addr add "$4/64" dev "$2" nodad
 	[ -n "${5:-}" ] || return 0
-	ip netns exec "$1" rdma link add "$5" type "$6" netdev "$2"
-	without_tcp "$5"
+	driver=$6 make_link "$5" "$2" ip netns exec "$1"
 }
 
 # cleanup: everything any topology or test made.

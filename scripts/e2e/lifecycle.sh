@@ -31,7 +31,7 @@ before_test() {
 	return 0
 }
 
-add() { rdma link add "$1" type "$driver" netdev "$2"; }
+add() { make_link "$@"; }
 
 # refused WORDS COMMAND...: it fails, and says WORDS.
 refused() {

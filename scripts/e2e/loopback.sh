@@ -45,10 +45,10 @@ verbs_with() {
 	return "$rc"
 }
 
-# pings COUNT SIZE: Sends both ways, a Read and a Write per round, data compared.
+# pings COUNT SIZE [ADDRESS]: Sends both ways, a Read and a Write per round, data compared.
 pings() {
-	serve 7174 100 rping -s -a "$saddr4" -v -V -C "$1" -S "$2"
-	client 100 rping -c -a "$saddr4" -v -V -C "$1" -S "$2"
+	serve 7174 100 rping -s -a "${3:-$saddr4}" -v -V -C "$1" -S "$2"
+	client 100 rping -c -a "${3:-$saddr4}" -v -V -C "$1" -S "$2"
 	wait_server
 	expect '^ping data: rdma-ping-' "$tmp/client.log" "$1"
 	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
@@ -116,12 +116,12 @@ link_goes() {
 	running
 	limit 10 rdma link delete "$dev"
 	wait "$client" "$server" || true
-	rdma link add "$dev" type "$driver" netdev wd0
-	set_attribute loopback 1
+	LOOPBACK=1 make_link "$dev" wd0
 }
 
 topology_dummy
 verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
+set_attribute loopback 0
 t "attribute: 0 is TCP" stays verbs_case inline_data
 set_attribute loopback 1
 for name in inline_data several_elements zero_length unsignalled fence solicited around_the_rings \
@@ -135,6 +135,7 @@ for name in late_receives_both_ways late_long_messages late_peer_disconnects lat
 done
 t "late: never" verbs_with late_never rnr_timeout_ms 600 1000
 t "data: rounds of rping" grows pings 300 60000
+t "data: IPv6" grows pings 20 60000 "$saddr6"
 t "attribute: changes amid traffic" attribute_changes_amid_traffic
 t "killed: client" killed client server
 t "killed: server" killed server client

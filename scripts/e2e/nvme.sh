@@ -120,8 +120,8 @@ cable_made() {
 	ip addr add 10.78.0.1/32 dev va
 	ip addr add 10.78.0.2/32 dev vb
 	plug_in
-	rdma link add "${driver}a" type "$driver" netdev va
-	rdma link add "${driver}b" type "$driver" netdev vb
+	make_link "${driver}a" va
+	make_link "${driver}b" vb
 }
 
 # What an end has forgotten while it was down.

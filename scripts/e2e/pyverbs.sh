@@ -23,7 +23,7 @@ topology_parent() {
 	ip addr flush dev eth0
 	ip addr add "$addr4/24" dev eth0
 	ip link set eth0 up
-	rdma link add "$dev" type "$driver" netdev eth0
+	make_link "$dev" eth0
 }
 
 unpack() {

@@ -48,7 +48,7 @@ ROWS
 
 # --- what goes on in the shell: once around ---------------------------------------
 
-add_link() { rdma link add "$other" type "$driver" netdev wd1 && short_timeouts "$other"; }
+add_link() { make_link "$other" wd1 && short_timeouts "$other"; }
 
 # A device whose netdev has left for another namespace goes in its own time.
 give_link() {

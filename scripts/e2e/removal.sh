@@ -11,7 +11,7 @@ TOPOLOGY
 before_test() {
 	modprobe -q "$driver"
 	ip link show wd0 || topology_dummy
-	rdma link show "$dev/1" || rdma link add "$dev" type "$driver" netdev wd0
+	rdma link show "$dev/1" || make_link "$dev" wd0
 }
 
 # user N: a program in the middle of everything, its output in $tmp/user.N.
@@ -59,7 +59,7 @@ stopped_program() {
 	user 1
 	pkill -STOP -P "${users[1]}"
 	limit 20 rdma link delete "$dev"
-	rdma link add "$dev" type "$driver" netdev wd0
+	make_link "$dev" wd0
 	pkill -CONT -P "${users[1]}"
 	ended_in_order 1
 }

@@ -30,7 +30,7 @@ second_device() {
 	ip link add wd1 type dummy
 	ip link set wd1 up
 	ip addr add "$other_addr/24" dev wd1
-	rdma link add "$other" type "$driver" netdev wd1
+	make_link "$other" wd1
 }
 
 # A process that is killed while it connects to itself cannot end before iw_cm has its
@@ -46,7 +46,7 @@ short_deadlines() {
 goes() {
 	sleep_nofork $((shift_seconds / 2))
 	rdma link delete "$other"
-	rdma link add "$other" type "$driver" netdev wd1
+	make_link "$other" wd1
 }
 
 work() {

@@ -156,7 +156,7 @@ tree_survives() {
 
 # What an operator takes away by mistake, and how it comes back.
 link_goes() { limit 30 rdma link delete "$dev"; }
-link_back() { rdma link add "$dev" type "$driver" netdev wd0; }
+link_back() { make_link "$dev" wd0; }
 netdev_goes() { limit 30 ip link delete wd0; }
 netdev_back() { topology_dummy; }
 module_goes() { limit 30 rmmod "$driver"; }

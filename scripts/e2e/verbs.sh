@@ -44,7 +44,7 @@ in_batches() {
 	local before rc=0
 	before=$(counted tx_segments)
 	ip link set lo mtu 1500
-	with_attributes "$1" mpa_crc=0 || rc=$?
+	with_attributes "$1" mpa_crc=0 loopback=0 || rc=$?
 	ip link set lo mtu 65536
 	[ "$rc" -eq 0 ] || return "$rc"
 	sleep 0.1	# the core reads its counters afresh by and by
@@ -56,7 +56,7 @@ in_batches() {
 in_short_batches() {
 	local rc=0
 	ip link set lo mtu 1500
-	with_attributes "$1" mpa_crc=0 || rc=$?
+	with_attributes "$1" mpa_crc=0 loopback=0 || rc=$?
 	ip link set lo mtu 65536
 	return "$rc"
 }
@@ -97,7 +97,7 @@ device_goes_from_a_corrupt_ring() {
 	sleep 0.3
 	limit 10 rdma link delete "$dev"
 	wait "$started" || fail "the program ended with status $?"
-	rdma link add "$dev" type "$driver" netdev wd0
+	make_link "$dev" wd0
 }
 
 calls() { awk '$NF == "ioctl" || $NF == "write" || $NF == "read" { n += $4 } END { print n + 0 }' "$1"; }

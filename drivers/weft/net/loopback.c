@@ -11,15 +11,18 @@
 
 #include <linux/hashtable.h>
 #include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <net/dst.h>
 #include <net/sock.h>
 
 #include "net/sockaddr.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 
-/* Ends whose peer has not come; those with a peer on another host stay until they leave. */
+/* Ends whose peer has not come. One on another host never does: then they stay until they leave. */
 static DEFINE_HASHTABLE(ends, 10);
 static DEFINE_MUTEX(ends_lock);
 
@@ -34,13 +37,21 @@ static bool is_same_netns(const struct weft_loopback_end *a, const struct weft_l
 	return net_eq(sock_net(a->sock->sk), sock_net(b->sock->sk));
 }
 
+/* Is @a's socket at the address that @b's is connected to? */
+static bool is_remote_of(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
+{
+	struct sockaddr_storage local, remote;
+
+	return !weft_sock_local(a->sock, &local) && !weft_sock_peer(b->sock, &remote) &&
+	       weft_addr_equal(&local, &remote) &&
+	       weft_addr_port(&local) == weft_addr_port(&remote);
+}
+
+/* The sequence numbers first: they nearly always tell, and the rest takes socket locks. */
 static bool is_peer(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
 {
-	return a->written == b->read && a->read == b->written &&
-	       weft_addr_equal(&a->local, &b->remote) &&
-	       weft_addr_port(&a->local) == weft_addr_port(&b->remote) &&
-	       weft_addr_equal(&a->remote, &b->local) &&
-	       weft_addr_port(&a->remote) == weft_addr_port(&b->local);
+	return a->written == b->read && a->read == b->written && is_remote_of(a, b) &&
+	       is_remote_of(b, a);
 }
 
 static struct weft_loopback_end *find_peer(const struct weft_loopback_end *end)
@@ -65,21 +76,43 @@ static void publish_peer(struct weft_loopback_end *end, struct weft_loopback_end
 }
 
 /**
+ * weft_loopback_may_find - can a connection have its other end where @mode allows it?
+ * @sock: the connection
+ * @mode: enum weft_loopback_mode
+ *
+ * A route that leaves the network namespace tells that it cannot, so a connection to another host
+ * costs nothing by default. There may be none at the moment. Context: process.
+ */
+bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
+{
+	const struct net_device *dev;
+	const struct dst_entry *dst;
+	bool local = true;
+
+	if (mode != WEFT_LOOPBACK_NETNS)
+		return mode != WEFT_LOOPBACK_NEVER;
+	rcu_read_lock();
+	dst = rcu_dereference(sock->sk->sk_dst_cache);
+	if (dst) {
+		dev = READ_ONCE(dst->dev);
+		local = dev->flags & IFF_LOOPBACK || netif_is_l3_master(dev);
+	}
+	rcu_read_unlock();
+	return local;
+}
+
+/**
  * weft_loopback_join - the owner of a connection may be reached by that of its other end
  * @end: zeroed; freed by kfree() when owner and peer have both put it
  * @sock: the connection; start frames have been exchanged, and nothing has been read since
  * @owner: of it, who can be worked on from now on, and calls weft_loopback_leave() at the end
  *
- * Context: process. Return: 0 or -errno; then there is nothing to leave.
+ * Context: process, no socket lock held.
  */
-int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
 {
 	struct weft_loopback_end *peer;
-	int err;
 
-	err = weft_sock_local(sock, &end->local) ?: weft_sock_peer(sock, &end->remote);
-	if (err)
-		return err;
 	kref_init(&end->ref);
 	atomic_set(&end->users, 1);
 	end->sock = sock;
@@ -96,7 +129,6 @@ int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, vo
 		hash_add(ends, &end->node, key_of(end));
 	}
 	mutex_unlock(&ends_lock);
-	return 0;
 }
 
 static void free_end(struct kref *ref)

@@ -9,7 +9,6 @@
 #include <linux/atomic.h>
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/socket.h>
 #include <linux/types.h>
 #include <linux/wait_bit.h>
 
@@ -33,7 +32,6 @@ enum weft_loopback_mode {
  * @owner: of it
  * @mode: least mode that both ends need
  * @written, @read: TCP's sequence numbers at which the stream starts
- * @local, @remote: addresses
  *
  * All but @users and @peer are written before the end is in the table.
  */
@@ -47,11 +45,10 @@ struct weft_loopback_end {
 	u8 mode;
 	u32 written;
 	u32 read;
-	struct sockaddr_storage local;
-	struct sockaddr_storage remote;
 };
 
-int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner);
+bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode);
+void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner);
 void weft_loopback_leave(struct weft_loopback_end *end);
 void weft_loopback_put(struct weft_loopback_end *end);
 

@@ -188,9 +188,14 @@ int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out)
 
 /* The peer is never on this host. */
 
-int weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
 {
-	return -EOPNOTSUPP;
+	return false;
+}
+
+void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+{
+	HOST_CHECK(false);
 }
 
 void weft_loopback_leave(struct weft_loopback_end *end)

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from cases import PEERS
+from cases import PEERS, TITLES
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 PARTS = ("min", "p50", "p99", "p99.9")
@@ -14,7 +14,8 @@ FEWEST_SIZES = 4	# that make a curve
 QUEUE_PAIRS = {"send_bw_q": "64 KiB", "send_1K_q": "1 KiB"}
 # What the responder's process does, by the ends of cases' names.
 STATES = {"idle": "idle", "stop": "stopped", "spin": "spinning", "busy": "idle, another spins"}
-COLOURS = {"weft": "#c02020", "siw": "#2050c0", "rxe": "#208040", "tcp": "#808080"}
+COLOURS = {"weft": "#c02020", "siw": "#2050c0", "rxe": "#208040", "tcp": "#808080",
+           "loopback": "#e08020"}
 HEAD = """set terminal svg size {width},{height} font 'sans,12' background 'white'
 set output '{path}'
 set grid
@@ -39,7 +40,7 @@ def _curves(curves, style="linespoints lw 2 pt 7 ps 0.5"):
         return ""
     blocks = "".join(_block(peer, points) for peer, points in drawn.items())
     words = ", ".join("$%s using 1:2 with %s lc rgb '%s' title '%s'" %
-                      (peer, style, COLOURS[peer], peer) for peer in drawn)
+                      (peer, style, COLOURS[peer], TITLES.get(peer, peer)) for peer in drawn)
     return blocks + "plot " + words + "\n"
 
 

@@ -61,6 +61,10 @@ class Samples:
         """The figure, or None when it was not asked for."""
         return self.figures.get((case, mtu, crc, peer, part))
 
+    def has(self, peer):
+        """Was it measured at all?"""
+        return any(key[3] == peer for key in self.figures)
+
     def mtus(self):
         """The MTUs, or links, that something was measured with, in that order."""
         return list(dict.fromkeys(key[1] for key in self.figures))

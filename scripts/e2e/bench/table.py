@@ -3,7 +3,7 @@
 
 import itertools
 
-from cases import CRCS, PEERS
+from cases import CRCS, PEERS, TITLES
 from targets import ALONE, MISSED, OPEN, REACHED
 
 HEAD = {"bandwidth": "Bandwidth, polling", "crc": "CRC on", "events": "Completion events",
@@ -69,9 +69,14 @@ def target_table(verdicts, cases):
                      number(found.limit), needed.replace("|", " or "), ratio, found.verdict])
 
 
+def _columns(samples):
+    """The peers that a page has a column for: two hosts have no loopback."""
+    return [peer for peer in PEERS if peer != "loopback" or samples.has(peer)]
+
+
 def _figures(case, mtu, crc, samples):
     """One figure per column, or nothing where the case was not measured."""
-    peers = ("machine",) if case.peers == ("machine",) else PEERS
+    peers = ("machine",) if case.peers == ("machine",) else _columns(samples)
     found = [samples.get(case.name, mtu, crc, peer) for peer in peers]
     if any(found) and found[-1] is None and case.tcp != "-":
         found[-1] = samples.get(case.tcp, mtu, "off", "tcp")
@@ -86,7 +91,8 @@ def group_table(group, cases, samples):
         if figures:
             lines.append(_line([case.title, mtu, crc, case.unit] + list(map(cell, figures))))
     if lines:
-        columns = ["figure"] if group == "machine" else ["weft", "siw", "rxe", "TCP"]
+        columns = ["figure"] if group == "machine" else [TITLES.get(peer, peer)
+                                                         for peer in _columns(samples)]
         yield f"## {HEAD[group]}"
         yield ""
         yield _line(["case", _of_mtus(samples.mtus()), "CRC", "unit"] + columns)
@@ -101,7 +107,7 @@ def percentile_table(cases, samples):
     for case, mtu, crc, peer in itertools.product(cases, samples.mtus(), CRCS, PEERS):
         parts = samples.parts(case.name, mtu, crc, peer)
         if "p99" in parts:
-            lines.append(_line([case.title, mtu, crc, peer] +
+            lines.append(_line([case.title, mtu, crc, TITLES.get(peer, peer)] +
                                [cell(parts.get(part)) for part in PARTS]))
     if lines:
         yield "## Percentiles of the latency, us"

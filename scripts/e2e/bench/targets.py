@@ -5,8 +5,8 @@ import collections
 
 from cases import CRCS, MTUS, rows
 
-Target = collections.namedtuple("Target", "title cases mtus crcs factor reference")
-# One comparison: weft's figure, the limit, what the limit comes from, and the verdict.
+Target = collections.namedtuple("Target", "title cases mtus crcs factor reference peer")
+# One comparison: the figure of weft, or of its loopback, the limit, what the limit comes from, and the verdict.
 Verdict = collections.namedtuple("Verdict", "target case mtu crc weft limit ratio verdict")
 REACHED, MISSED, OPEN = "reached", "missed", "not known"
 ALONE = "reached, siw fails"
@@ -15,15 +15,17 @@ GOOD = (REACHED, ALONE)
 
 def load(table="targets.tsv"):
     """The targets of a table."""
-    for title, names, mtus, crcs, factor, reference in rows(table):
+    for title, names, mtus, crcs, factor, reference, *peer in rows(table):
         yield Target(title, names.split(","), mtus.split(","), crcs.split(","), float(factor),
-                     reference)
+                     reference, *(peer or ["weft"]))
 
 
 def ahead_of_siw():
     """The same cases, each once, asking only for more than siw has."""
     seen = set()
     for target in load():
+        if target.peer != "weft":
+            continue
         names = [name for name in target.cases if name not in seen]
         seen.update(names)
         if names:
@@ -91,10 +93,10 @@ class Verdicts:
         return peer == "siw" and figure is not None and figure.failures > 0
 
     def verdict(self, target, case, mtu, crc):
-        """None when weft was not measured in that case."""
-        if not self.samples.get(case.partition("/")[0], mtu, crc, "weft"):
+        """None when the target's peer was not measured in that case."""
+        if not self.samples.get(case.partition("/")[0], mtu, crc, target.peer):
             return None
-        weft = self._median(case, mtu, crc, "weft")
+        weft = self._median(case, mtu, crc, target.peer)
         limit, base = self._limit(target, case, mtu, crc)
         if weft is None:
             return Verdict(target, case, mtu, crc, None, limit, None, MISSED)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The devices under test. Each has a dummy netdev; bytes travel through TCP (UDP for rxe)
-over lo, whose MTU is the one that counts."""
+over lo, whose MTU is the one that counts. The peer loopback is a device of weft whose two ends
+hand segments over without TCP."""
 
 import os
 import subprocess
 
 from programs import Failure, Server, busy_seconds, run
 
-NUMBER = {"weft": 1, "siw": 2, "rxe": 3, "tcp": 1}
+NUMBER = {"weft": 1, "siw": 2, "rxe": 3, "loopback": 4, "tcp": 1}
+DEVICES = [peer for peer in NUMBER if peer != "tcp"]
 RXE_MTU = 4200	# the largest with which it still works
 
 
@@ -19,7 +21,7 @@ class World:
         self.state = (None, None)
         self.absent = {}
         run("modprobe", "-q", "dummy")
-        for peer in ("weft", "siw", "rxe"):
+        for peer in DEVICES:
             run("ip", "link", "add", self.netdev(peer), "type", "dummy")
             run("ip", "link", "set", self.netdev(peer), "up")
             run("ip", "addr", "add", self.address(peer) + "/24", "dev", self.netdev(peer))
@@ -53,7 +55,7 @@ class World:
         self.close()
         run("ip", "link", "set", "lo", "mtu", mtu)
         self.absent = {}
-        for peer in ("weft", "siw", "rxe"):
+        for peer in DEVICES:
             try:
                 self._make(peer, mtu, crc)
             except Failure as why:
@@ -67,11 +69,17 @@ class World:
             run("modprobe", "rdma_rxe")
             mtu = str(min(int(mtu), RXE_MTU))
         run("ip", "link", "set", self.netdev(peer), "mtu", mtu)
-        run("rdma", "link", "add", peer + "0", "type", peer, "netdev", self.netdev(peer))
-        if peer == "weft":
-            path = "/sys/class/infiniband/weft0/params/mpa_crc"
-            with open(path, "w", encoding="ascii") as file:
-                file.write("1" if crc == "on" else "0")
+        driver = "weft" if peer == "loopback" else peer
+        run("rdma", "link", "add", peer + "0", "type", driver, "netdev", self.netdev(peer))
+        if driver == "weft":
+            self._set(peer, "mpa_crc", crc == "on")
+            self._set(peer, "loopback", peer == "loopback")
+
+    @staticmethod
+    def _set(peer, attribute, value):
+        path = "/sys/class/infiniband/%s0/params/%s" % (peer, attribute)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("%d" % value)
 
     def _load_siw(self, kind):
         """siw's CRC is a constant: one module requires it, the other never asks."""
@@ -82,7 +90,7 @@ class World:
 
     def close(self):
         """Without devices; siw's is known not to go while a program has it open."""
-        for peer in ("weft", "siw", "rxe"):
+        for peer in DEVICES:
             if os.path.isdir("/sys/class/infiniband/%s0" % peer):
                 subprocess.run(["timeout", "-k", "1", "20", "rdma", "link", "delete", peer + "0"],
                                check=False)

@@ -41,16 +41,13 @@ void weft_loopback_start(struct weft_stream *st) __must_hold(&st->lifecycle)
 	struct weft_loopback *lb;
 
 	lockdep_assert_held(&st->lifecycle);
-	if (READ_ONCE(st->index->loopback) == WEFT_LOOPBACK_NEVER)
+	if (!weft_loopback_may_find(st->sock, READ_ONCE(st->index->loopback)))
 		return;
 	lb = kzalloc(sizeof(*lb), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!lb)
 		return;
 	st->loopback = lb;
-	if (weft_loopback_join(&lb->end, st->sock, st)) {
-		st->loopback = NULL;
-		kfree(lb);
-	}
+	weft_loopback_join(&lb->end, st->sock, st);
 }
 
 /* A receive was asked for on behalf of a message that has not gone by TCP: it will not come. */
