@@ -104,7 +104,8 @@ def requests_of_a_busy_consumer_are_bounded(f):
         for wire in wires[20:]:
             wire.rst()
     assert 7 <= told <= 8, told
-    assert 1 <= queued <= WAITING_MAX, queued
+    # One more: told on trial, refused by rdma_cm and queued again, with as many behind it.
+    assert 1 <= queued <= WAITING_MAX + 1, queued
     assert waiting <= WAITING_MAX, waiting
     assert told + queued + waiting < 600
     serve(f, listener, wires[:7])
