@@ -44,12 +44,17 @@ refused() {
 
 no_such_netdev() { refused 'No such device' add "$dev" nosuch0; }
 
-# A tunnel of a kind that has an IP address where Ethernet has its MAC.
+# A tun can be of any kind: here of that of PPP (TUNSETLINK).
 unsuitable_netdev() {
-	ip link add wtun0 type gre local "$saddr4" remote 10.77.0.9 ||
-		ip link add wtun0 type ipip local "$saddr4" remote 10.77.0.9 ||
-		ip link add wtun0 type vcan ||
-		skip "this kernel has no netdev of another kind"
+	modprobe -q tun || skip "this kernel has no tun"
+	ip tuntap add wtun0 mode tun
+	python3 - <<-'PYTHON'
+		import fcntl, os, struct
+		tun = os.open("/dev/net/tun", os.O_RDWR)
+		fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH", b"wtun0", 1))
+		fcntl.ioctl(tun, 0x400454CD, 512)
+	PYTHON
+	[ "$(cat /sys/class/net/wtun0/type)" = 512 ] || fail "it stays a tun"
 	refused 'Operation not supported|Invalid argument' add "$dev" wtun0
 	ip link delete wtun0
 }
