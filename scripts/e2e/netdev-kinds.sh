@@ -109,8 +109,20 @@ remove() {
 	forwarder=
 }
 
+# A bridge or bond whose ports have just come up drops what comes first.
+reachable() {
+	local try
+	for ((try = 0; try < 20 * slow; try++)); do
+		! "${cli[@]}" ping -c 1 -W 1 "$1" >"$tmp/ping" 2>&1 || return 0
+		sleep_nofork 0.1
+	done
+	cat "$tmp/ping"
+	fail "TCP/IP does not reach $1"
+}
+
 # pings ADDRESS: rping says by its status whether the data were the same.
 pings() {
+	reachable "$1"
 	serve 7174 60 rping -s -a "$1" -V -C 5 -S 30000
 	client 60 rping -c -a "$1" -V -C 5 -S 30000
 	wait_server
