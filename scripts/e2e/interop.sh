@@ -29,7 +29,7 @@ topology_interop_veth() {
 	weft_end=(ip netns exec wa)
 	netdevs=(va vb)
 	afar=10ms
-	_veth_end wa va "$addr4" "$addr6" "$weft_dev" weft
+	netns_end wa va "$addr4" "$addr6" "$weft_dev" weft
 	rdma dev set "$weft_dev" netns wa
 	ip link set vb up
 	ip addr add "$peer4/24" dev vb
@@ -125,12 +125,7 @@ objects() {
 
 # --- programs --------------------------------------------------------------------
 
-run_rping() {
-	serve 7174 40 rping -s -a "$saddr4" -v -V -C 10 -S 4000
-	client 40 rping -c -a "$saddr4" -v -V -C 10 -S 4000
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" 10
-}
+run_rping() { rping_pair 40 "$saddr4" 10 -V -S 4000; }
 
 # rping between ends that cannot agree: both learn it, and soon.
 run_refused() {

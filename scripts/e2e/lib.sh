@@ -320,8 +320,8 @@ topology_veth() {
 	ip netns add wa
 	ip netns add wb
 	ip link add va netns wa mtu 1500 type veth peer name vb netns wb mtu 1500
-	_veth_end wa va "$addr4" "$addr6" "${driver}a" "$driver"
-	_veth_end wb vb "$peer4" "$peer6" "${driver}b" "$driver"
+	netns_end wa va "$addr4" "$addr6" "${driver}a" "$driver"
+	netns_end wb vb "$peer4" "$peer6" "${driver}b" "$driver"
 	srv=(ip netns exec wa) cli=(ip netns exec wb)
 	# shellcheck disable=SC2034  # for the suites
 	saddr4=$addr4 saddr6=$addr6
@@ -337,8 +337,8 @@ netns_mode() {
 	done
 }
 
-# _veth_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
-_veth_end() {
+# netns_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
+netns_end() {
 	ip -n "$1" link set lo up
 	ip -n "$1" link set "$2" up
 	ip -n "$1" addr add "$3/24" dev "$2"
@@ -467,6 +467,14 @@ client() {
 	echo "client: status $rc; the server said:"
 	cat "$tmp/server.log"
 	return "$rc"
+}
+
+# rping_pair SECONDS ADDRESS COUNT [OPTION]...: a server and a client, and as many pings as asked for.
+rping_pair() {
+	serve 7174 "$1" rping -s -a "$2" -v -C "$3" "${@:4}"
+	client "$1" rping -c -a "$2" -v -C "$3" "${@:4}"
+	wait_server
+	expect '^ping data: rdma-ping-' "$tmp/client.log" "$3"
 }
 
 # perftest SECONDS PROGRAM SERVER-DEVICE CLIENT-DEVICE OPTION...: run a pair, the table is in

@@ -75,12 +75,7 @@ same_netdev() {
 
 delete_nobody() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
 
-ping_over() {
-	serve 7174 40 rping -s -a "$1" -v -C 3
-	client 40 rping -c -a "$1" -v -C 3
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
-}
+ping_over() { rping_pair 40 "$1" 3; }
 
 # on_netdev NAME ADDRESS: link add, traffic, link delete.
 on_netdev() {

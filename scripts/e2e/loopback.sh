@@ -47,10 +47,7 @@ verbs_with() {
 
 # pings COUNT SIZE [ADDRESS]: Sends both ways, a Read and a Write per round, data compared.
 pings() {
-	serve 7174 100 rping -s -a "${3:-$saddr4}" -v -V -C "$1" -S "$2"
-	client 100 rping -c -a "${3:-$saddr4}" -v -V -C "$1" -S "$2"
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" "$1"
+	rping_pair 100 "${3:-$saddr4}" "$1" -V -S "$2"
 	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
 }
 

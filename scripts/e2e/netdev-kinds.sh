@@ -29,14 +29,6 @@ wireguard|wireguard|
 KINDS
 }
 
-# end NAMESPACE NETDEV LAST: addresses and the link.
-end() {
-	ip -n "$1" link set "$2" up
-	ip -n "$1" addr add "10.88.0.$3/24" dev "$2"
-	ip -n "$1" addr add "fd88::$3/64" dev "$2" nodad
-	ip netns exec "$1" rdma link add "${driver}$2" type "$driver" netdev "$2"
-}
-
 # from_table WORDS: both ends by "ip link add".
 from_table() {
 	local words
@@ -138,7 +130,7 @@ carries() {
 	local kind=$1 module=$2 words=$3
 	[ -z "$module" ] || modprobe -q "$module" || skip "this kernel has no $module"
 	if [ "$kind" = lo ]; then
-		ip netns exec wa rdma link add "${driver}lo" type "$driver" netdev lo
+		make_link "${driver}lo" lo ip netns exec wa
 		saddr4=127.0.0.1 cli=("${srv[@]}")
 		pings 127.0.0.1
 		pings ::1
@@ -146,8 +138,8 @@ carries() {
 		return
 	fi
 	if [ -n "$words" ]; then from_table "$words"; else "make_$kind"; fi
-	end wa ka 1
-	end wb kb 2
+	netns_end wa ka 10.88.0.1 fd88::1 "${driver}ka" "$driver"
+	netns_end wb kb 10.88.0.2 fd88::2 "${driver}kb" "$driver"
 	saddr4=10.88.0.1
 	[ "$kind" = ipip ] || pings fd88::1 # it carries IPv4 only
 	[ "$kind" != sit ] || return 0      # it carries IPv6 only

@@ -159,17 +159,9 @@ firewall() {
 	wait "$server" || true
 }
 
-exclusive() {
-	local end=$((SECONDS + 20 * slow))
-	until rdma system set netns "$1"; do
-		[ "$SECONDS" -lt "$end" ] || fail "mode $1"
-		sleep_nofork 0.2
-	done
-}
-
 containers() {
 	local count=0
-	exclusive exclusive
+	netns_mode exclusive || fail "no namespace may have devices of its own"
 	ip link show eth0 >/dev/null 2>&1 || ip link add eth0 type dummy
 	ip link set eth0 up
 	rdma link add weft0 type weft netdev eth0
@@ -190,7 +182,7 @@ clean() {
 	ip netns delete blue 2>/dev/null
 	cleanup 2>/dev/null
 	ip link delete wg0 2>/dev/null
-	exclusive shared
+	netns_mode shared || fail "mode shared"
 }
 
 before_test() { clean; }

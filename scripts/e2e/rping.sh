@@ -12,12 +12,8 @@ TOPOLOGY
 
 # rounds ADDRESS SIZE COUNT
 rounds() {
-	local addr=$1 size=$2 count=$3
-	serve 7174 120 rping -s -a "$addr" -v -V -C "$count" -S "$size"
-	client 120 rping -c -a "$addr" -v -V -C "$count" -S "$size"
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" "$count"
-	expect '^server ping data: rdma-ping-' "$tmp/server.log" "$count"
+	rping_pair 120 "$1" "$3" -V -S "$2"
+	expect '^server ping data: rdma-ping-' "$tmp/server.log" "$3"
 	assert_no_match 'error|mismatch|corrupt|fail' "$tmp/client.log"
 }
 

@@ -49,14 +49,6 @@ end_records() {
 	while pgrep -x tcpdump >/dev/null; do sleep_nofork 0.1; done
 }
 
-# pinged SERVER-ADDRESS: data that are easy to find in a capture.
-pinged() {
-	serve 7174 60 rping -s -a "$1" -v -C 3
-	client 60 rping -c -a "$1" -v -C 3
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
-}
-
 over_wireguard() {
 	modprobe -q wireguard || skip "this kernel has no WireGuard"
 	follow wa keys
@@ -67,7 +59,7 @@ over_wireguard() {
 		key="$(cat "$tmp/wa/public.key")"
 	record wa va "$tmp/outside"
 	record wa wg0 "$tmp/inside"
-	pinged 10.99.0.1
+	rping_pair 60 10.99.0.1 3 # data that are easy to find in a capture
 	end_records
 	grep -aq 'rdma-ping-' "$tmp/inside" || fail "the tunnel did not carry it"
 	grep -aq 'MPA ID Req Frame' "$tmp/inside" || fail "the tunnel did not carry the start"

@@ -17,8 +17,8 @@ topology_wire() {
 	ip netns add wa
 	ip netns add wb
 	ip link add va netns wa mtu 1500 type veth peer name vb netns wb mtu 1500
-	_veth_end wa va "$addr4" "$addr6" "$dev" "$driver"
-	_veth_end wb vb "$peer4" "$peer6"
+	netns_end wa va "$addr4" "$addr6" "$dev" "$driver"
+	netns_end wb vb "$peer4" "$peer6"
 }
 
 topology_wire

@@ -33,12 +33,7 @@ end_record() {
 	cat "$tmp/tcpdump.log"
 }
 
-rounds() {
-	serve 7174 60 rping -s -a "$1" -v -V -C 5 -S 20000
-	client 60 rping -c -a "$1" -v -V -C 5 -S 20000
-	wait_server
-	expect '^ping data: rdma-ping-' "$tmp/client.log" 5
-}
+rounds() { rping_pair 60 "$1" 5 -V -S 20000; }
 
 bw() { perftest 90 "$1" "${driver}a" "${driver}b" -s "$2" -n "$3" "${@:4}"; }
 
