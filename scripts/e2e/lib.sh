@@ -39,6 +39,13 @@ suite() {
 	trap 'exit 143' TERM INT
 }
 
+# Outside a test nothing else would notice: a test whose line names no function is no test.
+command_not_found_handle() {
+	[ "$BASH_SUBSHELL" -gt 0 ] || echo "Bail out! $suite_name: $1: command not found"
+	echo "$1: command not found" >&2
+	return 127
+}
+
 suite_exit() {
 	cleanup >"$tmp/cleanup" 2>&1
 	kill "$listener"
