@@ -145,8 +145,8 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 		return NULL;
 
 	ask.comp_mask &= ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_PD;
-	ret = pabi_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
-				sizeof(resp));
+	ret = pabi_cmd_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
+				    sizeof(resp));
 	if (!ret)
 		ret = map_cq(cq, context, &resp.drv, is_single_threaded(attr));
 	if (ret) {

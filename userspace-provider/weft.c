@@ -122,8 +122,8 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 	if (!ctx)
 		return NULL;
 
-	ret = pabi_get_context(weft_lib_context(ctx), &cmd.core, sizeof(cmd), &resp.core,
-			       sizeof(resp));
+	ret = pabi_cmd_get_context(weft_lib_context(ctx), &cmd.core, sizeof(cmd), &resp.core,
+				   sizeof(resp));
 	return finish_context(ctx, ret, &resp.drv);
 }
 

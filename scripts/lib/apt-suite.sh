@@ -9,11 +9,13 @@ weft_mirror=${WEFT_MIRROR:-http://deb.debian.org/debian}
 weft_security_mirror=${WEFT_SECURITY_MIRROR:-http://deb.debian.org/debian-security}
 suite_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# suite_entry SUITE KEYRING: the deb line of a suite.
+# suite_entry SUITE KEYRING: the line of a suite in a list of sources. With -src at its end it is
+# the suite's source packages, which have a package list of their own.
 suite_entry() {
-	local mirror=$weft_mirror
-	case $1 in *-security) mirror=$weft_security_mirror ;; esac
-	printf 'deb [signed-by=%s] %s %s main\n' "$2" "$mirror" "$1"
+	local mirror=$weft_mirror suite=${1%-src} type=deb
+	case $suite in *-security) mirror=$weft_security_mirror ;; esac
+	[ "$suite" = "$1" ] || type=deb-src
+	printf '%s [signed-by=%s] %s %s main\n' "$type" "$2" "$mirror" "$suite"
 }
 
 # suite_apt SUITE TOOL ARGS...: apt-get or apt-cache that sees only SUITE.
@@ -136,4 +138,23 @@ suite_best() {
 			printf '%s %s %s\n' "$suite" "$name" "$version"
 		done
 	done | sort -k2,2Vr -k3,3Vr
+}
+
+# What upstream released, without Debian's patches.
+_suite_unpack() {
+	rm -rf "${3%/*}"
+	mkdir -p "$3"
+	cd "${3%/*}" &&
+		suite_apt "$1-src" apt-get source --download-only --tar-only "$2" &&
+		tar -x --strip-components 1 -C "$3" -f "$2"_*.orig.tar.* && touch "$3"
+}
+
+# suite_source SUITE PACKAGE: fetch and unpack upstream's source once a day, print its directory.
+suite_source() {
+	local dir
+	suite_ready "$1-src" || return 1
+	dir=$(cache_dir src)/$2-$1/tree
+	fresh "$dir" 1 || with_lock "apt-$1-src" step "fetching the source of $2 ($1)" \
+		"${dir%/*}.log" _suite_unpack "$1" "$2" "$dir" || return 1
+	printf '%s\n' "$dir"
 }

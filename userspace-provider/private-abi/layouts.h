@@ -215,29 +215,6 @@ int ibv_cmd_create_cq_ex(struct ibv_context *context, const struct ibv_cq_init_a
 			 uint32_t cmd_flags);
 #endif
 
-static inline int pabi_get_context(struct verbs_context *context, struct pabi_get_context *cmd,
-				   size_t cmd_size, struct ib_uverbs_get_context_resp *resp,
-				   size_t resp_size)
-{
-#if WEFT_PABI >= 57
-	return ibv_cmd_get_context(context, cmd, cmd_size, NULL, resp, resp_size);
-#else
-	return ibv_cmd_get_context(context, cmd, cmd_size, resp, resp_size);
-#endif
-}
-
-static inline int pabi_create_cq_ex(struct ibv_context *context,
-				    const struct ibv_cq_init_attr_ex *attr, struct verbs_cq *cq,
-				    struct pabi_create_cq_ex *cmd, size_t cmd_size,
-				    struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size)
-{
-#if WEFT_PABI >= 59
-	return ibv_cmd_create_cq_ex(context, attr, NULL, cq, cmd, cmd_size, resp, resp_size, 0);
-#else
-	return ibv_cmd_create_cq_ex(context, attr, cq, cmd, cmd_size, resp, resp_size, 0);
-#endif
-}
-
 bool pabi_is_earlier_59(void);
 const struct verbs_context_ops *pabi_shape(const struct verbs_context_ops *ops);
 

@@ -5,7 +5,7 @@
  * same under every private ABI number, then, through one header per number,
  * what has not. The number comes from the installed library (see Makefile) and
  * stands in the name of the plugin, so a library with another one never loads
- * this build.
+ * this build. Inside a source tree of rdma-core in-tree.h stands for all of it.
  *
  * The objects below are ours to allocate and the library's to fill in; their
  * sizes are asserted at the end and compared with the library's own figures in
@@ -19,6 +19,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef WEFT_IN_RDMA_CORE
+#include "private-abi/in-tree.h"
+#else
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -132,21 +136,6 @@ struct pabi_create_cq_ex {
 	struct ib_uverbs_ex_create_cq body;
 };
 
-/*
- * An answer is the kernel's part with the driver's right behind it. The former
- * may end in a flexible array, so the latter is laid over it.
- */
-#define PABI_RESP(name, core_type, drv_type)                                   \
-	union name {                                                           \
-		struct core_type core;                                         \
-		struct {                                                       \
-			uint8_t room[sizeof(struct core_type)];                \
-			struct drv_type drv;                                   \
-		};                                                             \
-	};                                                                     \
-	static_assert(offsetof(union name, drv) == sizeof(struct core_type),   \
-		      "a gap before the driver's part")
-
 #include "private-abi/layouts.h"
 
 void WEFT_PABI_REGISTER(const struct verbs_device_ops *ops);
@@ -240,5 +229,46 @@ static_assert(sizeof(struct pabi_modify_qp) == 120, "modify_qp");
 static_assert(sizeof(struct pabi_create_srq) == 40, "create_srq");
 static_assert(sizeof(struct pabi_modify_srq) == 24, "modify_srq");
 static_assert(sizeof(struct pabi_query_srq) == 24, "query_srq");
+
+#endif /* WEFT_IN_RDMA_CORE */
+
+/*
+ * An answer is the kernel's part with the driver's right behind it. The former
+ * may end in a flexible array, so the latter is laid over it.
+ */
+#define PABI_RESP(name, core_type, drv_type)                                   \
+	union name {                                                           \
+		struct core_type core;                                         \
+		struct {                                                       \
+			uint8_t room[sizeof(struct core_type)];                \
+			struct drv_type drv;                                   \
+		};                                                             \
+	};                                                                     \
+	static_assert(offsetof(union name, drv) == sizeof(struct core_type),   \
+		      "a gap before the driver's part")
+
+/* The arguments differ, see layouts.h. */
+static inline int pabi_cmd_get_context(struct verbs_context *context, struct pabi_get_context *cmd,
+				       size_t cmd_size, struct ib_uverbs_get_context_resp *resp,
+				       size_t resp_size)
+{
+#if WEFT_PABI >= 57
+	return ibv_cmd_get_context(context, cmd, cmd_size, NULL, resp, resp_size);
+#else
+	return ibv_cmd_get_context(context, cmd, cmd_size, resp, resp_size);
+#endif
+}
+
+static inline int pabi_cmd_create_cq_ex(struct ibv_context *context,
+					const struct ibv_cq_init_attr_ex *attr, struct verbs_cq *cq,
+					struct pabi_create_cq_ex *cmd, size_t cmd_size,
+					struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size)
+{
+#if WEFT_PABI >= 59
+	return ibv_cmd_create_cq_ex(context, attr, NULL, cq, cmd, cmd_size, resp, resp_size, 0);
+#else
+	return ibv_cmd_create_cq_ex(context, attr, cq, cmd, cmd_size, resp, resp_size, 0);
+#endif
+}
 
 #endif
