@@ -30,7 +30,7 @@ static void tx_msn_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_ddp_tx_msn(&tx, WEFT_QN_REQUEST), 1U);
 }
 
-/* A receiver that has seen two whole messages on queue 0 and 8 octets of a third. */
+/* A receiver that has seen two whole messages on queue 0 and 8 bytes of a third. */
 static void rx_in_third_message(struct weft_ddp_rx *rx)
 {
 	struct weft_ddp_hdr hdr = { .msn = 1, .payload = 8 };
@@ -83,7 +83,7 @@ static const struct rx_row rx_rows[] = {
 	{ "offset_of_first", 1, 1, 8, 28, 36, 0, WEFT_FAULT_UNTAGGED_MO },
 	{ "offset_and_length", 0, 3, 9, 99, 16, 0, WEFT_FAULT_UNTAGGED_MO },
 	/* (4): end */
-	{ "one_octet_too_long", 0, 3, 8, 9, 16, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
+	{ "one_byte_too_long", 0, 3, 8, 9, 16, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 	{ "room_gone", 0, 3, 8, 1, 8, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 	{ "no_room_at_all", 1, 1, 0, 1, 0, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 	{ "longest_segment", 0, 3, 8, 65517, 65524, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
@@ -111,7 +111,7 @@ static void rx_check_untagged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &rx, sizeof(rx)), 0);
 }
 
-/* RFC 5041, 5.2: a message is shorter than 2^32 octets, however large the buffer. */
+/* RFC 5041, 5.2: a message is shorter than 2^32 bytes, however large the buffer. */
 static void rx_check_offset_message_of_4_gib(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = { .msn = 1, .mo = 0xffffff00, .payload = 0x100 };

@@ -109,7 +109,7 @@ static void conclude_kind_of_reply(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, result.rtr == 0);
 }
 
-/* One handshake over the octets; returns what the initiator concludes. */
+/* One handshake over the bytes; returns what the initiator concludes. */
 struct handshake {
 	struct weft_mpa_policy initiator;
 	struct weft_mpa_policy responder;

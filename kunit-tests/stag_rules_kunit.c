@@ -28,8 +28,8 @@ struct range_row {
 
 static const struct range_row range_rows[] = {
 	{ "whole", BASE, LENGTH, BASE, 0x1000 },
-	{ "first_octet", BASE, LENGTH, BASE, 1 },
-	{ "last_octet", BASE, LENGTH, BASE + LENGTH - 1, 1 },
+	{ "first_byte", BASE, LENGTH, BASE, 1 },
+	{ "last_byte", BASE, LENGTH, BASE + LENGTH - 1, 1 },
 	{ "one_below", BASE, LENGTH, BASE - 1, 1, WEFT_FAULT_TAGGED_BOUNDS },
 	{ "one_below_overlaps", BASE, LENGTH, BASE - 1, 2, WEFT_FAULT_TAGGED_BOUNDS },
 	{ "one_past_the_end", BASE, LENGTH, BASE + LENGTH, 1, WEFT_FAULT_TAGGED_BOUNDS },

@@ -36,7 +36,7 @@ static enum weft_fault fault_of(const struct weft_vec_term *row)
 	return WEFT_FAULT_NONE;
 }
 
-/* The segment a vector complains about: its copied headers, then other octets. */
+/* The segment a vector complains about: its copied headers, then other bytes. */
 static const u8 *offender(struct kunit *test, const struct weft_vec_term *row)
 {
 	u8 *ulpdu = room(test, HEAD_LEN);
@@ -129,13 +129,13 @@ static const struct attach_row attach_rows[] = {
 	{ "mpa_marker", WEFT_FAULT_MPA_MARKER, 0x41, 0x43, 70, 0, 0 },
 	{ "local_protection", WEFT_FAULT_LOCAL_PROTECTION, 0x41, 0x41, 70, 0, 0 },
 	/* what cannot be read as a whole is left out */
-	{ "no_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 0, 0, 0 },
-	{ "tagged_13_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 13, 0, 0 },
-	{ "tagged_14_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 14, 14, 0 },
-	{ "untagged_17_octets", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 17, 0, 0 },
-	{ "untagged_18_octets", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 18, 18, 0 },
-	{ "read_request_45_octets", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 45, 18, 0 },
-	{ "read_request_18_octets", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 18, 18, 0 },
+	{ "no_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 0, 0, 0 },
+	{ "tagged_13_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 13, 0, 0 },
+	{ "tagged_14_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 14, 14, 0 },
+	{ "untagged_17_bytes", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 17, 0, 0 },
+	{ "untagged_18_bytes", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 18, 18, 0 },
+	{ "read_request_45_bytes", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 45, 18, 0 },
+	{ "read_request_18_bytes", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 18, 18, 0 },
 };
 
 WEFT_ROWS(attach_rows)
@@ -157,7 +157,7 @@ static void fill_and_build_attached_headers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rec.ddp_len, row->ddp_len);
 	KUNIT_EXPECT_EQ(test, rec.rdmap_len, row->rdmap_len);
 
-	/* RFC 5040, 4.8: 4; 4+2+14; 4+2+18; 4+2+18+28 octets; reserved bits zero */
+	/* RFC 5040, 4.8: 4; 4+2+14; 4+2+18; 4+2+18+28 bytes; reserved bits zero */
 	KUNIT_ASSERT_EQ(test, weft_term_build(&rec, out), 4 + (headers ? 2 + headers : 0));
 	KUNIT_EXPECT_EQ(test, get_unaligned_be16(out + 2), bits);
 	if (!headers)
@@ -200,7 +200,7 @@ static void build_segment_length_limits(struct kunit *test)
 	}
 }
 
-/* Every fault with every first two octets a segment may have: back and forth. */
+/* Every fault with every first two bytes a segment may have: back and forth. */
 static void parse_what_was_built(struct kunit *test)
 {
 	u8 ulpdu[HEAD_LEN], *out = room(test, MAX_LEN);
@@ -234,7 +234,7 @@ struct hostile_row {
 	bool has_ddp;
 };
 
-/* After "M=1 D=0 as 2-octet length only; accept zeros": protocol-rules, CHOICE-9. */
+/* After "M=1 D=0 as 2-byte length only; accept zeros": protocol-rules, CHOICE-9. */
 static const struct hostile_row hostile_rows[] = {
 	{ "control_only", 0x00, 0, 4, false },
 	{ "m_without_d", 0x80, 0, 6, false },
@@ -242,12 +242,12 @@ static const struct hostile_row hostile_rows[] = {
 	{ "m_and_d_cut_before_length", 0xc0, 0, 4, false },
 	{ "m_and_d_cut_within_length", 0xc0, 0, 5, false },
 	{ "m_and_d_cut_before_header", 0xc0, 0, 6, false },
-	{ "m_and_d_one_octet_of_header", 0xc0, 0xc1, 7, false },
+	{ "m_and_d_one_byte_of_header", 0xc0, 0xc1, 7, false },
 	{ "m_and_d_tagged_cut", 0xc0, 0xc1, 19, false },
 	{ "m_and_d_tagged", 0xc0, 0xc1, 20, true },
 	{ "m_and_d_untagged_cut", 0xc0, 0x41, 23, false },
 	{ "m_and_d_untagged", 0xc0, 0x41, 24, true },
-	{ "m_and_d_and_trailing_octets", 0xc0, 0x41, 52, true },
+	{ "m_and_d_and_trailing_bytes", 0xc0, 0x41, 52, true },
 	{ "m_and_d_zeros_instead", 0xc0, 0x00, 24, false },
 	{ "nothing_set_and_zeros", 0x00, 0x00, 52, false },
 	{ "nothing_set_and_header", 0x00, 0x41, 24, false },
@@ -289,10 +289,10 @@ static void parse_without_control_word(struct kunit *test)
 
 	for (len = 0; len < 4; len++)
 		KUNIT_EXPECT_EQ_MSG(test, weft_term_parse(room(test, len ?: 1), len, &term),
-				    WEFT_FAULT_RDMAP_OPERATION, "%u octets", len);
+				    WEFT_FAULT_RDMAP_OPERATION, "%u bytes", len);
 }
 
-/* No octet of a Terminate can do more than make it say something odd. */
+/* No byte of a Terminate can do more than make it say something odd. */
 static void parse_every_length_of_noise(struct kunit *test)
 {
 	u64 seed = 4048;

@@ -78,7 +78,7 @@ limits() {
 
 topology_dummy
 echo "$ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"wd0 0\" \"\"" >"$DAT_OVERRIDE"
-t "dtest: Sends, Writes and Reads of 64 octets" dtest_ -B 10 -b 64
+t "dtest: Sends, Writes and Reads of 64 bytes" dtest_ -B 10 -b 64
 t "dtest: the same, polling" dtest_ -B 10 -b 64 -p
 t "dtest: of 1 MiB" dtest_ -B 10 -b 1048576
 t "dtestsrq" srq

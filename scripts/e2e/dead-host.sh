@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # A host dies in the middle of its writes: the machine is reset, and says nothing more.
-# The target lets go of it, has every octet that the host was told it has, and serves
+# The target lets go of it, has every byte that the host was told it has, and serves
 # the next host.
 #
 # Usage: scripts/guest-pair --weft --other-dies dead-host

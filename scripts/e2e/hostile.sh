@@ -163,7 +163,7 @@ for case in garbage wrong-key reply-instead-of-request unknown-revision \
 done
 t "request: silence, closed at the deadline" bad_initiator silence "$deadline"
 set_timeout "${driver}a" mpa_request_timeout_ms 3000
-for case in half-a-key half-a-request private-data-missing one-octet-a-second; do
+for case in half-a-key half-a-request private-data-missing one-byte-a-second; do
 	t "request: $case, closed at the deadline" bad_initiator "$case" "$sooner"
 done
 t "a good request, then an FPDU with a bad CRC" bad_initiator bad-crc "$prompt"

@@ -137,7 +137,7 @@ run_refused() {
 }
 
 # The server is the last to send, then disconnects. siw then closes its socket in both
-# directions while its TCP still has octets to send; whatever the peer sends from there on
+# directions while its TCP still has bytes to send; whatever the peer sends from there on
 # (credits of rsockets, mostly) TCP answers with a reset, and what was not sent yet is
 # lost, though siw has completed it (RFC 5040, 6.2, and TcpExtTCPAbortOnData). rrecv then
 # returns 0, for which rstream has no case: it tries again forever. So siw serves in short

@@ -49,7 +49,7 @@ until_says() {
 	done
 }
 
-# word NAME ADDRESS: four octets of its guest's memory.
+# word NAME ADDRESS: four bytes of its guest's memory.
 word() { tell "$1" "xp /1xw $2" | sed -n 's/^[0-9a-f]*: 0x//p'; }
 
 # passes NAME: how often its guest has been through its memory.

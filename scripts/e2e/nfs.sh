@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# NFS over RDMA: the kernel's server and client, versions 4.1 and 3, every octet
+# NFS over RDMA: the kernel's server and client, versions 4.1 and 3, every byte
 # compared, through silence, restarts and a deleted device.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"

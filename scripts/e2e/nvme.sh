@@ -145,7 +145,7 @@ cable_gone() {
 link_down() {
 	local before
 	before=$(cat /sys/class/net/vb/statistics/tx_bytes)
-	[ "$before" -gt 1000000 ] || fail "only $before octets went over the cable"
+	[ "$before" -gt 1000000 ] || fail "only $before bytes went over the cable"
 	ip link set vb down
 	sleep 1
 	rdma link show | tee "$tmp/links"

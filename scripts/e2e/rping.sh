@@ -85,9 +85,9 @@ nobody_listens() {
 }
 
 topology_dummy
-t "100 rounds of 64 octets" rounds "$saddr4" 64 100
-t "100 rounds of 4096 octets" rounds "$saddr4" 4096 100
-t "100 rounds of 65000 octets" rounds "$saddr4" 65000 100
+t "100 rounds of 64 bytes" rounds "$saddr4" 64 100
+t "100 rounds of 4096 bytes" rounds "$saddr4" 4096 100
+t "100 rounds of 65000 bytes" rounds "$saddr4" 65000 100
 t "IPv6" rounds "$saddr6" 4096 20
 t "a persistent server, one client after the other" one_after_another
 t "a persistent server, eight clients at once" eight_at_once

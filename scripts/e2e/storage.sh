@@ -63,7 +63,7 @@ until_true() {
 }
 
 # verified_io DISK SECONDS [OPTION]...: random writes of mixed sizes, each block
-# read back and compared; other octets each time.
+# read back and compared; other bytes each time.
 verified_io() {
 	local target=$1 seconds=$2
 	shift 2

@@ -130,7 +130,7 @@ while IFS=$'\t' read -r group name attributes; do
 	# shellcheck disable=SC2086  # several
 	t "$group: $title" with_attributes "$name" $attributes
 done < <("$verbs" --list)
-[ -z "${BIG:-}" ] || t "good: largest_message, 4 GiB less one octet" case_ largest_message 200
+[ -z "${BIG:-}" ] || t "good: largest_message, 4 GiB less one byte" case_ largest_message 200
 t "atomics: a peer that knows none" with_attributes atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
 t "states: lives that lose packets" lives_that_lose_packets

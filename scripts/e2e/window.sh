@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A receiver that sends, too, has its socket locked while octets come in. When it has read
+# A receiver that sends, too, has its socket locked while bytes come in. When it has read
 # them all its window must not stay shut, or the sender waits 200 ms for its persist timer.
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ TOPOLOGY
 
 runs=6
 
-# look: the octets acknowledged to a sender that has waited for 100 ms, with its persist
+# look: the bytes acknowledged to a sender that has waited for 100 ms, with its persist
 # timer, although its receiver has nothing to read and nothing to receive.
 look() {
 	ss -tnmoiH state established '( sport = :18515 or dport = :18515 )' | awk '

@@ -63,7 +63,7 @@ _kvm_trial() {
 }
 
 # What is slower to emulate than to do without: page tables of five levels, copies by
-# REP MOVSB (octet by octet), CRC32 (a loop over bits).
+# REP MOVSB (byte by byte), CRC32 (a loop over bits).
 qemu_cpu=max,la57=off,erms=off,fsrm=off,sse4.2=off
 
 # qemu_accel: the -accel and -cpu words for this machine.

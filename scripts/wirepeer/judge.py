@@ -86,7 +86,7 @@ class LenientDeframer(mpa.Deframer):
         body, marks = self._content(raw[:-4], lead, lead)
         if lead:
             marks.append((self.pos, struct.unpack(">I", raw[:4])[0], 0))
-        if self.crc and crc32c.octets(raw[:-4]) != raw[-4:]:
+        if self.crc and crc32c.wire_bytes(raw[:-4]) != raw[-4:]:
             raise Violation("MPA_CRC")
         if any((word ^ due) & 0xFFFC for _, word, due in marks):
             raise Violation("MPA_MARKER")

@@ -53,7 +53,7 @@ def large_messages_are_counted_in_segments(w):
     subset(moved, {"tx_messages": 2, "tx_bytes": 65636, "rx_segments": moved["tx_segments"]})
     # TCP's segments may grow with the peer's window, and FPDUs with them.
     room.append(pair.row(pair.a)["drv_mulpdu"] - 14)
-    most, least = (-(-65536 // octets) + 1 for octets in sorted(room))
+    most, least = (-(-65536 // size) + 1 for size in sorted(room))
     at_least(moved["tx_segments"], least, "segments")
     at_least(most, moved["tx_segments"], "segments at most")
     at_least(least, 3, "segments")

@@ -86,7 +86,7 @@ TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 
 
 def beforehand(w, pair):
-    """Octets of TCP's memory that each end has and does not use."""
+    """Bytes of TCP's memory that each end has and does not use."""
     return [int(re.search(r"skmem:\(.*?,f(\d+),", w.ss(pair.row(k))).group(1))
             for k in (pair.a, pair.p)]
 
@@ -162,7 +162,7 @@ class Sniffer:
 
 
 def traffic_class(w, ethertype, addr, tos, **fields):
-    """Octets of the packets to and from the listener, SYN and data apart."""
+    """Bytes of the packets to and from the listener, SYN and data apart."""
     sniffer = Sniffer(ethertype, w.port)
     pair = w.pair(addr, tos=tos, **fields)
     pair.send(1000)
@@ -197,7 +197,7 @@ def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
 
 
 def responder(w, ethertype, addr, **fields):
-    """Octets of the packets of what a listener accepts that is made with these fields."""
+    """Bytes of the packets of what a listener accepts that is made with these fields."""
     was, w.port = w.port, w.port + 1000
     try:
         w.own.append(w.agent.cmd("listen", addr=addr, port=w.port, **fields)["k"])

@@ -198,7 +198,7 @@ def bpftrace_reads_the_fields(w):
         tracepoint:weft:weft_message_sent { @sent = count(); }
         tracepoint:weft:weft_message_received { @received = count(); }
         tracepoint:weft:weft_send_done /args->qpn == %d/ {
-            @done = count(); @octets = sum(args->length); @bad = sum(args->status); }
+            @done = count(); @bytes = sum(args->length); @bad = sum(args->status); }
         """ % pair.qpn[pair.a]
     with started(program, 20 * w.slow) as bpftrace:
         before = w.counters()
@@ -208,9 +208,9 @@ def bpftrace_reads_the_fields(w):
         bpftrace.send_signal(signal.SIGINT)
         said, errors = (words.decode() for words in bpftrace.communicate(timeout=60))
     found = {name: int(value) for name, value in re.findall(r"@(\w+): (\d+)", said)}
-    octets = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
+    sent = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
     same(found, {"sent": moved["tx_messages"], "received": moved["rx_messages"], "done": 8,
-                 "octets": octets, "bad": 0}, said + errors)
+                 "bytes": sent, "bad": 0}, said + errors)
 
 
 @test

@@ -39,7 +39,7 @@ INITIATOR = {
     "half-a-key": [REQUEST[:8]],
     "half-a-request": [frame(REQUEST)[:19]],
     "private-data-missing": [frame(REQUEST, b"x" * 50, length=100)],
-    "one-octet-a-second": [x for b in frame(REQUEST)[:19] for x in (bytes([b]), 1)],
+    "one-byte-a-second": [x for b in frame(REQUEST)[:19] for x in (bytes([b]), 1)],
     "bad-crc": [frame(REQUEST) + struct.pack(">H", 24) + bytes(30)],
 }
 

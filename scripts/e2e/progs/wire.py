@@ -120,7 +120,7 @@ def decode(capture, table):
                 continue
             packet = Packet(element)
             packets.append({"direction": packet.direction(),
-                            "octets": int(packet.get("tcp.len")),
+                            "bytes": int(packet.get("tcp.len")),
                             "items": list(items(packet))})
             element.clear()
     with open(table, "w", encoding="ascii") as f:
@@ -168,11 +168,11 @@ def crcs_good(packets):
     assert set(verdicts) == {"good"}, verdicts
 
 
-def every_octet_decoded(packets):
-    """Start frames and FPDUs account for every octet of every direction."""
+def every_byte_decoded(packets):
+    """Start frames and FPDUs account for every byte of every direction."""
     sent, seen = collections.Counter(), collections.Counter()
     for packet in packets:
-        sent[tuple(packet["direction"])] += packet["octets"]
+        sent[tuple(packet["direction"])] += packet["bytes"]
     for direction, item in all_items(packets):
         if item["kind"] == "fpdu":
             body = 2 + item["length"]
@@ -302,7 +302,7 @@ def packets_end_on_fpdus(packets):
                 size += body + -body % 4 + 4
             else:
                 size += 20 + item["pdlength"]
-        odd += size != packet["octets"]
+        odd += size != packet["bytes"]
     print(odd, "of", len(packets), "packets are not whole FPDUs")
     # A push cut short by a full socket is allowed to, but must stay rare.
     assert odd * 20 <= len(packets)
@@ -346,10 +346,10 @@ def responder_speaks(packets):
 
 
 def cut_anywhere(packets):
-    """Now and then TCP takes the last octets of an FPDU along with what follows."""
+    """Now and then TCP takes the last bytes of an FPDU along with what follows."""
     for one, two in list(zip(packets, packets[1:]))[::20]:
-        one["octets"] -= 3
-        two["octets"] += 3
+        one["bytes"] -= 3
+        two["bytes"] += 3
 
 
 def answer_another(packets):
@@ -371,8 +371,8 @@ def is_response(opcode):
 SPOILT = (
     (crcs_good, spoil("crc", lambda v: "bad")),
     (crcs_good, spoil("crc", lambda v: "?")),
-    (every_octet_decoded, spoil("length", lambda v: v + 4)),
-    (every_octet_decoded, lambda packets: packets[5].update(octets=packets[5]["octets"] + 1)),
+    (every_byte_decoded, spoil("length", lambda v: v + 4)),
+    (every_byte_decoded, lambda packets: packets[5].update(bytes=packets[5]["bytes"] + 1)),
     (messages_in_order, spoil("msn", lambda v: v + 1)),
     (messages_in_order, spoil("msn", lambda v: 0)),
     (messages_in_order, spoil("mo", lambda v: v + 4)),

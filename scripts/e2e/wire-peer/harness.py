@@ -74,8 +74,8 @@ class Region:
         for at in range(0, len(data), 32768):
             self._cmd("poke", off=off + at, hex=data[at:at + 32768].hex())
 
-    def fill(self, octet, off=0, length=None):
-        self._cmd("fill", off=off, len=length, octet=octet)
+    def fill(self, byte, off=0, length=None):
+        self._cmd("fill", off=off, len=length, byte=byte)
 
     def peek(self, off=0, length=None):
         length = self.len - off if length is None else length
@@ -94,9 +94,9 @@ class Region:
             self.fixture.regions.remove(self)
 
 
-def untouched(region, octet=0):
+def untouched(region, byte=0):
     seen = region.peek()
-    assert seen == bytes([octet]) * len(seen), "the region was written to"
+    assert seen == bytes([byte]) * len(seen), "the region was written to"
 
 
 class Link:
@@ -214,19 +214,19 @@ def send_out(f, link, data, **more):
     return message
 
 
-def filling(framer, header, octets):
-    """Payload octets behind a header, so that the FPDU behind starts @octets before a marker."""
+def filling(framer, header, distance):
+    """The payload that makes the next FPDU start @distance bytes before a marker."""
     for size in range(0, 1000, 4):
         end = mpa.Framer(True, True, framer.pos)
         end.frame(bytes(header + size))
-        if (end.pos + octets) % mpa.MARKER_EVERY == 0:
+        if (end.pos + distance) % mpa.MARKER_EVERY == 0:
             return size
     raise AssertionError("no size leads there")
 
 
-def up_to_a_marker(link, target, octets):
-    """The peer's next FPDU will start that many octets before a marker."""
-    size = filling(link.peer.tx, ddp.TAGGED_LEN, octets)
+def up_to_a_marker(link, target, distance):
+    """The peer's next FPDU will start @distance bytes before a marker."""
+    size = filling(link.peer.tx, ddp.TAGGED_LEN, distance)
     link.peer.write(target.rkey, target.iova, pattern(size))
 
 
@@ -468,7 +468,7 @@ class World:
             out.poke(b"yes")
             wr = link.post("send", sge=out.sge(0, 3))
             if link.peer.expect(rdmap.SEND).payload != b"yes":
-                raise AssertionError("not the octets that were sent")
+                raise AssertionError("not the bytes that were sent")
             link.wc(wr=wr)
         finally:
             fixture.take_away()

@@ -31,7 +31,7 @@ def widen(mtu, address6):
 
 
 def tcp_of(frame):
-    """Where TCP's header begins, 0 if nowhere, and the octets from there on."""
+    """Where TCP's header begins, 0 if nowhere, and the bytes from there on."""
     if frame[12:14] == b"\x08\x00" and frame[23] == socket.IPPROTO_TCP:
         at = 14 + (frame[14] & 15) * 4
         total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
@@ -59,11 +59,11 @@ class Tap:
                 frame = self.sock.recv(1 << 17)
             except socket.timeout:
                 return found
-            at, octets = tcp_of(frame)
+            at, size = tcp_of(frame)
             if not at:
                 continue
             source, _, seq = struct.unpack(">HHI", frame[at:at + 8])
-            length = octets - (frame[at + 12] >> 4) * 4
+            length = size - (frame[at + 12] >> 4) * 4
             if source == self.port and length > 0:
                 found.append((seq, length))
 

@@ -5,7 +5,7 @@ and must yet judge and place each as if it had come alone."""
 from harness import BAD_RESP, FLUSH, LOC_LEN, pattern, test
 from wirepeer import ddp, rdmap
 
-COUNT, EACH = 12, 400       # segments, and octets in each
+COUNT, EACH = 12, 400       # segments, and bytes in each
 PLACES = (1, 6, 10)         # the first that others could be like, one in the middle, the last
 KINDS = ("write", "send", "read response")
 UNTOUCHED = 0x5A
@@ -153,7 +153,7 @@ def a_write_comes_within_a_batch_of_a_send(f):
         ulpdus.insert(at, ddp.tagged(rdmap.WRITE, other.rkey, other.iova + at, b"\x66"))
     row.send(ulpdus)
     row.arrives(data)
-    assert [n for n, octet in enumerate(other.peek()) if octet] == [2, 5, 9]
+    assert [n for n, byte in enumerate(other.peek()) if byte] == [2, 5, 9]
 
 
 @test("DDP-016", "MPA-043", each=KINDS)

@@ -179,10 +179,10 @@ def the_initiators_peer_leaves_before_the_reply(f, how):
 
 @test("MPA-064", "CM-018", each=("fin", "rst"))
 def the_initiators_peer_leaves_in_mid_reply(f, how):
-    for octets in (1, 16, 20, 23):
+    for size in (1, 16, 20, 23):
         link = f.dialed()
         whole = mpa.reply(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0)).build()
-        link.peer.raw(whole[:octets])
+        link.peer.raw(whole[:size])
         time.sleep(0.02)
         getattr(link.peer, how)()
         found = f.agent.wait("event", 5, k=link.k)

@@ -277,7 +277,7 @@ def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
 
 @test("RDMAP-072", "DDP-038", "VERBS-017")
 def a_send_waits_for_tcp(f):
-    """A peer that takes nothing: no completion before TCP has all octets."""
+    """A peer that takes nothing: no completion before TCP has all bytes."""
     wire = f.connect(rcvbuf=4096)
     link = f.running(rev=1, wire=wire)
     size = 32 << 20

@@ -138,7 +138,7 @@ def without_timestamps_fpdus_are_longer(f):
 
 
 def a_write_fills(f, ulpdu):
-    """One FPDU with a ULPDU of that many octets."""
+    """One FPDU with a ULPDU of that many bytes."""
     target = f.mr(65536)
     link = f.running(rev=1)
     link.peer.mulpdu = ulpdu
@@ -186,7 +186,7 @@ def rests_of_segments_are_filled(f):
 
 @test("MPA-053", "MPA-054", "MPA-055", each=(1500, 1450))
 def tcp_segments_begin_with_fpdus(f, mtu):
-    """Also where segments are no multiple of four octets."""
+    """Also where segments are no multiple of four bytes."""
     set_mtu(mtu)
     try:
         segments_begin_with_fpdus(f)

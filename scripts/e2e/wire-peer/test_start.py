@@ -11,7 +11,7 @@ DEPTH = mpa.NOT_NEGOTIATED
 
 
 def refused_frame(f, frame, fin=False):
-    """Octets that are no request: closed without an answer, nobody is told."""
+    """Bytes that are no request: closed without an answer, nobody is told."""
     wire = f.connect()
     wire.raw(frame)
     if fin:
@@ -48,7 +48,7 @@ def private_data_that_cannot_be_handed_on_is_refused(f, length):
 
 
 @test("CM-017", each=(256, 511, 512))
-def private_data_up_to_512_octets_is_no_error(f, length):
+def private_data_up_to_512_bytes_is_no_error(f, length):
     """An administrator may have it cut."""
     f.policy("private_data_max", 512)
     wire = f.connect()
@@ -61,7 +61,7 @@ def private_data_up_to_512_octets_is_no_error(f, length):
 
 
 @test("CM-006", "CM-030", "CM-022", "MPA-067")
-def every_octet_of_the_key_counts(f):
+def every_byte_of_the_key_counts(f):
     good = mpa.request().build()
     for at in range(16):
         bad = bytearray(good)
@@ -80,7 +80,7 @@ def an_unknown_revision_is_closed(f, rev):
 
 
 @test("CM-018", "CM-035", "CM-022")
-def private_data_of_513_octets(f):
+def private_data_of_513_bytes(f):
     refused_frame(f, mpa.request(pd=pattern(513)).build())
     refused_frame(f, mpa.request(pd_length=0xFFFF).build() + bytes(600))
 
@@ -145,7 +145,7 @@ def fuzzed_frames(f):
         wire.raw(bytes(frame))
         wire.fin()
         try:
-            wire.octets(20, 3)
+            wire.exactly(20, 3)
             raise AssertionError("answered without its consumer: %s" % frame.hex())
         except (peer.Closed, peer.Timeout):
             pass

@@ -174,7 +174,7 @@ def stags_are_hard_to_guess(f):
     assert len(set(keys)) == 100
     assert max(steps.count(s) for s in steps) < 5, "a constant stride"
     assert max(keys) - min(keys) > 1 << 31, "not spread: %#x..%#x" % (min(keys), max(keys))
-    assert len({k & 0xFF for k in keys}) > 20, "key octets hardly vary"
+    assert len({k & 0xFF for k in keys}) > 20, "key bytes hardly vary"
 
 
 @test("VERBS-009")

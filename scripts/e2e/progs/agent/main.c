@@ -71,24 +71,24 @@ void line(const char *format, ...)
 int from_hex(const char *hex, uint8_t *out, size_t room)
 {
 	size_t len = strlen(hex) / 2, i;
-	unsigned int octet;
+	unsigned int byte;
 
 	if (len > room)
 		return -1;
 	for (i = 0; i < len; i++) {
-		if (sscanf(hex + 2 * i, "%2x", &octet) != 1)
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
 			return -1;
-		out[i] = octet;
+		out[i] = byte;
 	}
 	return len;
 }
 
 void print_hex(const void *data, size_t len)
 {
-	const uint8_t *octet = data;
+	const uint8_t *byte = data;
 
 	while (len--)
-		printf("%02x", *octet++);
+		printf("%02x", *byte++);
 }
 
 /* --- commands --------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Much data at once, both ways at the same time, every octet looked at; and
+ * Much data at once, both ways at the same time, every byte looked at; and
  * connections that end while much data is on its way.
  */
 #include "verbs.h"

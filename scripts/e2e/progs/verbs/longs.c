@@ -61,15 +61,15 @@ static void close_side(struct side *side)
 	drop(side->back, side->back_mr);
 }
 
-static void write_words(uint32_t *at, uint32_t octets, uint32_t seed)
+static void write_words(uint32_t *at, uint32_t bytes, uint32_t seed)
 {
-	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+	for (uint32_t i = 0; i < bytes / sizeof(*at); i++)
 		at[i] = word_of(i, seed);
 }
 
-static void check_words(const uint32_t *at, uint32_t octets, uint32_t seed)
+static void check_words(const uint32_t *at, uint32_t bytes, uint32_t seed)
 {
-	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+	for (uint32_t i = 0; i < bytes / sizeof(*at); i++)
 		CHECK(at[i] == word_of(i, seed));
 }
 

@@ -46,7 +46,7 @@ static void close_haul(struct haul *h)
 	free(h->at);
 }
 
-static unsigned char octet(uint32_t i, uint32_t seed)
+static unsigned char pattern_byte(uint32_t i, uint32_t seed)
 {
 	return word_of(i, seed) >> 24;
 }
@@ -54,13 +54,13 @@ static unsigned char octet(uint32_t i, uint32_t seed)
 static void write_piece(struct haul *h, uint32_t k, uint32_t seed)
 {
 	for (uint32_t i = 0; i < pieces[k].length; i++)
-		h->at[pieces[k].at + i] = octet(i, seed + k);
+		h->at[pieces[k].at + i] = pattern_byte(i, seed + k);
 }
 
 static void check_piece(const struct haul *h, uint32_t k, uint32_t seed)
 {
 	for (uint32_t i = 0; i < pieces[k].length; i++)
-		CHECK(h->at[pieces[k].at + i] == octet(i, seed + k));
+		CHECK(h->at[pieces[k].at + i] == pattern_byte(i, seed + k));
 }
 
 static struct ibv_sge piece(const struct haul *h, uint32_t k)
@@ -149,7 +149,7 @@ CASE_WITH("reuse", a_list_arrives_whole, "mpa_crc=0")
 	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
 	for (uint32_t k = 0; k < 4; k++)
 		for (uint32_t i = 0; i < pieces[k].length; i++, at++)
-			CHECK(b.at[at] == octet(i, k));
+			CHECK(b.at[at] == pattern_byte(i, k));
 	close_haul(&a);
 	close_haul(&b);
 }

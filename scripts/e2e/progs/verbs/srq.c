@@ -27,7 +27,7 @@ static void with_srq(struct end *e)
 	CHECK(!rdma_create_qp(e->id, NULL, &attr));
 }
 
-/* Receive @id is for octet @id of the server's private region. */
+/* Receive @id is for byte @id of the server's private region. */
 static int give(int id)
 {
 	struct ibv_sge sg = sge(s.own, id, 1);

@@ -44,7 +44,7 @@ static int bind2(struct end *e, uint64_t id, uint32_t rkey, size_t offset, size_
 	return ibv_post_send(e->id->qp, &wr, &bad);
 }
 
-/* Binds the window to the server's QP, octets 1000 to 3000. */
+/* Binds the window to the server's QP, bytes 1000 to 3000. */
 static void bound(void)
 {
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
@@ -78,7 +78,7 @@ static void writes(struct end *e, size_t offset, uint32_t length, uint32_t rkey)
 	CHECK(!memcmp(e->buf + BYTES + 30000, e->buf + BYTES, length));
 }
 
-/* What a peer may not reach: it is told so, and the memory keeps its octets. */
+/* What a peer may not reach: it is told so, and the memory keeps its bytes. */
 static void refuses(struct end *client, struct end *server, size_t offset, uint32_t rkey)
 {
 	unsigned char before[BYTES];

@@ -143,7 +143,7 @@ CASE("good", around_the_rings)
 }
 
 /*
- * A Write of 4 GiB less one octet, the largest message there is: both regions
+ * A Write of 4 GiB less one byte, the largest message there is: both regions
  * are the same two megabytes mapped over and over.
  */
 UNLISTED(largest_message)
