@@ -282,7 +282,7 @@ static void step(struct thread *t)
 	self = NULL;
 }
 
-/* Whose turn is it? Nobody's when all have ended, or there is no end. */
+/* The thread whose turn it is; NULL when all have ended, or there is no end. */
 static struct thread *choose(void)
 {
 	struct thread *can[THREADS];

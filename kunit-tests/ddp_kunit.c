@@ -11,7 +11,7 @@
 
 WEFT_ROWS(weft_vec_segment)
 
-/* Parse @len bytes of which no more than the contract demands can be read. */
+/* Parse @len bytes of which no more than the contract requires can be read. */
 static enum weft_fault parse(struct kunit *test, const void *ulpdu, u32 len,
 			     struct weft_ddp_hdr *out)
 {
@@ -204,14 +204,14 @@ static u32 segments_of(u32 len, u32 mulpdu, u32 hdr_len)
 static void cut_whole_messages(struct kunit *test)
 {
 	static const u32 mulpdus[] = { 128, 129, 522, 1202, 1442, 8882, 64768 };
-	u32 i, len, room;
+	u32 i, len, space;
 
 	for (i = 0; i < ARRAY_SIZE(mulpdus); i++) {
-		room = mulpdus[i] - WEFT_DDP_UNTAGGED_LEN;
-		for (len = 1; len < 3 * room + 2; len += room / 7) {
+		space = mulpdus[i] - WEFT_DDP_UNTAGGED_LEN;
+		for (len = 1; len < 3 * space + 2; len += space / 7) {
 			u32 n = segments_of(len, mulpdus[i], WEFT_DDP_UNTAGGED_LEN);
 
-			KUNIT_EXPECT_EQ_MSG(test, n, (len + room - 1) / room,
+			KUNIT_EXPECT_EQ_MSG(test, n, (len + space - 1) / space,
 					    "%u bytes at MULPDU %u", len, mulpdus[i]);
 		}
 	}

@@ -218,7 +218,7 @@ static u32 deframe_plainly(const struct framer *f, const u8 *wire, u8 *ulpdu, u3
 	return r.bad ? 0 : r.used;
 }
 
-static u8 *room(struct kunit *test, u32 len)
+static u8 *filled(struct kunit *test, u32 len)
 {
 	u8 *mem = kunit_kzalloc(test, len ?: 1, GFP_KERNEL);
 
@@ -253,7 +253,7 @@ static void frame_vector(struct kunit *test)
 				fpdu->len);
 		for (k = 0; k < ARRAY_SIZE(pieces); k++) {
 			struct framer f = framer_of(row, i, pieces[k]);
-			u8 *out = room(test, fpdu->len);
+			u8 *out = filled(test, fpdu->len);
 
 			KUNIT_ASSERT_EQ(test, frame(&f, fpdu->ulpdu, fpdu->ulpdu_len, out),
 					fpdu->len);
@@ -274,7 +274,7 @@ static void deframe_vector(struct kunit *test)
 
 		for (k = 0; k < ARRAY_SIZE(pieces); k++) {
 			struct framer f = framer_of(row, i, pieces[k]);
-			u8 *ulpdu = room(test, fpdu->ulpdu_len);
+			u8 *ulpdu = filled(test, fpdu->ulpdu_len);
 			struct deframed d;
 
 			deframe(&f, in, ulpdu, &d);
@@ -359,9 +359,9 @@ static void prepare(struct kunit *test, struct geometry *g, u32 ulpdu_len, u8 **
 
 	g->ulpdu_len = ulpdu_len;
 	g->wire_len = weft_mpa_bare_len(ulpdu_len) + 4 * (2 + ulpdu_len / 508);
-	g->wire = room(test, g->wire_len);
-	g->back = room(test, ulpdu_len);
-	*ulpdu = room(test, ulpdu_len);
+	g->wire = filled(test, g->wire_len);
+	g->back = filled(test, ulpdu_len);
+	*ulpdu = filled(test, ulpdu_len);
 	for (i = 0; i < ulpdu_len; i++)
 		(*ulpdu)[i] = weft_next_random(&seed);
 }

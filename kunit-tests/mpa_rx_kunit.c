@@ -24,10 +24,10 @@
 #define ULPDU_LEN (WIRE_LEN - WEFT_MPA_LEN_OCTETS - WEFT_MPA_CRC_OCTETS)
 #define STREAM_LEN (FPDUS * WIRE_LEN)
 #define ORDER 2 /* pages for all of it */
-#define SPOILT 5 /* the FPDU that is damaged, across a page's end */
+#define DAMAGED 5 /* the FPDU that is damaged, across a page's end */
 
 static_assert(DIV_ROUND_UP(STREAM_LEN, PAGE_SIZE) == 1 << ORDER);
-static_assert(2 * PAGE_SIZE - SPOILT * WIRE_LEN < WIRE_LEN, "the second page ends in it");
+static_assert(2 * PAGE_SIZE - DAMAGED * WIRE_LEN < WIRE_LEN, "the second page ends in it");
 
 /**
  * struct layout - how the bytes lie
@@ -179,7 +179,7 @@ static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_b
 	return taken;
 }
 
-static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt)
+static void read_all(struct kunit *test, struct reading *r, bool crc, u32 damaged)
 {
 	const struct layout *l = test->param_value;
 	struct weft_mpa_rx rx;
@@ -187,8 +187,8 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt
 
 	r->test = test;
 	r->wire = make_wire(test);
-	if (spoilt)
-		r->wire[spoilt] ^= 1;
+	if (damaged)
+		r->wire[damaged] ^= 1;
 	skb = make_skb(test, l, r->wire);
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
@@ -234,9 +234,9 @@ static void a_damaged_one_ends_it(struct kunit *test)
 {
 	struct reading r = {};
 
-	read_all(test, &r, true, (SPOILT + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
+	read_all(test, &r, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
 	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_MPA_CRC);
-	KUNIT_EXPECT_EQ(test, r.seen, SPOILT);
+	KUNIT_EXPECT_EQ(test, r.seen, DAMAGED);
 }
 
 static struct kunit_case cases[] = {

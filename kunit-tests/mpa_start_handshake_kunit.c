@@ -157,7 +157,7 @@ static void expect_agreement(struct kunit *test, const struct handshake *h, u32 
 	KUNIT_EXPECT_EQ_MSG(test, i->crc, r->crc, "round %u", round);
 	KUNIT_EXPECT_EQ_MSG(test, i->markers_tx, r->markers_rx, "round %u", round);
 	KUNIT_EXPECT_EQ_MSG(test, i->markers_rx, r->markers_tx, "round %u", round);
-	/* RFC 6581, 9.1: nobody asks for more than the other takes */
+	/* RFC 6581, 9.1: no side asks for more than the other takes */
 	KUNIT_EXPECT_LE_MSG(test, i->ord, r->ird, "round %u", round);
 	KUNIT_EXPECT_LE_MSG(test, r->ord, i->ird, "round %u", round);
 	/* 9.2: one kind, and one the responder waits for */

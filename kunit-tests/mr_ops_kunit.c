@@ -252,7 +252,7 @@ static void weft_mem_bind_type2(struct kunit *test)
 	leave(test, w);
 }
 
-/* A window of a QP that goes opens its region to nobody, those of others do. */
+/* The windows of a destroyed QP no longer open their region, those of other QPs do. */
 static void weft_mem_close_windows_of_one_qp(struct kunit *test)
 {
 	struct world *w = make_world(test);

@@ -135,8 +135,8 @@ static const enum weft_fault defect_fault[DEFECTS] = {
 	WEFT_FAULT_RDMAP_OPERATION,
 };
 
-/* Spoil what can be spoilt of this message; returns the defects it now has. */
-static u32 spoil(const struct message_row *row, struct weft_ddp_hdr *hdr, u32 defects)
+/* Break of this message what can be broken; returns the defects it now has. */
+static u32 corrupt(const struct message_row *row, struct weft_ddp_hdr *hdr, u32 defects)
 {
 	/* seen as untagged where it must be tagged, and the other way round */
 	bool seen_tagged = row->tagged ^ (defects >> KIND & 1);
@@ -164,7 +164,7 @@ static void check_first_of_several(struct kunit *test)
 	for (defects = 0; defects < 1 << DEFECTS; defects++) {
 		struct weft_ddp_hdr hdr = legal_segment(row);
 
-		have = spoil(row, &hdr, defects);
+		have = corrupt(row, &hdr, defects);
 		for (first = 0; first < DEFECTS && !(have >> first & 1);)
 			first++;
 		KUNIT_EXPECT_EQ_MSG(test, weft_rdmap_check(&hdr),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What rx keeps back until nobody reads a region any more, and what it places before it frees a
+ * What rx keeps back until a region is no longer read, and what it places before it frees a
  * credit. RFC 5040, 5.3.
  */
 #include "engine/ops/op.h"

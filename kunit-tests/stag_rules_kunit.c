@@ -180,7 +180,7 @@ static const struct words_row words_rows[] = {
 
 WEFT_ROWS(words_rows)
 
-static void spoil(struct weft_stag_view *stag, struct weft_stag_req *req, u32 defects)
+static void corrupt(struct weft_stag_view *stag, struct weft_stag_req *req, u32 defects)
 {
 	if (defects & 1 << INVALID)
 		stag->valid = false;
@@ -210,7 +210,7 @@ static void check_first_of_several(struct kunit *test)
 			.len = 8,
 		};
 
-		spoil(&stag, &req, defects);
+		corrupt(&stag, &req, defects);
 		for (first = 0; first < DEFECTS && !(defects >> first & 1);)
 			first++;
 		KUNIT_EXPECT_EQ_MSG(test, weft_stag_check(&stag, &req),
@@ -226,7 +226,7 @@ static void check_empty_with_every_defect(struct kunit *test)
 	struct weft_stag_view stag = region;
 	struct weft_stag_req req = { .context = row->context, .right = 0xf };
 
-	spoil(&stag, &req, (1 << DEFECTS) - 1);
+	corrupt(&stag, &req, (1 << DEFECTS) - 1);
 	KUNIT_EXPECT_EQ(test, weft_stag_check(&stag, &req), WEFT_FAULT_NONE);
 }
 

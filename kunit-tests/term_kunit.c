@@ -13,7 +13,7 @@ WEFT_ROWS(weft_vec_term)
 #define MAX_LEN		52
 #define HEAD_LEN	70	/* DDP header and the longest RDMAP header */
 
-static u8 *room(struct kunit *test, u32 len)
+static u8 *filled(struct kunit *test, u32 len)
 {
 	u8 *mem = kunit_kzalloc(test, len, GFP_KERNEL);
 
@@ -39,7 +39,7 @@ static enum weft_fault fault_of(const struct weft_vec_term *row)
 /* The segment a vector complains about: its copied headers, then other bytes. */
 static const u8 *offender(struct kunit *test, const struct weft_vec_term *row)
 {
-	u8 *ulpdu = room(test, HEAD_LEN);
+	u8 *ulpdu = filled(test, HEAD_LEN);
 
 	if (row->len > 6)
 		memcpy(ulpdu, (const u8 *)row->payload + 6, row->len - 6);
@@ -53,7 +53,7 @@ static void build_vector(struct kunit *test)
 	const struct weft_vec_term *row = test->param_value;
 	u32 head_len = row->segment_len ? min_t(u32, row->segment_len, HEAD_LEN) : HEAD_LEN;
 	enum weft_fault fault = fault_of(row);
-	u8 *out = room(test, MAX_LEN);
+	u8 *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 
 	KUNIT_ASSERT_NE(test, (int)fault, (int)WEFT_FAULT_NONE);
@@ -143,7 +143,7 @@ WEFT_ROWS(attach_rows)
 static void fill_and_build_attached_headers(struct kunit *test)
 {
 	const struct attach_row *row = test->param_value;
-	u8 *ulpdu = room(test, row->head_len ?: 1), *out = room(test, MAX_LEN);
+	u8 *ulpdu = filled(test, row->head_len ?: 1), *out = filled(test, MAX_LEN);
 	u32 headers = row->ddp_len + row->rdmap_len;
 	struct weft_fault_rec rec;
 	u16 bits = (row->ddp_len ? 0xc000 : 0) | (row->rdmap_len ? 0x2000 : 0);
@@ -169,7 +169,7 @@ static void fill_and_build_attached_headers(struct kunit *test)
 /* RFC 5040, 7.1 (1): an error without inbound cause names no segment. */
 static void fill_without_segment(struct kunit *test)
 {
-	u8 *out = room(test, MAX_LEN);
+	u8 *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 	u32 fault;
 
@@ -189,7 +189,7 @@ static void fill_without_segment(struct kunit *test)
 static void build_segment_length_limits(struct kunit *test)
 {
 	static const u32 lengths[] = { 18, 255, 256, 0x7fff, 0x8000, 64768, 65535 };
-	u8 ulpdu[18] = { 0x41, 0x43 }, *out = room(test, MAX_LEN);
+	u8 ulpdu[18] = { 0x41, 0x43 }, *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 	u32 i;
 
@@ -203,7 +203,7 @@ static void build_segment_length_limits(struct kunit *test)
 /* Every fault with every first two bytes a segment may have: back and forth. */
 static void parse_what_was_built(struct kunit *test)
 {
-	u8 ulpdu[HEAD_LEN], *out = room(test, MAX_LEN);
+	u8 ulpdu[HEAD_LEN], *out = filled(test, MAX_LEN);
 	u32 fault, opcode, tagged, i, len;
 	struct weft_fault_rec rec;
 	struct weft_term term;
@@ -288,7 +288,7 @@ static void parse_without_control_word(struct kunit *test)
 	u32 len;
 
 	for (len = 0; len < 4; len++)
-		KUNIT_EXPECT_EQ_MSG(test, weft_term_parse(room(test, len ?: 1), len, &term),
+		KUNIT_EXPECT_EQ_MSG(test, weft_term_parse(filled(test, len ?: 1), len, &term),
 				    WEFT_FAULT_RDMAP_OPERATION, "%u bytes", len);
 }
 

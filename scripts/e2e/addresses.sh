@@ -86,8 +86,8 @@ reach() {
 	[ "$3" = any ] || served_by "$3"
 }
 
-# turned_away TARGET PATTERN: the client of a server that was started ends at once, and says why.
-turned_away() {
+# fails_at_once TARGET PATTERN: the client of a server that was started ends at once, and says why.
+fails_at_once() {
 	local rc=0 began=$SECONDS
 	limit 60 "${cli[@]}" rping -c -a "$1" -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
 	cat "$tmp/client.log"
@@ -100,7 +100,7 @@ turned_away() {
 # refused BIND TARGET: the client is refused at once, which is long before TCP gives up.
 refused() {
 	serve "$port" 60 rping -s -a "$1" -V -C 2
-	turned_away "$2" 'REJECTED|error -?111|refused'
+	fails_at_once "$2" 'REJECTED|error -?111|refused'
 }
 
 # --- addresses of several network devices -----------------------------------------
@@ -134,7 +134,7 @@ on_dummy() {
 	reach "$1" 10.88.0.1 "${driver}D"
 }
 
-# A wildcard follows the address, and so does whoever listens for it anew.
+# A wildcard follows the address, and so does a new listener on it.
 floats() {
 	wa addr add 10.77.0.9/24 dev va
 	reach 0.0.0.0 10.77.0.9 "$a"
@@ -152,7 +152,7 @@ floats_under_a_listener() {
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
 	through 10.77.0.9 "$mac_c"
-	turned_away 10.77.0.9 'REJECTED|refused'
+	fails_at_once 10.77.0.9 'REJECTED|refused'
 }
 
 # --- routes that differ there and back ----------------------------------------------
@@ -411,7 +411,7 @@ t "an address on lo, with one: the address" on_lo_with_weft 10.88.0.1
 t "an address on a dummy: a wildcard" on_dummy 0.0.0.0
 t "an address on a dummy: the address" on_dummy 10.88.0.1
 t "an address that moves" floats
-t "an address that moves away from its listener" floats_under_a_listener
+t "an address that moves to another device under its listener" floats_under_a_listener
 t "another way back" another_way_back
 t "policy routing" policy_routing
 t "translated addresses" nat

@@ -49,7 +49,7 @@ host_dies() {
 	local died=$SECONDS
 	rdma resource show qp | tee "$tmp/qps"
 	expect 'state RTS' "$tmp/qps"
-	# Its keep-alive is overdue after 5 s, and the farewell takes 5 s more.
+	# Its keep-alive is overdue after 5 s, and closing takes 5 s more.
 	until_true 30 no_queues
 	echo "the target let go after $((SECONDS - died)) s"
 	said 'keep-alive timer.*expired' || fail "it was not for want of a keep-alive"

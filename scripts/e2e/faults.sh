@@ -37,12 +37,12 @@ bits turn where no checksum of TCP tells|pedit|cut
 all packets are lost, and TCP gives up|lost retries|cut
 all packets are lost, for longer than tcp_user_timeout_ms|lost user_timeout|cut
 the network device goes down for good|down|cut
-a tenth of the pages that may not wait are not to be had|pages 10|traffic
-1 % of the objects that may not wait are not to be had|objects 1|traffic
+a tenth of the pages that may not wait cannot be allocated|pages 10|traffic
+1 % of the objects that may not wait cannot be allocated|objects 1|traffic
 each allocation of each call fails|every_one|shortages
-an allocation of anybody fails, while a process connects|anybody|shots
-the rdma cgroup has no room|rdma_cgroup|traffic
-the memory cgroup has no room|memory_cgroup|traffic
+an allocation of any task fails while a process connects|any_task|shots
+the rdma cgroup is at its limit|rdma_cgroup|traffic
+the memory cgroup is at its limit|memory_cgroup|traffic
 a process gets 10 % of a CPU|cpu_cgroup|traffic
 ROWS
 }
@@ -96,7 +96,7 @@ has_fault_injection() {
 can_pages() { has_fault_injection; }
 can_objects() { has_fault_injection; }
 can_every_one() { has_fault_injection; }
-can_anybody() { has_fault_injection; }
+can_any_task() { has_fault_injection; }
 
 # lack DIRECTORY WAIT PROBABILITY: what may wait for memory is spared unless WAIT is N.
 lack() {
@@ -115,7 +115,7 @@ begin_every_one() {
 	lack fail_page_alloc N 0
 	lack failslab N 0
 }
-begin_anybody() { begin_every_one; }
+begin_any_task() { begin_every_one; }
 
 # limited CONTROLLER FILE VALUE: the cgroup exists and has that limit, or a skip.
 limited() {
@@ -214,7 +214,7 @@ under() {
 	read -r -a condition <<<"$1"
 	shift
 	perhaps "can_${condition[0]}"
-	[ "${condition[0]}" = anybody ] || neighbour
+	[ "${condition[0]}" = any_task ] || neighbour
 	perhaps "begin_${condition[0]}" "${condition[@]:1}"
 	begin_work "$@"
 	change "${condition[@]}"

@@ -89,8 +89,8 @@ ended() {
 	! kill -0 "$pid" 2>/dev/null || fail "it did not end"
 }
 
-# heard_once FILE PID: that side heard of it once, and ended.
-heard_once() {
+# disconnected_once FILE PID: that side got one DISCONNECTED event, and ended.
+disconnected_once() {
 	ended "$1" "$2"
 	expect 'cma_event type RDMA_CM_EVENT_DISCONNECTED' "$1" 1
 }
@@ -98,13 +98,13 @@ heard_once() {
 killed_client() {
 	living_pair
 	kill -KILL "$(program "$client_pid")"
-	heard_once "$tmp/server.log" "$server"
+	disconnected_once "$tmp/server.log" "$server"
 }
 
 killed_server() {
 	living_pair
 	kill -KILL "$(program "$server")"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/client.log" "$client_pid"
 }
 
 reset_connection() {
@@ -112,8 +112,8 @@ reset_connection() {
 	"${cli[@]}" ss -K dst "$saddr4" dport = 7174 >"$tmp/ss" 2>&1 || true
 	cat "$tmp/ss"
 	grep -q 7174 "$tmp/ss" || skip "this kernel does not destroy sockets on request"
-	heard_once "$tmp/server.log" "$server"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/server.log" "$server"
+	disconnected_once "$tmp/client.log" "$client_pid"
 }
 
 # The cable is cut for good: the user stops the client, the server's TCP cannot
@@ -133,7 +133,7 @@ link_deleted_in_use() {
 	living_pair
 	limit 20 "${srv[@]}" rdma link delete "${driver}a"
 	removal "$tmp/server.log" "$server"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/client.log" "$client_pid"
 	"${srv[@]}" rdma link add "${driver}a" type "$driver" netdev va
 }
 
@@ -143,7 +143,7 @@ removal() {
 	[ "$(grep -c EVENT_DISCONNECTED "$1")" -le 1 ] || fail "told twice"
 }
 
-# Last: it takes both ends of the pair away.
+# Last: it removes both ends of the pair.
 netdev_deleted_in_use() {
 	living_pair
 	limit 20 ip -n wa link delete va

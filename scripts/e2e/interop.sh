@@ -99,7 +99,7 @@ policy() {
 # not look what came meanwhile. If that is all the initiator sends before it wants an
 # answer (RTR and first Send), both wait forever, and when they give up, iw_cm stops
 # siw's kernel (BUG in cm_close_handler). Slow CPUs make that gap wide, and emulated ones
-# that share a processor more so: whoever connects to siw does it from @afar.
+# that share a processor more so: connections to siw are made from @afar.
 cable() {
 	"${weft_end[@]}" tc qdisc replace dev "${netdevs[0]}" root netem delay "$1"
 }

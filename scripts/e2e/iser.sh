@@ -14,7 +14,7 @@ tpg=$lio/iscsi/$iqn/tpgt_1
 
 # LIO insists on a TCP portal beside the one of iSER, at the same address and
 # port, and a software RNIC has no second set of ports. It opens the TCP socket
-# in the namespace of whoever asks, and that of iSER in the first one.
+# in the namespace of the caller, and that of iSER in the first one.
 portal_up() {
 	nsenter --net=/run/netns/wa mkdir "$tpg/np/$addr4:3260"
 	echo 1 >"$tpg/np/$addr4:3260/iser"

@@ -21,7 +21,7 @@ dev=${driver}0
 tests=0 failures=0 again=0
 unclean=99
 srv=() cli=()
-# Emulated CPUs are slow: one knob stretches every deadline.
+# Emulated CPUs are slow: one factor stretches every deadline.
 slow=${E2E_SLOW:-1}
 # cmtime and many clients at once need descriptors by the hundred.
 ulimit -n 65536

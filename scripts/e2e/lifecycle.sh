@@ -73,7 +73,7 @@ same_netdev() {
 	rdma link delete "$dev"
 }
 
-delete_nobody() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
+delete_missing() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
 
 ping_over() { rping_pair 40 "$1" 3; }
 
@@ -194,7 +194,7 @@ cycle() {
 	server=$!
 	until listening 7174; do
 		kill -0 "$server" || { cat "$tmp/s"; return 1; }
-		read -rt 0.02 <>"$tmp/nobody" || true
+		read -rt 0.02 <>"$tmp/never_written" || true
 	done
 	rping -c -a "$saddr4" -C 1 >"$tmp/c" 2>&1 || { cat "$tmp/c"; return 1; }
 	wait "$server" || rping_raced_at_exit "$tmp/s" || { cat "$tmp/s"; return 1; }
@@ -230,7 +230,7 @@ grown() {
 many_cycles() {
 	local i
 	no_other_plugins
-	mkfifo "$tmp/nobody"
+	mkfifo "$tmp/never_written"
 	for i in $(seq 10); do cycle; done
 	slabs >"$tmp/slabs.before"
 	for i in $(seq "$cycles"); do
@@ -259,7 +259,7 @@ t "no such netdev" no_such_netdev
 t "a netdev that is not Ethernet" unsuitable_netdev
 t "the same name twice" same_name
 t "the same netdev twice" same_netdev
-t "deleting what is not there" delete_nobody
+t "deleting what is not there" delete_missing
 t "on a VLAN" on_vlan
 t "on a bridge" on_bridge
 t "on a veth" on_veth

@@ -151,7 +151,7 @@ deleted_under_load() {
 	local client=$started
 	sleep 1
 	ip netns delete wa
-	# The name is gone; the namespace lives as long as somebody is in it.
+	# The name is gone; the namespace lives as long as a process is in it.
 	sleep 1
 	kill -0 "$client" || fail "the client ended with the name"
 	pkill -KILL -x rping
@@ -186,7 +186,7 @@ deleted_while_sockets_linger() {
 compile removed >/dev/null
 t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
-t "shared mode: a wildcard is heard though another namespace has the port" \
+t "shared mode: a wildcard listens though another namespace has the port" \
 	wildcard_listens_beside_others
 t "exclusive mode: each namespace has its own, and they talk" exclusive
 t "rdma dev set netns, there and back" device_moves

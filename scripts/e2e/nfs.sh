@@ -25,7 +25,7 @@ server_up() {
 nfsd_up() {
 	rpc.nfsd -U -T -N 4.2 4 2>/dev/null || rpc.nfsd 4
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist
-	# Nobody has locks to reclaim.
+	# There are no locks to reclaim.
 	echo Y >/proc/fs/nfsd/v4_end_grace
 }
 

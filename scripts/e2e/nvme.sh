@@ -184,9 +184,9 @@ target_goes() {
 	port_up t1 t2
 }
 
-# The host dies: nothing says goodbye. Its end is made to look like that, and the
-# target lets go when the host's keep-alive is overdue. The host that is only cut off
-# is taken away when it has noticed: until then it would wait for its own farewell.
+# The host dies without closing its connections. This is imitated by cutting it off, and the
+# target lets go when the host's keep-alive is overdue. The host is disconnected when it has
+# noticed: until then it would wait for its own close.
 host_dies() {
 	local end=$((SECONDS + 60 * slow))
 	connect t1

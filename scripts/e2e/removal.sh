@@ -26,7 +26,7 @@ user() {
 	fail "the program did not get ready"
 }
 
-# ended_in_order N: it heard of the removal and ended in order.
+# ended_in_order N: it got the event of the removal and ended in order.
 ended_in_order() {
 	local rc=0
 	wait "${users[$1]}" || rc=$?
@@ -64,7 +64,7 @@ stopped_program() {
 	ended_in_order 1
 }
 
-# died: the program was killed; one that had heard of it before has ended in order.
+# died: the program was killed; one that had got the event before has ended in order.
 died() {
 	local rc=0
 	wait "${users[1]}" || rc=$?

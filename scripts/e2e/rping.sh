@@ -75,11 +75,11 @@ wildcard_listener6() {
 }
 
 # rping itself hangs when it cannot connect; ucmatose says why and ends.
-nobody_listens() {
+no_listener() {
 	local rc=0
 	limit 30 "${cli[@]}" ucmatose -s "$saddr4" -p 7999 >"$tmp/out" 2>&1 || rc=$?
 	cat "$tmp/out"
-	[ "$rc" -ne 0 ] || fail "connected to nobody"
+	[ "$rc" -ne 0 ] || fail "connected without a listener"
 	[ "$rc" -ne 124 ] || fail "the client hung"
 	expect 'EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|[Cc]onnection refused' "$tmp/out" 1
 }
@@ -94,5 +94,5 @@ t "a persistent server, eight clients at once" eight_at_once
 t "a client bound to a source address" bound_source
 t "a server on the IPv4 wildcard" wildcard_listener
 t "a server on the IPv6 wildcard" wildcard_listener6
-t "nobody listens: the client is told so" nobody_listens
+t "without a listener the client gets an error" no_listener
 finish

@@ -28,7 +28,7 @@ send_bw_runs() {
 	expect '^ *4096 +200 +[0-9.]+ +[0-9.]+' "$tmp/client.log" 1
 }
 
-link_goes_away() {
+link_delete() {
 	rdma link delete "$dev"
 	rdma link show | tee "$tmp/links"
 	assert_no_match "$dev" "$tmp/links"
@@ -38,5 +38,5 @@ topology_dummy
 t "the link is there and active" link_shows_up
 t "rping" rping_runs
 t "ib_send_bw" send_bw_runs
-t "the link can be deleted" link_goes_away
+t "the link can be deleted" link_delete
 finish

@@ -34,7 +34,7 @@ second_device() {
 }
 
 # A process that is killed while it connects to itself cannot end before iw_cm has its
-# answer, which is that nobody has decided in time.
+# answer, which is that the request was not accepted in time.
 short_deadlines() {
 	local file
 	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do

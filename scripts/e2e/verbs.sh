@@ -86,14 +86,14 @@ kernel_consumer() {
 	expect 'masked_atomics: 12 operations as expected' "$tmp/consumer.log" 1
 }
 
-# It scribbles over its queues all the time, and then has no device any more.
+# It overwrites its queues all the time, until its device is removed.
 device_goes_from_a_corrupt_ring() {
-	start 60 "$tmp/scribbler" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
+	start 60 "$tmp/corrupter" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
 	for _ in $(seq 100); do
-		! grep -q '^ready' "$tmp/scribbler" || break
+		! grep -q '^ready' "$tmp/corrupter" || break
 		sleep 0.1
 	done
-	expect '^ready' "$tmp/scribbler" 1
+	expect '^ready' "$tmp/corrupter" 1
 	sleep 0.3
 	limit 10 rdma link delete "$dev"
 	wait "$started" || fail "the program ended with status $?"
@@ -140,13 +140,13 @@ t "reuse: with markers" with_attributes memory_is_used_again_at_once mpa_crc=0 m
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
-	t "in rows: $name" in_batches "$name"
+	t "in batches: $name" in_batches "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
 	odp_remapped_amid_traffic; do
-	t "on demand, in rows: ${name#odp_}" in_short_batches "$name"
+	t "on demand, in batches: ${name#odp_}" in_short_batches "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
-t "streams: the device goes from a process that scribbles" device_goes_from_a_corrupt_ring
+t "streams: the device of a process that corrupts its queues is removed" device_goes_from_a_corrupt_ring
 finish

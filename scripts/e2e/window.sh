@@ -46,13 +46,13 @@ opens_again() {
 	[ "$k" -eq "$runs" ] || fail "run $k"
 	echo "stalls:"
 	cat "$tmp/stalls"
-	# One may be a CPU that was taken from whoever was about to tell.
+	# One may be a CPU that was preempted just before it sent the update.
 	[ "$(wc -l <"$tmp/stalls")" -le 1 ] || fail "the window stays shut"
 }
 
 topology_dummy
 ip link set lo mtu 1500
-# A window that does not grow: some trains behind the lock shut it.
+# A window that does not grow: some batches behind the lock shut it.
 sysctl -qw net.ipv4.tcp_rmem='4096 131072 1000000'
 t "a window that is shut while the receiver sends opens again" opens_again
 finish

@@ -63,8 +63,8 @@ finding "untagged messages: MSN, offset and last flag in order" check messages_i
 finding "tagged messages: offsets without gaps" check tagged_in_order
 finding "Read Responses go where the request said" check reads_answered_to_the_sink
 finding "tshark decodes the atomics, and each has its answer" check atomics_answered
-finding "the initiator speaks first" check initiator_first
+finding "the initiator sends first" check initiator_first
 finding "FPDUs fill a TCP segment and no more" check segments_fit
 finding "TCP segments hold whole FPDUs" check packets_end_on_fpdus
-finding "each of these judges finds what is spoilt for it" check judges_object
+finding "each of these judges finds what is corrupted for it" check judges_object
 finish

@@ -10,7 +10,7 @@ import struct
 
 from . import Violation, crc32c, ddp, mpa, rdmap
 
-ROOM = 1 << 20      # of every receive
+RECV_SPACE = 1 << 20      # of every receive
 
 
 class Input:
@@ -165,7 +165,7 @@ class Receiver:
             raise Violation("RDMAP_OPCODE")
         if not s.tagged and s.mo != self.mo[s.qn]:
             raise Violation("UNTAGGED_MO")
-        if not s.tagged and s.mo + len(s.payload) > ROOM:
+        if not s.tagged and s.mo + len(s.payload) > RECV_SPACE:
             raise Violation("UNTAGGED_TOO_LONG")
 
     def advance(self, s):

@@ -74,7 +74,7 @@ class StartFrame:
 
     @classmethod
     def parse(cls, data, request):
-        """A frame somebody sent; strict, as a sender has to be."""
+        """A frame that was received; strict, as a sender has to be."""
         key = KEY_REQUEST if request else KEY_REPLY
         flags, rev, length = struct.unpack(">BBH", data[16:FIXED])
         if data[:16] != key:
@@ -123,7 +123,7 @@ class Framer:
         """One FPDU.
 
         length: another ULPDU_Length; pad: bytes instead of zeros;
-        crc_xor: spoils the CRC; crc_field: four bytes instead of it;
+        crc_xor: corrupts the CRC; crc_field: four bytes instead of it;
         marker_hook(value, index): another 32-bit word for a marker, before the
         CRC is computed.
         """

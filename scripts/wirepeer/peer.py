@@ -375,11 +375,11 @@ class Listener:
         try:
             sock, _ = self.sock.accept()
         except socket.timeout:
-            raise Timeout("nobody connects") from None
+            raise Timeout("no connection") from None
         return Peer(sock, self.timeout)
 
-    def knocked(self, timeout):
-        """Does anybody connect?"""
+    def is_connecting(self, timeout):
+        """Does a connection wait to be accepted?"""
         return bool(select.select([self.sock], [], [], timeout)[0])
 
     def close(self):

@@ -248,7 +248,7 @@ def close_timeout_ends_a_peer_that_does_not_close(w):
 # --- doorbells ---------------------------------------------------------------------
 
 def stream(w, posts=40):
-    """Writes of somebody who never polls; they arrive all the same."""
+    """Writes of a process that never polls; they arrive all the same."""
     pair = w.pair(cq="quiet")
     before = w.counters()
     for _ in range(posts):

@@ -141,7 +141,7 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
 def an_srq_tells_what_waits(w):
     release = tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2])
     rows = w.resources("srq")
-    same(rows, [], "SRQs of nobody")
+    same(rows, [], "SRQs before one is made")
     w.agent.cmd("srq", name="srq", pd="pd", depth=32)
     w.undo.append(lambda: w.agent.cmd("dropsrq", name="srq"))
     w.agent.cmd("postsrq", name="srq", count=5, sge="mr:0:100")

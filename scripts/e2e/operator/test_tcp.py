@@ -32,7 +32,7 @@ def congestion_control_of_both_ends(w):
 
 
 def unprivileged_agent(w):
-    """An agent without any right; the guest is thrown away, so doors may stay open."""
+    """An agent without any right; the guest is discarded, so permissions may stay relaxed."""
     os.chmod(os.path.dirname(w.args.agent[0]), 0o755)
     for name in ["rdma_cm"] + [n for n in os.listdir("/dev/infiniband") if n[:6] == "uverbs"]:
         os.chmod("/dev/infiniband/" + name, 0o666)
@@ -49,7 +49,7 @@ def a_process_without_rights_gets_what_the_operator_chose(w):
     w.turn("tcp_sndbuf", 100000)
     w.turn("tcp_congestion_control", "htcp")
     with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as file:
-        same("htcp" in file.read(), False, "anybody may choose htcp")
+        same("htcp" in file.read(), False, "any process may choose htcp")
     agent = unprivileged_agent(w)
     try:
         k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]

@@ -379,7 +379,7 @@ def no_receive():
 
 
 def no_peer():
-    """Nobody ever listens, or nobody ever connects: the oldest request says so."""
+    """The peer never listens or never connects: the oldest request fails with the reason."""
     for swap in (False, True):
         a, b = two()
         lonely, other = (b, a) if swap else (a, b)
@@ -622,27 +622,27 @@ def flood():
     a, b = accepting()
     later = End(device=args.peer)
     waiting = request(hello(1, later.number, 0, 0))
-    crowd = []
+    socks = []
     for i in range(600):
         try:
-            crowd.append(knock(b, (b"", waiting, b"MPA ID Req")[i % 3]))
+            socks.append(knock(b, (b"", waiting, b"MPA ID Req")[i % 3]))
         except OSError:
             pass	# it is full: that is its right
     began = time.monotonic()
     a.connect(b)
     messages(a, b)
     assert time.monotonic() - began < 10, "a good peer was delayed"
-    for sock in crowd:
+    for sock in socks:
         sock.close()
 
 
 def held_is_bounded():
     a, b = accepting()
     later = End(device=args.peer)
-    crowd = [knock(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
+    socks = [knock(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
     time.sleep(1)
     assert reason(b, request(hello(1, later.number, 0, 0))) == BUSY
-    for sock in crowd:
+    for sock in socks:
         sock.close()
     time.sleep(1)
     with knock(b, request(hello(1, later.number, 0, 0))) as sock:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A client and a server of librpma: Writes, flushes, Reads, atomic Writes,
- * immediate data and messages. Who gets data looks at every byte of it.
+ * immediate data and messages. Each side checks every byte that it receives.
  *
  * Usage: rpma server|client ADDRESS PORT plain|rcq|shared|srq
  *
@@ -106,7 +106,7 @@ static void configure(const char *mode, bool server)
 	CHECK(!rpma_conn_cfg_set_compl_channel(cfg, shared));
 }
 
-/* Posted before there is a connection, so that whoever speaks first finds them. */
+/* Posted before there is a connection, so that the first message finds them. */
 static void post_receives(struct rpma_conn_req *req)
 {
 	for (uintptr_t i = 0; i < MESSAGES; i++) {

@@ -400,7 +400,7 @@ class Fixture:
         for region in self.regions:
             self.agent.cmd("guard", name=region.name)
 
-    def take_away(self):
+    def release(self):
         for undo in reversed(self.undo):
             undo()
         for link in self.links:
@@ -471,4 +471,4 @@ class World:
                 raise AssertionError("not the bytes that were sent")
             link.wc(wr=wr)
         finally:
-            fixture.take_away()
+            fixture.release()

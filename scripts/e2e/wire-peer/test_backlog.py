@@ -104,7 +104,7 @@ def requests_of_a_busy_consumer_are_bounded(f):
         for wire in wires[20:]:
             wire.rst()
     assert 7 <= told <= 8, told
-    # One more: told on trial, refused by rdma_cm and queued again, with as many behind it.
+    # One more: offered to rdma_cm, refused by it and queued again, with as many behind it.
     assert 1 <= queued <= WAITING_MAX + 1, queued
     assert waiting <= WAITING_MAX, waiting
     assert told + queued + waiting < 600
@@ -114,27 +114,27 @@ def requests_of_a_busy_consumer_are_bounded(f):
 @test()
 def many_silent_conns_are_bounded_and_exclude_no_other(f):
     listener = listen(f, 1023)
-    crowd = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
+    socks = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
     waiting = held("pending_mpa_request", 1023)
     assert 100 < waiting <= WAITING_MAX, waiting
     began = time.monotonic()
     serve(f, listener, ask(f, 3))
     assert time.monotonic() - began < 5 * f.world.slow
-    assert crowd
+    assert socks
 
 
 FLOOD = r"""
 import socket, sys, time
 end = time.monotonic() + float(sys.argv[3])
-crowd = []
+socks = []
 while time.monotonic() < end:
     sock = socket.socket()
     sock.setblocking(False)
     sock.connect_ex((sys.argv[1], int(sys.argv[2])))
-    crowd.append(sock)
-    if len(crowd) > 2000:
-        crowd.pop(0).close()
+    socks.append(sock)
+    if len(socks) > 2000:
+        socks.pop(0).close()
 """
 
 

@@ -157,10 +157,10 @@ def a_marker_that_disagrees(f):
 @test("MPA-046", "MPA-065", "MPA-037")
 def a_flipped_bit_in_a_marker(f):
     link = marked(f, recv=8, size=2048)
-    spoilt = bytearray(link.peer.send(pattern(1200), hold=True))
-    at = 512 - (link.peer.tx.pos - len(spoilt)) % 512
-    spoilt[at] ^= 0x10
-    link.peer.raw(bytes(spoilt))
+    broken = bytearray(link.peer.send(pattern(1200), hold=True))
+    at = 512 - (link.peer.tx.pos - len(broken)) % 512
+    broken[at] ^= 0x10
+    link.peer.raw(bytes(broken))
     link.terminated(2, 0, 2)
 
 
@@ -207,7 +207,7 @@ def a_corrupt_write_places_nothing(f):
 def nothing_is_taken_behind_an_error(f):
     target = f.mr(4096)
     link = f.running(rev=1, recv=4)
-    data = link.peer.send(b"spoilt", hold=True, fpdu=dict(crc_xor=1))
+    data = link.peer.send(b"broken", hold=True, fpdu=dict(crc_xor=1))
     for n in range(3):
         data += link.peer.write(target.rkey, target.iova, b"written", hold=True)
         data += link.peer.send(b"good", hold=True)
@@ -410,7 +410,7 @@ def a_terminate_is_read_though_data_is_unread(f):
     """Plenty queued behind the fault must not turn its FIN into a reset."""
     link = f.running(rev=1)
     link.peer.mulpdu = 1400
-    data = link.peer.send(b"spoilt", fpdu=dict(crc_xor=2), hold=True)
+    data = link.peer.send(b"broken", fpdu=dict(crc_xor=2), hold=True)
     data += b"".join(link.peer.send(bytes(1300), hold=True) for _ in range(40))
     link.peer.raw(data)
     link.terminated(2, 0, 2)

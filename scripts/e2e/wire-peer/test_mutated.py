@@ -133,7 +133,7 @@ MESSAGES = (a_send, a_send, a_write, a_write, a_read, an_atomic, an_answer, an_i
 # --- mutations ---------------------------------------------------------------------------
 
 
-def spoilt_field(rng, data):
+def corrupt_field(rng, data):
     """A number of one to eight bytes is another one."""
     size = rng.choice((1, 1, 2, 4, 8))
     if len(data) < size:
@@ -152,7 +152,7 @@ def mutated_ulpdus(rng, ulpdus):
         at = rng.randrange(len(ulpdus))
         how = rng.randrange(8)
         if how < 4:
-            ulpdus[at] = spoilt_field(rng, ulpdus[at])
+            ulpdus[at] = corrupt_field(rng, ulpdus[at])
         elif how == 4:
             ulpdus[at] = ulpdus[at][:rng.randrange(len(ulpdus[at]) + 1)]
         elif how == 5:
@@ -189,7 +189,7 @@ def some_frame(rng, reply=False):
     if not rng.randrange(6):
         frame.pd_length = rng.choice((0, 3, 512, 513, 65535))
     data = frame.build()
-    return spoilt_field(rng, data) if not rng.randrange(3) else data
+    return corrupt_field(rng, data) if not rng.randrange(3) else data
 
 
 def sent(rng, wire, data):
@@ -333,7 +333,7 @@ class Round(harness.Fixture):
         """Each QP can be destroyed; events and completions are none of our business."""
         for link in self.links:
             link.over = False
-        self.take_away()
+        self.release()
         self.unasked()
 
 

@@ -57,7 +57,7 @@ def crc_matrix(f, case):
     both_ways(f, link)
     bad = dict(crc_xor=4)
     if ours or theirs:
-        link.peer.send(b"spoilt", fpdu=bad)
+        link.peer.send(b"broken", fpdu=bad)
         link.terminated(2, 0, 2)
     else:
         link.peer.send(b"anything", fpdu=dict(crc_field=b"\xde\xad\xbe\xef"))
@@ -73,7 +73,7 @@ def crc_matrix_as_initiator(f, case):
     assert link.request.c == theirs, link.request
     both_ways(f, link)
     if ours or theirs:
-        link.peer.send(b"spoilt", fpdu=dict(crc_xor=4))
+        link.peer.send(b"broken", fpdu=dict(crc_xor=4))
         link.terminated(2, 0, 2)
 
 

@@ -59,7 +59,7 @@ def connect(f, link, listener):
 
 @test(each=(7199, 40123))
 def a_port_that_a_server_has(f, port):
-    """Whoever picked it, the program is told that this is its port."""
+    """The program is told that this is its port, even if it did not choose it."""
     Holder(f, SERVER, f.world.weft, port)
     link = from_port(f, f.listen(), port)
     try:

@@ -144,7 +144,7 @@ def a_bad_read_behind_good_ones(f):
 
 
 @test("RDMAP-026", "VERBS-005", "RDMAP-021")
-def a_source_that_goes_away_while_it_is_read(f):
+def a_source_deregistered_while_it_is_read(f):
     """What was sent and what the returned header says is left make the whole."""
     size = 8 << 20
     source = f.mr(size)

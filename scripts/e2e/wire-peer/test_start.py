@@ -11,7 +11,7 @@ DEPTH = mpa.NOT_NEGOTIATED
 
 
 def refused_frame(f, frame, fin=False):
-    """Bytes that are no request: closed without an answer, nobody is told."""
+    """Bytes that are no request: closed without an answer and without an event."""
     wire = f.connect()
     wire.raw(frame)
     if fin:
@@ -168,9 +168,9 @@ def a_request_in_pieces(f, piece):
 def a_reject_reaches_the_peer_before_the_end(f):
     for request in (dict(rev=1), dict(rev=2, enhanced=mpa.Enhanced(4, 4))):
         link = f.passive(accept=False, **request)
-        f.agent.cmd("reject", k=link.k, pdata=b"no room".hex())
+        f.agent.cmd("reject", k=link.k, pdata=b"no space".hex())
         reply = link.peer.read_reply()
-        assert reply.r == 1 and reply.pd == b"no room", reply
+        assert reply.r == 1 and reply.pd == b"no space", reply
         assert reply.s == (request["rev"] == 2)
         link.peer.fin()
         link.peer.expect_end(reset=False)
@@ -224,7 +224,7 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 @test("CM-029")
 def responder_early_send_waits_only_for_a_promised_message(f):
-    """What an administrator may choose for initiators that never speak first."""
+    """What an administrator may choose for initiators that never send first."""
     f.policy("responder_early_send", 1)
     out = f.mr(16)
     out.poke(b"sent at once")
@@ -234,8 +234,8 @@ def responder_early_send_waits_only_for_a_promised_message(f):
     link.peer.silent(0.02)
     assert link.peer.expect(rdmap.SEND).payload == b"sent at once"
     link.wc(wr=wr)
-    link.peer.send(b"and heard")
-    link.received(b"and heard")
+    link.peer.send(b"and received")
+    link.received(b"and received")
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
     link.peer.silent(1)
     link.start_responder()

@@ -68,12 +68,12 @@ void line(const char *format, ...)
 	va_end(list);
 }
 
-int from_hex(const char *hex, uint8_t *out, size_t room)
+int from_hex(const char *hex, uint8_t *out, size_t space)
 {
 	size_t len = strlen(hex) / 2, i;
 	unsigned int byte;
 
-	if (len > room)
+	if (len > space)
 		return -1;
 	for (i = 0; i < len; i++) {
 		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)

@@ -181,7 +181,7 @@ CASE(rejection)
 	fi_freeinfo(request);
 }
 
-CASE(nobody_listens)
+CASE(no_listener)
 {
 	listen_there();
 	stop_listening();

@@ -247,7 +247,7 @@ CASE(selective)
 	CHECK(holds(s.buf + WORD, 1000, 9));
 }
 
-/* More Writes than the queue holds: whoever is turned away comes again, none is lost. */
+/* More Writes than the queue holds: those refused are posted again, none is lost. */
 CASE(full_queue)
 {
 	const size_t n = 5000;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE 20 /* seconds that no step may exceed, before E2E_SLOW */
+#define STEP_TIMEOUT 20 /* seconds that no step may exceed, before E2E_SLOW */
 
 /*
  * A thread does rounds until the time is over. @work is one round; @whole does all of them
@@ -50,7 +50,7 @@ struct home {
 extern struct home home;
 
 double now(void);
-unsigned int patience(void);
+unsigned int step_timeout(void);
 
 /* Is there time left, for this process and all of its threads? */
 bool going(void);
@@ -156,6 +156,6 @@ bool live_and_die(const char *activity, const char *options, unsigned int with_s
 bool live_often(const char *activity, const char *options, double lifetime);
 
 /* Without any privilege from now on. */
-void become_nobody(void);
+void drop_privileges(void);
 
 #endif

@@ -318,7 +318,7 @@ CASE("immediate", write_with_imm)
 	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 0);
 }
 
-/* Ten Writes that nobody at the other end hears of, in the same send queue. */
+/* Ten Writes without a completion at the other end, in the same send queue. */
 static void write_silently(uint32_t length)
 {
 	for (int i = 0; i < 10; i++)

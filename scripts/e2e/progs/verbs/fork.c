@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Processes that fork with a device open: a daemon goes on in the child, a child that only
- * ends harms nobody. Processes that drop their privileges.
+ * Processes that fork with a device open: a daemon goes on in the child, and the exit of a child
+ * does no harm. Processes that drop their privileges.
  */
 #define _GNU_SOURCE
 #include "verbs.h"
@@ -19,7 +19,7 @@
 
 #define PORT 7571
 #define CHILDREN 120
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 #define TRANSLATION IBV_REREG_MR_CHANGE_TRANSLATION
 
 static struct end c2, s2;
@@ -411,7 +411,7 @@ CASE("processes", privileges_dropped_after_opening)
 	struct rlimit some = { 16 << 20, 16 << 20 };
 
 	CHECK(!setrlimit(RLIMIT_MEMLOCK, &some));
-	CHECK(!setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
+	CHECK(!setgroups(0, NULL) && !setgid(UNPRIVILEGED) && !setuid(UNPRIVILEGED));
 	works(&c, &s);
 	writes_and_reads();
 	make_and_destroy();

@@ -187,7 +187,7 @@ static pid_t start_receiver(struct end *e, int port)
 {
 	pid_t pid = start_case("receives_long_messages", port);
 
-	accept_end(e, make_hearing);
+	accept_end(e, make_receiving);
 	good(e->id->recv_cq, 1);
 	return pid;
 }

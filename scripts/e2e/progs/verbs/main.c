@@ -307,7 +307,7 @@ void tell(struct end *e)
 	good(e->id->send_cq, 1);
 }
 
-void make_hearing(struct end *e)
+void make_receiving(struct end *e)
 {
 	make_qp(e);
 	hear(e);

@@ -63,7 +63,7 @@ UNLISTED(keeps_much_and_polls)
 	release(&mine);
 }
 
-/* --- who reads ------------------------------------------------------------------- */
+/* --- the reader ------------------------------------------------------------------ */
 
 static struct reader r;
 static struct ibv_mr *sink_mr;

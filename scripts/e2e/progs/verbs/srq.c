@@ -248,8 +248,8 @@ static void no_event(struct end *e)
 }
 
 /*
- * Destroying waits until its events are acknowledged, which nobody does here: so another
- * thread looks for them meanwhile. The core frees those that nobody has taken.
+ * Destroying waits until its events are acknowledged, which this thread cannot do meanwhile: so
+ * another one looks for them. The core frees those that have not been read.
  */
 static volatile int destroyed;
 

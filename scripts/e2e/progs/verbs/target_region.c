@@ -92,7 +92,7 @@ UNLISTED(sleeps)
 	serve(sleep_until_it_goes);
 }
 
-/* By turns there is a Send to receive, and a word that somebody writes. */
+/* By turns there is a Send to receive, and a word that the reader writes. */
 static void answer_until_it_goes(struct end *e)
 {
 	volatile uint64_t *written = &target.written;

@@ -28,7 +28,7 @@ struct place {
 void open_target(struct end *e);
 void close_target(void);
 
-/* In vain, until the reader goes or has been silent for long. */
+/* Finds nothing, until the reader goes or has been silent for long. */
 void poll_until_it_goes(struct end *e);
 
 #endif

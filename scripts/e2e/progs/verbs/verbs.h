@@ -75,16 +75,16 @@ double now(void);
 /* Where connections to ourselves are accepted. */
 struct rdma_cm_id *the_listener(void);
 
-/* Of a connection with somebody else; who accepts may bring a QP of its own making. */
+/* Of a connection with another process; the side that accepts may bring a QP of its own making. */
 void connect_end(struct end *e);
 void accept_end(struct end *e, void (*make)(struct end *));
 
 /* What a case does with the client's QP before it connects. */
 extern void (*before_connecting)(struct end *e);
 
-/* The usual QP; the same, with two messages without a payload to be heard of. */
+/* The usual QP; the same, with room for two messages without a payload. */
 void make_qp(struct end *e);
-void make_hearing(struct end *e);
+void make_receiving(struct end *e);
 
 /* Another connection to ourselves. */
 void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));

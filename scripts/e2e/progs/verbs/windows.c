@@ -170,7 +170,7 @@ CASE("windows", window_after_remote_invalidate)
 	done();
 }
 
-/* Whoever posts chose the key, and need not store it into what the library made. */
+/* The poster chose the key, and need not store it in the library's object. */
 CASE("windows", window_bound_again)
 {
 	uint32_t rkey, original;
@@ -228,7 +228,7 @@ CASE("windows", window_beyond_region)
 	done();
 }
 
-/* What a QP has bound is nobody's once it is gone. */
+/* What a QP has bound is unusable once it is gone. */
 CASE("windows", window_after_its_qp)
 {
 	uint32_t rkey;
@@ -248,7 +248,7 @@ CASE("windows", window_after_its_qp)
 	CHECK(!ibv_dealloc_mw(mw));
 }
 
-/* --- a region taken away from under a writer ------------------------------------- */
+/* --- a region deregistered under a writer ---------------------------------------- */
 
 static void *keep_writing(void *result)
 {
@@ -285,7 +285,7 @@ CASE("windows", dereg_while_written)
 	usleep(100000);
 	CHECK(s.buf[0] == 0x11);
 	CHECK(!ibv_dereg_mr(key));
-	/* From here on nobody writes. */
+	/* From here on there are no more writes. */
 	memset(s.buf, 0x22, BYTES);
 	pthread_join(writer, NULL);
 	CHECK(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_WR_FLUSH_ERR);

@@ -246,7 +246,7 @@ CASE("one word", readers_exit_amid_a_read)
 		pid_t pid = start_case("reads_and_exits", PORT);
 		struct end mine = {};
 
-		accept_end(&mine, make_hearing);
+		accept_end(&mine, make_receiving);
 		good(mine.id->recv_cq, 1);
 		hear(&mine);
 		open_target(&mine);
