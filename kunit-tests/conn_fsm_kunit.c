@@ -183,7 +183,7 @@ static bool tale_is_sane(u16 done)
 }
 
 /*
- * The socket is let go, no timer runs, who asked to connect knows how it ended, and
+ * The socket is released, no timer runs, the side that connects knows the result, and
  * a stream that ran was closed in front of the consumer.
  */
 static bool end_is_sane(u16 done)

@@ -20,7 +20,7 @@ static const int masks[STATES] = {
 	[IB_QPS_RTR] = TO_RTR,
 };
 
-/* Targets of each state: bits of enum ib_qp_state. Reset and error are always to be had. */
+/* Targets of each state: bits of enum ib_qp_state. Reset and error can always be reached. */
 #define TO(state)	BIT(IB_QPS_##state)
 #define OUT		(TO(RESET) | TO(ERR))
 

@@ -37,7 +37,7 @@ static u32 receives(struct stream_world *w)
 
 /*
  * The worker waits for the region, and so does the way down: each with a reference of its own. The
- * completion is told once, and not before the last reader is through.
+ * completion is raised once, and not before the last reader has finished.
  */
 static void weft_rx_settles_once(struct kunit *test)
 {

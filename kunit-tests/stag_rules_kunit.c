@@ -194,7 +194,7 @@ static void corrupt(struct weft_stag_view *stag, struct weft_stag_req *req, u32 
 		req->to = ~0ULL;
 }
 
-/* Every combination of defects: the first of protocol-rules, ORDER-5 is told. */
+/* Every combination of defects: the first of protocol-rules, ORDER-5 is reported. */
 static void check_first_of_several(struct kunit *test)
 {
 	const struct words_row *row = test->param_value;

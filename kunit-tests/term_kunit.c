@@ -124,7 +124,7 @@ static const struct attach_row attach_rows[] = {
 	{ "ddp_tagged_version", WEFT_FAULT_TAGGED_VERSION, 0xc2, 0x40, 30, 14, 0 },
 	{ "ddp_untagged_read_request", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x41, 46, 18, 0 },
 	{ "ddp_untagged_version", WEFT_FAULT_UNTAGGED_VERSION, 0x40, 0x43, 42, 18, 0 },
-	/* MPA and local: nothing, even if a segment is at hand */
+	/* MPA and local: nothing, even if there is a segment */
 	{ "mpa_crc", WEFT_FAULT_MPA_CRC, 0x41, 0x43, 70, 0, 0 },
 	{ "mpa_marker", WEFT_FAULT_MPA_MARKER, 0x41, 0x43, 70, 0, 0 },
 	{ "local_protection", WEFT_FAULT_LOCAL_PROTECTION, 0x41, 0x41, 70, 0, 0 },

@@ -416,9 +416,9 @@ t "another way back" another_way_back
 t "policy routing" policy_routing
 t "translated addresses" nat
 t "one MAC: VLAN" made_on vlan id 7
-t "one MAC: VLAN, below comes second" below_comes_second vlan id 7
+t "one MAC: VLAN, below is added second" below_comes_second vlan id 7
 t "one MAC: macvlan passthru" made_on macvlan mode passthru
-t "one MAC: macvlan passthru, below comes second" below_comes_second macvlan mode passthru
+t "one MAC: macvlan passthru, below is added second" below_comes_second macvlan mode passthru
 t "one MAC: ipvlan" made_on ipvlan mode l3
 t "one MAC: macsec" made_on macsec
 t "one MAC: a bond and its member" bond
@@ -426,16 +426,16 @@ t "link-local addresses" scoped
 t "one link-local address on two network devices" scoped_twice
 for other in rxe siw; do
 	for order in first second; do
-		t "beside $other, which comes $order" beside $other $order
+		t "beside $other, which is added $order" beside $other $order
 	done
 done
-t "ports: a wildcard, which a wildcard has" in_use 0.0.0.0 0.0.0.0
-t "ports: a wildcard, which an address has" in_use 10.77.0.3 0.0.0.0
-t "ports: an address, which a wildcard has" in_use 0.0.0.0 10.77.0.3
-t "ports: an address, which it has itself" in_use 10.77.0.3 10.77.0.3
+t "ports: a wildcard that a wildcard occupies" in_use 0.0.0.0 0.0.0.0
+t "ports: a wildcard that an address occupies" in_use 10.77.0.3 0.0.0.0
+t "ports: an address that a wildcard occupies" in_use 0.0.0.0 10.77.0.3
+t "ports: an address that it occupies itself" in_use 10.77.0.3 10.77.0.3
 t "ports: v6" in_use :: fd77::1
 t "ports: each namespace has its own" each_namespace_its_own
 t "ports: two wildcards" two_wildcards
-t "a device comes and goes under a wildcard" comes_and_goes
+t "a device is added and removed under a wildcard" comes_and_goes
 cleanup
 finish

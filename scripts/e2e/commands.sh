@@ -77,7 +77,7 @@ run_line() {
 	(cd "$tmp" && limit 60 bash -c "$line") 2>&1
 }
 
-# A connection that moves data until it is told to end.
+# A connection that moves data until it is stopped.
 traffic_begins() {
 	serve 7174 200 rping -s -a "$addr4" -C 100000000
 	start 200 "$tmp/client.log" rping -c -a "$addr4" -C 100000000

@@ -68,7 +68,7 @@ performance() {
 	expect '^raw: ' "$tmp/client.log" 1
 }
 
-# It makes objects until none is to be had, and lets go of all of them.
+# It makes objects until that fails, and frees all of them.
 limits() {
 	client 60 dapltest -T L -D "$ia" -w 8 -m 100 limit_ia limit_pz limit_evd limit_ep \
 		limit_lmr limit_rpost

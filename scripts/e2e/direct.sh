@@ -161,7 +161,7 @@ topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
-t "programs hear of it" gid_event
+t "programs get an event" gid_event
 t "more addresses than GIDs" many_addresses
 
 t "ibv_rc_pingpong" pingpong ibv_rc_pingpong

@@ -78,7 +78,7 @@ cut_pedit() {
 
 judge_pedit() {
 	ended "$1" "$tmp/work"
-	sleep_nofork 0.1	# the core reads its counters afresh by and by
+	sleep_nofork 0.1	# the core refreshes its counters with a delay
 	[ "$(counted rx_crc_errors)" -gt 0 ] || fail "no CRC was wrong"
 }
 
@@ -230,7 +230,7 @@ under() {
 	ended "$started" "$tmp/next"
 }
 
-# The limit is told by an errno.
+# The limit is reported by an errno.
 judge_rdma_cgroup() {
 	failed "$1" "$tmp/work"
 	expect 'Resource temporarily unavailable' "$tmp/work"
@@ -301,6 +301,6 @@ while IFS='|' read -r -u 9 name condition activities; do
 	t "$name" under "$condition" $activities
 done 9< <(rows)
 t "$conns connections that are silent, or half-open" silent_connections
-t "a process is stopped, goes on, and is killed while it is stopped" stopped_process
+t "a process is stopped, continued, and killed while stopped" stopped_process
 before_test >/dev/null 2>&1
 finish

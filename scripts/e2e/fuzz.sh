@@ -55,7 +55,7 @@ besieged() {
 	limit "$((seconds + 60))" "$races" -s "$seed" "$dev" "$addr4" "$seconds" "$@"
 	ended "$same" "$tmp/same"
 	ended "$another" "$tmp/other"
-	sleep_nofork 0.1 # the core reads its counters afresh by and by
+	sleep_nofork 0.1 # the core refreshes its counters with a delay
 	looked_at
 }
 

@@ -139,7 +139,7 @@ link_deleted_in_use() {
 
 removal() {
 	ended "$1" "$2"
-	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$1" || fail "it was not told"
+	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$1" || fail "it got no event"
 	[ "$(grep -c EVENT_DISCONNECTED "$1")" -le 1 ] || fail "told twice"
 }
 
@@ -178,10 +178,10 @@ for case in garbage wrong-key unknown-revision oversized-private-data half-a-rep
 	t "reply: $case" bad_responder "$case"
 done
 set_timeout "${driver}b" mpa_reply_timeout_ms 30000
-t "a killed client: the server hears it once" killed_client
-t "a killed server: the client hears it once" killed_server
-t "a reset TCP connection: both hear it once" reset_connection
+t "a killed client: the server gets one event" killed_client
+t "a killed server: the client gets one event" killed_server
+t "a reset TCP connection: both get one event" reset_connection
 t "a dead network: both processes can be killed" silent_network
-t "a link deleted in use: both sides hear it" link_deleted_in_use
-t "a netdev deleted in use: both sides hear it" netdev_deleted_in_use
+t "a link deleted in use: both sides get an event" link_deleted_in_use
+t "a netdev deleted in use: both sides get an event" netdev_deleted_in_use
 finish

@@ -159,7 +159,7 @@ run_bw() {
 }
 
 # Here the passive side sends first. An initiator without peer-to-peer mode makes a
-# responder wait that keeps to RFC 5044, unless it is told otherwise.
+# responder wait that follows RFC 5044, unless an attribute says otherwise.
 run_ucmatose() {
 	local early=0
 	if [ "$responder" = weft ]; then
@@ -325,5 +325,5 @@ TOPOLOGY
 	topology_interop_veth
 	"${INTEROP:-full}"
 fi
-t "siw and weft let go of everything" leave
+t "siw and weft release everything" leave
 finish

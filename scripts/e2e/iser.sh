@@ -143,7 +143,7 @@ initiator_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
 t "ext4: a tree survives unmounting and a new session" tree_survives
 long "ten seconds of silence on the wire under load" silence_under_load
-long "the device is deleted and comes back under load" link_replaced
+long "the device is deleted and added again under load" link_replaced
 long "the device is deleted under a mounted file system" link_gone_under_mount
 t "nothing is left of target and initiator" nothing_left
 finish

@@ -53,7 +53,7 @@ is_not_reported() {
 }
 
 [ -f "${DATA_RACE:-}" ] || { echo "Bail out! DATA_RACE names no module"; exit 1; }
-t "KCSAN is on, and leaves no function out" is_on
+t "KCSAN is on, for every function" is_on
 t "plain accesses at the same time are reported" is_reported unmarked
 t "the same, marked, are not" is_not_reported marked
 t "turns that no barrier hands over are reported" is_reported unordered

@@ -272,5 +272,5 @@ t "a listener on the wildcard outlives the device" listener_survives_deletion
 compared=
 [ "$cycles" -lt 200 ] || compared=', no slab cache grows by an object per cycle'
 t "$cycles cycles of link add, rping, link delete$compared" many_cycles
-t "the module goes and comes back" module_goes_and_comes
+t "the module is unloaded and loaded again" module_goes_and_comes
 finish

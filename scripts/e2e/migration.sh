@@ -176,7 +176,7 @@ topology_dummy
 boot_sector
 t "the guest is the same afterwards, memory registered in pieces" migrates off
 t "the guest is the same afterwards, all memory pinned" migrates on
-t "cancelled, and done after all" cancelled off
-t "the destination is killed: the guest goes on" destination_dies on
+t "cancelled, then completed" cancelled off
+t "the destination is killed: the guest keeps running" destination_dies on
 t "the source is killed: the destination ends" source_dies off
 finish

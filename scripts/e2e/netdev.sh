@@ -204,7 +204,7 @@ vlan_connects() {
 topology_veth
 t "MTU changes under load" mtu_changes
 t "the link goes down for three seconds under load" link_flaps
-t "the address goes for two seconds under load" address_goes_and_comes
+t "the address is removed for two seconds under load" address_goes_and_comes
 t "the port's state and events follow the link" port_follows_link
 t "each GID names the netdev, under its new name too" gids_name_the_netdev
 t "a bond fails over under load" bond_fails_over

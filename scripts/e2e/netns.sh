@@ -174,7 +174,7 @@ deleted_while_sockets_linger() {
 	wait 2>/dev/null || true
 	ip netns delete wa
 	ip netns delete wb
-	# TCP goes on sending to a peer that does not answer, and then lets go.
+	# TCP keeps sending to a peer that does not answer, and then gives up.
 	local end=$((SECONDS + 20 * slow))
 	until gone; do
 		[ "$SECONDS" -lt "$end" ] && sleep 0.5 && continue
@@ -188,9 +188,9 @@ t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
 t "shared mode: a wildcard listens though another namespace has the port" \
 	wildcard_listens_beside_others
-t "exclusive mode: each namespace has its own, and they talk" exclusive
+t "exclusive mode: each namespace has its own, and they communicate" exclusive
 t "rdma dev set netns, there and back" device_moves
-t "rdma dev set netns takes a device away from its users" moved_in_use
+t "rdma dev set netns moves a device that is in use" moved_in_use
 t "the netdev moves: its link ends" netdev_moves
 for netns in shared exclusive; do
 	t "$netns mode: a namespace is deleted under load" deleted_under_load "$netns"

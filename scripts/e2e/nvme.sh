@@ -103,7 +103,7 @@ silent_wire() {
 }
 
 # Target and host are in one namespace, always, and what one address of it says to
-# another goes over lo. These two are told to use a cable.
+# another goes over lo. These two are made to use a cable.
 cable_made() {
 	local end
 	modprobe -q veth
@@ -185,7 +185,7 @@ target_goes() {
 }
 
 # The host dies without closing its connections. This is imitated by cutting it off, and the
-# target lets go when the host's keep-alive is overdue. The host is disconnected when it has
+# target drops the host when its keep-alive is overdue. The host is disconnected when it has
 # noticed: until then it would wait for its own close.
 host_dies() {
 	local end=$((SECONDS + 60 * slow))
@@ -262,13 +262,13 @@ t "two subsystems at once" two_connections
 t "three resets under load" resets_under_load
 t "ten seconds of silence on the wire under load" load_through silent_wire
 long "the link is down for ten seconds under load" link_loss
-long "the target goes and comes back under load" load_through target_goes
-long "the host dies in the middle of its writes: the target lets go" host_dies
-t "a bad sector of the target is an I/O error and no more" bad_sector
+long "the target is removed and added again under load" load_through target_goes
+long "the host dies in the middle of its writes: the target drops it" host_dies
+t "a bad sector of the target is an I/O error and nothing else" bad_sector
 t "the device is deleted under a mounted file system" gone_under_mount link
 # The host tries to reach its target for 60 s more: that is its ctrl-loss-tmo.
 long "the netdev is deleted under a mounted file system" gone_under_mount netdev 90
-long "the netdev is deleted and comes back under load" load_through netdev_replaced
+long "the netdev is deleted and added again under load" load_through netdev_replaced
 long "the module is unloaded under a mounted file system" gone_under_mount module
 t "nothing is left of host and target" nothing_left
 finish

@@ -97,7 +97,7 @@ buffers() {
 	ip link set lo mtu "$mtu"
 	before=$(counted tx_socket_sends)
 	bw "$@"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	calls=$(($(counted tx_socket_sends) - before))
 	echo "# MTU $mtu: $calls calls for $count messages of $size bytes"
 	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"

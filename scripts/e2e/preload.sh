@@ -13,7 +13,7 @@ TOPOLOGY
 library=$(echo /usr/lib/*/rsocket/librspreload.so)
 port=5558
 
-# page: an answer of HTTP whose body is not to be had any other way.
+# page: a response of HTTP whose body cannot be had in any other way.
 page() {
 	head -c 5000000 /dev/urandom >"$tmp/body"
 	printf 'HTTP/1.0 200 OK\r\nContent-Length: 5000000\r\n\r\n' | cat - "$tmp/body" >"$tmp/page"

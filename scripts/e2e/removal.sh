@@ -93,7 +93,7 @@ topology_dummy
 compile removed >/dev/null
 t "rdma link delete under a program that writes and waits" removed_by rdma link delete "$dev"
 t "the netdev is deleted under it" removed_by ip link delete wd0
-t "a stopped program learns of it when it goes on" stopped_program
+t "a stopped program gets the event when it continues" stopped_program
 t "the program has just been killed" killed_before
 t "the program is killed at the same time" killed_meanwhile
 [ "$driver" != weft ] || t "rmmod under the same program" module_removed

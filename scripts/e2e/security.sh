@@ -198,10 +198,10 @@ landlock_does_not_see_it() {
 }
 
 topology_veth
-t "weft over WireGuard, as the page has it" over_wireguard
+t "weft over WireGuard, as the page describes" over_wireguard
 t "netfilter counts and refuses connections" netfilter_sees_it
 t "a BPF program of a cgroup refuses to connect" bpf_sees_connect
 t "a BPF program of a cgroup refuses to listen" bpf_sees_bind
 t "buffers of a connection are charged to the cgroup of its initiator" connections_are_charged
-t "Landlock's rules for TCP do not count" landlock_does_not_see_it
+t "Landlock's rules for TCP do not apply" landlock_does_not_see_it
 finish

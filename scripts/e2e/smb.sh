@@ -43,7 +43,7 @@ verified() {
 # The server reads what the client has to write, and writes what it wants to read.
 remote_memory() {
 	local reads writes
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	reads=$(counted tx_read_requests) writes=$(counted tx_writes)
 	mount_share
 	dd if=/dev/urandom of="$tmp/data" bs=1M count=32

@@ -172,10 +172,10 @@ if ! boot_systemd; then
 	exit 1
 fi
 t "the link is made when its network device appears" appears
-t "it goes with the network device, and comes back with it" goes_and_comes_back
+t "it is removed and added with the network device" goes_and_comes_back
 t "the unit is stopped and started" stops
 t "a file that is wrong fails the unit and says why" wrong_file
-t "udev leaves the name that was given" name_stays
+t "udev keeps the given name" name_stays
 t "without our rule it does not" name_goes_without_the_rule
 kill -KILL "$systemd"
 wait "$unshare" 2>/dev/null

@@ -24,6 +24,6 @@ goes_by_tcp() {
 }
 
 topology_dummy
-t "ucx_info: the device is opened, and passed over" looked_at
-t "ucx_perftest finds another way" goes_by_tcp
+t "ucx_info: the device is opened, and ignored" looked_at
+t "ucx_perftest finds another path" goes_by_tcp
 finish

@@ -47,7 +47,7 @@ in_batches() {
 	with_attributes "$1" mpa_crc=0 loopback=0 || rc=$?
 	ip link set lo mtu 65536
 	[ "$rc" -eq 0 ] || return "$rc"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	echo "segments: $(($(counted tx_segments) - before))"
 	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
 }
@@ -70,7 +70,7 @@ lives_that_lose_packets() {
 	(case_ lives_after_a_disconnect) || rc=$?
 	tc qdisc del dev lo root
 	[ "$rc" -eq 0 ] || return "$rc"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	retransmitted=$(($(counted tcp_retransmits) - before))
 	echo "retransmitted: $retransmitted"
 	[ "$retransmitted" -ge 1 ] || fail "none"
@@ -131,7 +131,7 @@ while IFS=$'\t' read -r group name attributes; do
 	t "$group: $title" with_attributes "$name" $attributes
 done < <("$verbs" --list)
 [ -z "${BIG:-}" ] || t "good: largest_message, 4 GiB less one byte" case_ largest_message 200
-t "atomics: a peer that knows none" with_attributes atomic_unknown_to_peer atomics=0
+t "atomics: a peer that supports none" with_attributes atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
 t "states: lives that lose packets" lives_that_lose_packets
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400

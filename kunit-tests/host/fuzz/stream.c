@@ -484,7 +484,7 @@ static const struct {
 
 /* clang-format on */
 
-/* FUZZ_TRACE in the environment: the script is told. */
+/* FUZZ_TRACE in the environment: the script is printed. */
 static void happen(struct world *w)
 {
 	u32 which = take(&w->in, 1) & 31;

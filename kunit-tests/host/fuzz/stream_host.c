@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The world of stream_host.h: what lies above the engine is watched, what lies below is played.
+ * The world of stream_host.h: what lies above the engine is observed, what lies below is simulated.
  */
 #include "stream_host.h"
 

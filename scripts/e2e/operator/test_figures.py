@@ -367,7 +367,7 @@ def a_marker_that_disagrees_is_counted(w):
 
 
 def ended(w, pair):
-    """Both streams are at their end, and all that is told of it has been told."""
+    """Both streams have ended, and all events of that have been raised."""
     for k in (pair.a, pair.p):
         w.eventually(lambda k=k: pair.row(k)["drv_stream_state"] == "error", "an error")
     time.sleep(0.2)

@@ -352,7 +352,7 @@ def late_receive():
 
 
 def no_receive():
-    """0 to 6 is an end, and the sender is told: by its next request if TCP has taken that one."""
+    """0 to 6 ends the wait. The sender gets an error: for its next request if TCP took that one."""
     for rnr_retry, rnr_timer, least, most in ((0, 12, 0, 2), (3, 0, 1.9, 5)):
         for swap in (False, True):
             a, b = two()

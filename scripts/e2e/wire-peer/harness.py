@@ -291,7 +291,7 @@ class Fixture:
         path = "/sys/class/infiniband/%s/ports/1/hw_counters/%s" % (self.world.dev, name)
         if DRIVER != "weft":
             return None
-        time.sleep(0.1)     # the core reads its counters afresh by and by
+        time.sleep(0.1)     # the core refreshes its counters with a delay
         with open(path, encoding="ascii") as file:
             return int(file.read())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""More connections than a listener takes: who waits, who is told, who has to go."""
+"""More connections than a listener takes: which wait, are reported, or are dropped."""
 
 import contextlib
 import json
@@ -93,7 +93,7 @@ def requests_may_be_collected_before_one_is_answered(f):
 
 @test()
 def requests_of_a_busy_consumer_are_bounded(f):
-    """Some are told to the consumer, some are read; the rest stay in TCP's queue."""
+    """Some are reported to the consumer, some are read; the rest stay in TCP's queue."""
     listener = listen(f, 7)
     with hung(f):
         wires = ask(f, 700)

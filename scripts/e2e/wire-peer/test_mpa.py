@@ -397,7 +397,7 @@ def the_first_bytes_of_full_operation(f):
 
 @test("MPA-010", "DDP-003", "RDMAP-094")
 def two_faults_in_one_segment_of_tcp(f):
-    """The first is told, the second is not seen."""
+    """The first is reported, the second is not seen."""
     link = f.running(rev=1)
     first = link.peer.write(0xDEAD0000, 0, b"bad stag", hold=True)
     ulpdu = link.peer.last_ulpdu

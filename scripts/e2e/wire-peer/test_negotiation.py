@@ -154,7 +154,7 @@ def depths_of_a_request(f, ird):
         link.start_responder()
         link.event("ESTABLISHED")
         state = link.state()
-        # the consumer is told what fits its eight bits
+        # the consumer gets what fits its eight bits
         assert (state["ird"], state["ord"]) == (min(own_ird, 255), own_ord), (ord, state)
         link.peer.close()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The agent's loop: reads commands, looks after events and completions.
+ * The agent's loop: reads commands, handles events and completions.
  *
  * A command is a word and key=value pairs; the answer is one line "ok ..." or
  * "err NUMBER ...". Lines "event", "wc", "cqevent" and "async" come when they do.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory that is not to be had, one allocation at a time; the kernel has FAULT_INJECTION.
+ * Memory that cannot be allocated, one allocation at a time; the kernel has FAULT_INJECTION.
  *
  * Each call of libibverbs and librdmacm in turn, with the first, second, ... allocation that
  * it makes failing, until it makes no more: it answers that there is no memory, or does

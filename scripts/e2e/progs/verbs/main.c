@@ -163,7 +163,7 @@ void reconnect_pair(struct end *client, struct end *server)
 	pthread_join(thread, NULL);
 }
 
-/* The core reads its counters afresh by and by. */
+/* The core refreshes its counters with a delay. */
 unsigned long counted(const char *name)
 {
 	unsigned long value;

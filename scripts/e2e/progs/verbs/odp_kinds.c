@@ -109,7 +109,7 @@ static char *huge(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
 	if (area == MAP_FAILED)
-		SKIP("no huge pages to be had");
+		SKIP("no huge pages available");
 	return area;
 }
 

@@ -78,7 +78,7 @@ static void writes(struct end *e, size_t offset, uint32_t length, uint32_t rkey)
 	CHECK(!memcmp(e->buf + BYTES + 30000, e->buf + BYTES, length));
 }
 
-/* What a peer may not reach: it is told so, and the memory keeps its bytes. */
+/* What a peer may not reach: it gets an error, and the memory keeps its bytes. */
 static void refuses(struct end *client, struct end *server, size_t offset, uint32_t rkey)
 {
 	unsigned char before[BYTES];
