@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Completion queues: hostile indices, overflow, who is notified and when, another
+ * Completion queues: hostile indices, overflow, when the consumer is notified, another
  * size.
  */
 #include <linux/delay.h>

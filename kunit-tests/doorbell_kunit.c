@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who runs tx, and when it never runs again; which queues are left to a timer.
+ * Which context runs tx, and when it never runs again; which queues are left to a timer.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>

@@ -52,7 +52,7 @@ static void settle_markers_and_crc(struct kunit *test)
 	}
 }
 
-/* Only who requires CRCs cares what the peer wants; the result has them anyway. */
+/* Only a side that requires CRCs depends on the peer's wish; the result has them anyway. */
 static void crc_required_of_the_peer(struct kunit *test)
 {
 	struct weft_mpa_policy own = { .revision = 1 };

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Hosts with many addresses: which device a connection belongs to. Each row of the tables below
-# is a server, an address that the client connects to, and what must come of it.
+# is a server, an address that the client connects to, and the expected result.
 . "$(dirname "$0")/lib.sh"
 
 # Two network devices in one subnet: either can be reached through both. wb's static neighbours

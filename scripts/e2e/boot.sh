@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What `make install` brings for the boot: weft-link with its files, and what is loaded with
+# What `make install` installs for the boot: weft-link with its files, and what is loaded with
 # the module.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A host dies in the middle of its writes: the machine is reset, and says nothing more.
+# A host dies in the middle of its writes: the machine is reset, and sends nothing more.
 # The target drops it, has every byte whose write was confirmed, and serves
 # the next host.
 #

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The programs of Documentation/examples: built as their heads say, and run.
+# The programs of Documentation/examples: built as their head comments say, and run.
 #
 # ECHO is the kernel's example: scripts/kmod KERNEL rdma_echo
 . "$(dirname "$0")/lib.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # The fault matrix: under each condition Sends, Writes, Reads and atomics bring the right
-# data, or end with an error that says so; a good neighbour is not hurt; nothing stays
-# behind. What other suites show of the matrix is named in Documentation/testing.md.
+# data, or end with an error that says so; another process is not affected; nothing is left
+# behind. Documentation/testing.md lists the rows that other suites cover.
 #
 # FAULTS_SECONDS is how long each row lasts (default 1), SILENT_CONNS how many connections are
 # silent (default 2000).

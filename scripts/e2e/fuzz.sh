@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Local processes that mean ill: random writes to every mapped page, while the engine works
-# and while objects are destroyed; system calls mutated, without privileges. What they do to
-# themselves is their business. The kernel does not complain, they can be killed, and
-# neighbours do not notice: on the same device, and on one whose counters are looked at.
+# Malicious local processes: random writes to every mapped page, while the engine works and
+# while objects are destroyed; mutated system calls, without privileges. They may harm
+# themselves. The kernel does not complain, they can be killed, and other processes are not
+# affected: on the same device, and on one whose counters are checked.
 #
 # FUZZ_SECONDS is how long each test lasts (default 5). FUZZ_SEED makes it begin with the
 # same numbers again (default: another one each time).

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Bad peers and sudden ends: connections close within their deadlines, others on
-# the same listener are not delayed, each side hears of the end once, and
-# nothing stays behind.
+# the same listener are not delayed, each side gets one event of the end, and
+# nothing is left behind.
 . "$(dirname "$0")/lib.sh"
 
 suite hostile <<'TOPOLOGY'

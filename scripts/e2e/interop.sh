@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# weft against siw, the kernel's own software iWARP, unmodified and in the kinds
+# weft against siw, the kernel's own software iWARP, unmodified and in the variants
 # of scripts/lib/siw.sh: Debian's programs, in both directions.
 #
 #   scripts/uml env SIW=$(scripts/kernel uml --siw-kinds) scripts/e2e/run interop
@@ -104,7 +104,7 @@ cable() {
 	"${weft_end[@]}" tc qdisc replace dev "${netdevs[0]}" root netem delay "$1"
 }
 
-# serves weft|siw: who is the responder of the tests that follow.
+# serves weft|siw: the responder of the tests that follow.
 serves() {
 	responder=$1
 	if [ "$1" = weft ]; then

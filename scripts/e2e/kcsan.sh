@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Does KCSAN find what it is there for? Races made on purpose must be reported, by the names
-# of the functions that race; the same accesses done right must not. Otherwise a run of the
-# other suites without a report says nothing.
+# Check that KCSAN works. Deliberate races must be reported, by the names of the functions that
+# race; the same accesses with the right marks must not. Otherwise a run of the other suites
+# without a report would prove nothing.
 #
 # DATA_RACE is the module data_race, built by scripts/kmod for the kernel that runs.
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # libfabric: its own programs, and a program of ours for what those do not use, over
-# the verbs provider and over ofi_rxm upon it.
+# the verbs provider and over ofi_rxm on top of it.
 . "$(dirname "$0")/lib.sh"
 
 suite libfabric <<'TOPOLOGY'

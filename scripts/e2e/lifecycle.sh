@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Links come and go: on every kind of netdev, refused where they must be, a
-# thousand times, and without a trace.
+# Links are added and deleted: on every kind of netdev, refused where they must be, a
+# thousand times, and without leaks.
 . "$(dirname "$0")/lib.sh"
 
 suite lifecycle <<'TOPOLOGY'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # QEMU's live migration over RDMA, of an emulated guest that keeps changing its memory.
 #
-# IPv4 only: QEMU 7.2 refuses IPv6 by itself: it takes it for broken over RoCE and iWARP.
+# IPv4 only: QEMU 7.2 refuses IPv6, which it considers broken over RoCE and iWARP.
 . "$(dirname "$0")/lib.sh"
 
 suite migration <<'TOPOLOGY'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Open MPI over libfabric: the one way to weft of all that Debian's build has. Its BTL
-# openib was built without rdma_cm, which every iWARP card needs; UCX knows no iWARP; BTL
-# ofi comes into no connection, whatever its provider.
+# Open MPI over libfabric: the only path to weft that Debian's build has. Its BTL openib was
+# built without rdma_cm, which every iWARP card needs; UCX does not support iWARP; BTL ofi
+# makes no connection, whatever its provider.
 . "$(dirname "$0")/lib.sh"
 
 suite mpi <<'TOPOLOGY'

@@ -10,7 +10,7 @@ TOPOLOGY
 
 port=7174
 
-# load: an rping that goes on until it is stopped; each ping is compared.
+# load: an rping that runs until it is stopped; each ping is compared.
 load() {
 	: >"$tmp/client.log"
 	serve "$port" 100 rping -s -a "$saddr4" -V -C 100000000

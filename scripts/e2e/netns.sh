@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Network namespaces: whose sockets are where, devices that move, namespaces that
-# end under load.
+# Network namespaces: where sockets are, devices that move, namespaces that end
+# under load.
 . "$(dirname "$0")/lib.sh"
 
 suite netns <<'TOPOLOGY'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# NVMe over Fabrics: the kernel's target and host, with every block verified, on
-# good days and on bad ones.
+# NVMe over Fabrics: the kernel's target and host, with every block verified,
+# with and without failures.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
 . "$here/nvmeof.sh"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# perftest: bandwidth and latency programs of Send, Write, Read and atomics, in
-# their modes; and of qperf what posts its receives while the messages come. -R is needed on every iWARP device. NEWER_PERFTEST is where the
-# programs of scripts/fetch perftest are: they know --write_with_imm.
+# perftest: bandwidth and latency programs of Send, Write, Read and atomics, in their modes;
+# and tests of qperf that post their receives while the messages arrive. -R is needed on every
+# iWARP device. NEWER_PERFTEST is where the programs of scripts/fetch perftest are: they have
+# --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The recipes of Documentation/recipes.md, as they stand there: each line on its host, and what it
-# prints. A line that is new there needs one in expected().
+# The recipes of Documentation/recipes.md, as written there: each line on its host, and what it
+# prints. A new line needs one in expected().
 . "$(dirname "$0")/lib.sh"
 
 suite recipes <<'TOPOLOGY'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Memory that can only be freed by writing to a disk behind weft: swap, and dirty
-# pages of a file system. What the way to that disk allocates must not wait for it.
+# pages of a file system. Allocations on the path to that disk must not wait for it.
 #
 # Usage: scripts/guest-pair --weft reclaim
 # The target has a guest of its own: it allocates as if its host's memory did not

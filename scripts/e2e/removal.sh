@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The device goes while programs use it: within seconds, told to all, with
-# nothing left behind.
+# The device is removed while programs use it: within seconds, with an event for each
+# program, and nothing left behind.
 . "$(dirname "$0")/lib.sh"
 
 suite removal <<'TOPOLOGY'

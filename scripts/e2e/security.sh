@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What Documentation/security.md says of the kernel's other parts: WireGuard as the page has
-# it, netfilter, BPF programs of cgroups, Landlock, memory cgroups. On Debian's kernels.
+# What Documentation/security.md says about other parts of the kernel: WireGuard as on the
+# page, netfilter, BPF programs of cgroups, Landlock, memory cgroups. On Debian's kernels.
 . "$(dirname "$0")/lib.sh"
 
 suite security <<'TOPOLOGY'

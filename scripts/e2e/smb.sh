@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # SMB Direct: the kernel's server and client, every byte compared, through silence and
-# a device that is deleted. For iWARP the two meet at port 5445.
+# a device that is deleted. For iWARP they use port 5445.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
 . "$here/share.sh"

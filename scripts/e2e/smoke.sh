@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The shortest proof of life: rping and ib_send_bw on one device.
+# The shortest test: rping and ib_send_bw on one device.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Mixed load in shifts, with a rest after each in which nothing is left: memory does not
-# grow from rest to rest. Called by scripts/soak.
+# Mixed load in shifts, with a pause after each in which no object is left: memory does not
+# grow from pause to pause. Called by scripts/soak.
 #
 # SOAK_SECONDS is how long all shifts take together (default 60).
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A link at boot as hosts have it: a systemd with its udevd, in namespaces of its own, starts
-# weft-link@ when the network device appears, and a rule as rdma-core has it renames devices.
+# A link at boot as on a host: a systemd with its udevd, in namespaces of its own, starts
+# weft-link@ when the network device appears, and a rule like rdma-core's renames devices.
 . "$(dirname "$0")/lib.sh"
 
 suite systemd <<'TOPOLOGY'

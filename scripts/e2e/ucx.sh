@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# UCX looks at every device, and by itself makes no use of one of iWARP.
+# UCX opens every device, and does not use one of iWARP.
 . "$(dirname "$0")/lib.sh"
 
 suite ucx <<'TOPOLOGY'

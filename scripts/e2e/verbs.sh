@@ -3,7 +3,7 @@
 # Work requests and objects, good and bad, through libibverbs: what each completes
 # with, on both sides. VERBS_ONLY names the cases to run.
 #
-# ALL_STAGS=1 adds the case that makes every STag there is: a guest of 10 GB.
+# ALL_STAGS=1 adds the case that makes every possible STag: a guest of 10 GB.
 . "$(dirname "$0")/lib.sh"
 
 suite verbs <<'TOPOLOGY'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A receiver that sends, too, has its socket locked while bytes come in. When it has read
+# A receiver that also sends has its socket locked while bytes arrive. When it has read
 # them all its window must not stay shut, or the sender waits 200 ms for its persist timer.
 . "$(dirname "$0")/lib.sh"
 

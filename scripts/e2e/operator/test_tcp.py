@@ -130,7 +130,7 @@ def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
     while time.monotonic() < end:
         early.send()
         late.send(5000)
-        same(max(beforehand(w, late)) < PAGE, True, "nothing for who comes late")
+        same(max(beforehand(w, late)) < PAGE, True, "nothing for a late connection")
     w.eventually(lambda: max(in_use(w, early)) < PAGE, "all is given back")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""weft as the one who asks: its messages, and answers that are wrong."""
+"""weft as the requester: its messages, and answers that are wrong."""
 
 import random
 import time

@@ -150,7 +150,7 @@ CASE(writes_and_reads)
 }
 
 /*
- * libfabric offers no remote data on iWARP, whose older cards have none: who asks for it
+ * libfabric offers no remote data on iWARP, whose older cards have none: a program that asks for it
  * finds nothing. A Write that carries it arrives all the same.
  */
 CASE(immediate_data)

@@ -112,7 +112,7 @@ struct pair {
 enum outcome {
 	ACCEPTED,
 	REJECTED,
-	ABANDONED, /* by its initiator, who does not wait for an answer */
+	ABANDONED, /* by its initiator, which does not wait for an answer */
 };
 
 /* With pd and CQs set; without them, nothing is made but the event channel. */

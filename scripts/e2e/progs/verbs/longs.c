@@ -152,7 +152,7 @@ UNLISTED(receives_long_messages)
 	struct ibv_mr *mr;
 	uint32_t *in;
 
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	connect_end(&mine);
 	in = region(&mine, &mr);
 	for (int i = 0; i < MESSAGES; i++)

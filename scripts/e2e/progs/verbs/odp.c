@@ -545,7 +545,7 @@ CASE("on demand", odp_collapsed_amid_traffic)
 	hammer(collapses);
 }
 
-/* The process takes it away amid a Write: who had it afterwards is not written to. */
+/* The process unmaps it amid a Write: the next owner of the page is not written to. */
 static void *unmaps(void *arg)
 {
 	while (!over) {

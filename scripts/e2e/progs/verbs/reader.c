@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Connections to those who keep a target, and what is read over them. */
+/* Connections to processes that keep a target, and what is read over them. */
 #include "reader.h"
 
 #include <stddef.h>

@@ -22,7 +22,7 @@
 #define STREAM 960 /* one after the other, READS of them at a time */
 #define GOES 12
 
-/* --- who is read from ------------------------------------------------------------ */
+/* --- the target ------------------------------------------------------------------ */
 
 /* A kernel that checks everything takes a minute for a case. */
 static void poll_for_long(struct end *e)
@@ -47,7 +47,7 @@ UNLISTED(keeps_much_and_polls)
 	CHECK(words);
 	for (uint32_t i = 0; i < LONG / sizeof(*words); i++)
 		words[i] = word_of(i, SEED);
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	read_depth = 128;
 	connect_end(&mine);
 	hear(&mine);

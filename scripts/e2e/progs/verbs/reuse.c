@@ -68,7 +68,7 @@ static struct ibv_sge piece(const struct haul *h, uint32_t k)
 	return sge(h->mr, pieces[k].at, pieces[k].length);
 }
 
-/* Who may use its memory again does so at once. */
+/* An end that may reuse its memory does so at once. */
 static void done_and_reused(struct haul *from, uint32_t k)
 {
 	expect(from->e->id->send_cq, k, IBV_WC_SUCCESS);

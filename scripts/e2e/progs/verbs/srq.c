@@ -133,7 +133,7 @@ CASE("queues", srq_resize)
 	end_srq();
 }
 
-/* The one who finds nothing fails; who shares the queue goes on. */
+/* The QP that finds nothing fails; others that share the queue continue. */
 CASE("queues", srq_run_dry)
 {
 	struct end c3, s3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Processes that others read from. Each connects to who has started it and says where its
+ * Processes that others read from. Each connects to the process that started it and says where its
  * target is; what it does while it is read from, until that one goes, is in its name.
  */
 #include "target_region.h"
@@ -44,7 +44,7 @@ static void serve(void (*until_it_goes)(struct end *e))
 {
 	struct end mine = {};
 
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	connect_end(&mine);
 	hear(&mine);
 	open_target(&mine);
@@ -81,7 +81,7 @@ UNLISTED(waits_for_events)
 	serve(wait_until_it_goes);
 }
 
-/* A poll now and then, as one does who has something else to do. */
+/* A poll now and then, as in a program that also does other work. */
 static void sleep_until_it_goes(struct end *e)
 {
 	CHECK(next(e->id->recv_cq).status == IBV_WC_WR_FLUSH_ERR);
