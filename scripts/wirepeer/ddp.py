@@ -19,7 +19,7 @@ def rdmap_control(opcode, rv=1, rsv=0):
 
 
 def tagged(opcode, stag, to, payload=b"", last=True, dv=DV, reserved=0, rv=1, rsv=0, t=True):
-    """The bytes of a tagged segment; @t False lies about the kind."""
+    """The bytes of a tagged segment; with @t False its header claims to be untagged."""
     return struct.pack(">BBIQ", control(t, last, dv, reserved), rdmap_control(opcode, rv, rsv),
                        stag & 0xFFFFFFFF, to & 0xFFFFFFFFFFFFFFFF) + payload
 

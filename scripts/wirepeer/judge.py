@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a receiver has to make of bytes, by the RFCs: accept them as what, or refuse them as what.
+"""What a receiver has to do with bytes, by the RFCs: accept them as what, or refuse them as what.
 
 The parsers of this package are those of a strict sender. A receiver ignores reserved bits, PAD
 and whatever a revision does not have, so those are blanked here before they parse. The verdicts
@@ -14,7 +14,7 @@ RECV_SPACE = 1 << 20      # of every receive
 
 
 class Input:
-    """Eaten from the front; zeros once there is nothing left."""
+    """Consumed from the front; zeros once nothing is left."""
 
     def __init__(self, data):
         self.data, self.at = data, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Files under /sys/class/infiniband/NAME/weft: what they take, what they do."""
+"""Files under /sys/class/infiniband/NAME/params: what they accept, what they do."""
 
 import errno
 import os

@@ -164,7 +164,7 @@ def a_terminate_for_a_wrong_crc(w):
 
 @test
 def many_faults_are_not_as_many_lines(w):
-    """Ten in five seconds, says the manual, of each of the two kinds."""
+    """Ten in five seconds, as the manual says, of each of the two kinds."""
     w.turn("rnr_timeout_ms", 0)
     lines = len(run("dmesg").split("\n")) - 1
     before, began, streams = w.counters(), time.monotonic(), 40

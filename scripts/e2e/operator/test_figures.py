@@ -299,7 +299,7 @@ def an_fpdu_in_pieces_is_counted(w):
 # --- why a stream ends -----------------------------------------------------------------------
 
 def sent(w, k, wire):
-    """Peers that are wrong, by what weft says of them."""
+    """Peers that break a rule, by what weft reports of them."""
     return {
         "crc": lambda: wire.send(b"x", fpdu={"crc_xor": 1}),
         "mpa": lambda: wire.ulpdu(b"\xc1"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""rdma resource show -dd: what stands behind each object."""
+"""rdma resource show -dd: the details of each object."""
 
 import platform
 

@@ -97,7 +97,7 @@ def write(path, text):
 
 
 def make_scarce(w):
-    """TCP is never content with what it uses, but does not run short either."""
+    """TCP always uses more than its lower limit, but does not run short either."""
     with open(TCP_MEM, encoding="ascii") as file:
         was = file.read()
     w.undo.append(lambda: write(TCP_MEM, was))
@@ -105,7 +105,7 @@ def make_scarce(w):
 
 
 def in_use(w, pair, size=100):
-    """The connection is used; what its ends have beforehand right after that."""
+    """The connection is used; the reserves of its ends right after that."""
     pair.one("write", sge="mr:0:%d" % size, **pair.remote())
     pair.send()
     return beforehand(w, pair)

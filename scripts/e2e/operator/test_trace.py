@@ -163,7 +163,7 @@ def perf_counts_what_the_counters_count(w):
 
 
 def says_go(bpftrace, seconds):
-    """Does it print what its first probe does? It has been seen to sit there without."""
+    """Whether the first probe prints: bpftrace has been seen to hang before it."""
     said = b""
     while b"go\n" not in said:
         if not select.select([bpftrace.stdout], [], [], seconds)[0]:
@@ -176,7 +176,7 @@ def says_go(bpftrace, seconds):
 
 
 def started(program, seconds):
-    """bpftrace at work; nothing is judged before that, so it may be tried again."""
+    """bpftrace is running; nothing is checked before that, so it may be tried again."""
     errors = ""
     for _ in range(3):
         bpftrace = subprocess.Popen(["bpftrace", "-B", "none", "-e", program],

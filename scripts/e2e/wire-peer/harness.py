@@ -50,7 +50,7 @@ def pattern(length, seed=1):
 
 
 def told(layer, etype, code):
-    """The event that a consumer gets whose peer is sent that Terminate."""
+    """The event that a consumer gets when its peer is sent that Terminate."""
     if layer == 2 or (layer, etype) == (0, 0):
         return QP_FATAL
     if (layer, etype) == (0, 1) or ((layer, etype) == (1, 1) and code < 4):
@@ -168,7 +168,7 @@ class Link:
         self.peer.write(0, 0)
 
     def dead(self, event=None, oldest=FLUSH, timeout=8):
-        """The stream is at its end. The consumer is told by exactly that asynchronous
+        """The stream has ended. The consumer gets exactly that asynchronous
         event, or None; the oldest receive has that status, all others are flushed."""
         self.event("DISCONNECTED", timeout)
         for wr, status in zip(list(self.posted), itertools.chain([oldest], itertools.repeat(FLUSH))):
@@ -231,7 +231,7 @@ def up_to_a_marker(link, target, distance):
 
 
 class Fixture:
-    """What one test made, so that it can be taken away again."""
+    """What one test made, so that it can be released."""
 
     def __init__(self, world):
         self.world = world
@@ -282,7 +282,7 @@ class Fixture:
         self.undo.append(lambda: write(was))
 
     def receives_in_time(self):
-        """A message without a receive ends its stream at once, as other drivers have it."""
+        """A message without a receive ends its stream at once, as with other drivers."""
         if DRIVER == "weft":
             self.policy("rnr_timeout_ms", 0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Beneath TCP: the devices of both ends, what goes over them, what a router says."""
+"""Beneath TCP: the devices of both ends, their packets, and reports of a router."""
 
 import socket
 import struct
@@ -76,7 +76,7 @@ def checksum(data):
 
 
 def frag_needed(wire, seq, mtu):
-    """As a router on the way to us would tell weft, of the segment at @seq."""
+    """As a router on the path to us would report to weft, about the segment at @seq."""
     (own, own_port), (weft, weft_port) = wire.sock.getsockname(), wire.sock.getpeername()
     segment = struct.pack(">HHI", weft_port, own_port, seq)
     packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 1500, 1, 0x4000, 63, socket.IPPROTO_TCP, 0,

@@ -17,7 +17,7 @@ WAITING_MAX = 512
 
 @contextlib.contextmanager
 def hung(f):
-    """The consumer does not look at its events."""
+    """The consumer does not read its events."""
     pid = f.agent.process.pid
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -37,7 +37,7 @@ def listen(f, backlog, port=PORT):
 
 
 def held(name, backlog):
-    """What resource tracking says of the listener with that backlog."""
+    """What resource tracking shows of the listener with that backlog."""
     text = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "cm_id"], check=True,
                           capture_output=True, text=True).stdout
     found = [row["drv_" + name] for row in json.loads(text or "[]")

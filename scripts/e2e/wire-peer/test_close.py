@@ -78,7 +78,7 @@ def adding(f, link):
 
 
 def terminated(f, link):
-    """weft has said its last; the peer may still close either way."""
+    """weft has sent everything; the peer may still close either way."""
     link.peer.write(1, 2, b"bad")
     link.peer.expect_terminate(1, 1, 0, link.peer.last_ulpdu)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a fault's Terminate looks like whatever was settled for the stream, and that a
+"""What a fault's Terminate looks like whatever was negotiated for the stream, and that a
 second fault changes nothing. RFC 5040, 4.8, 5.4, 7.1; RFC 5041, 7.1."""
 
 import itertools
@@ -92,7 +92,7 @@ def a_fault_behind_a_fault(f, first):
 
 @test("RDMAP-061", "RDMAP-089", "DDP-059", "RDMAP-088", "RDMAP-060", each=THEIRS)
 def a_fault_behind_a_terminate(f, first):
-    """weft has said its last word: what else is wrong goes unanswered, without a reset,
+    """weft has sent its Terminate: further faults go unanswered, without a reset,
     and a request that cannot be served is flushed like any other."""
     act, what, bits = FOUND[first]
     link = f.running(rev=1, recv=0)

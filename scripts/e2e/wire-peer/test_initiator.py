@@ -235,7 +235,7 @@ def a_peer_that_reads_nothing_after_its_reply(f):
 
 @test("CM-070", "CM-047")
 def a_bad_reply_to_a_qp_that_failed(f):
-    """What is wrong with the reply is still said, though the QP cannot say it."""
+    """The fault in the reply is still reported, though the QP cannot do so."""
     for block, code in ((mpa.Enhanced(16, 4, 1, 0, 0, 0), 7), (mpa.Enhanced(4, 9999, 1, 0, 1, 0), 6)):
         link = f.dialed(ird=4, ord=4)
         f.agent.cmd("modify", k=link.k, state="err")

@@ -99,7 +99,7 @@ def what_stands_behind_waits_as_well(f):
 
 @test("DDP-050")
 def the_window_closes_and_opens_again(f):
-    """A peer that goes on to send is held up by TCP, and loses nothing."""
+    """A peer that keeps sending is stopped by TCP, and loses nothing."""
     target = f.mr(4096)
     link = waiting(f)
     data = pattern(4096)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a peer sends that means ill, in every state of a connection: good messages, mutated in
+"""Malicious input from a peer, in every state of a connection: good messages, mutated in
 their fields, framing, order and length. Runs when it is named only.
 
 FUZZ_SECONDS is how long each state is fuzzed (default 0.5), some rounds at least. FUZZ_SEED is
@@ -226,7 +226,7 @@ def left(rng, wire):
 
 
 def round_in(f, stage, rng, state):
-    """One connection: up to @state, then what means ill, then its end."""
+    """One connection: up to @state, then malicious input, then its end."""
     if state == "awaiting a reply":
         link = f.dialed()
         sent(rng, link.peer, some_frame(rng, reply=True) + rng.randbytes(rng.choice((0, 0, 40))))
@@ -330,7 +330,7 @@ class Round(harness.Fixture):
             self.agent.cmd("destroy", k=found["k"])
 
     def gone(self):
-        """Each QP can be destroyed; events and completions are none of our business."""
+        """Each QP can be destroyed; events and completions are ignored."""
         for link in self.links:
             link.over = False
         self.release()

@@ -41,7 +41,7 @@ def reads_of_all_sizes_and_offsets(f):
 
 @test("RDMAP-015", "DDP-029")
 def the_sink_offset_of_a_response_may_wrap(f):
-    """SinkTO is the requester's business and only echoed."""
+    """SinkTO belongs to the requester and is only echoed."""
     source = f.mr(4096)
     source.poke(pattern(4096))
     link = f.running(rev=1)
