@@ -147,7 +147,7 @@ static void weft_mem_get_refuses(struct kunit *test)
 	leave(test, w);
 }
 
-/* A right of the peer's, its access flag, and what the peer hears if that is missing. */
+/* A right of the peer's, its access flag, and what the peer gets if that is missing. */
 struct qp_row {
 	const char *name;
 	enum weft_mem_right right;

@@ -17,7 +17,7 @@ static struct weft_swr *send_one(struct kunit *test, struct stream_world *w, u8 
 	return stage_send(test, w, (u64)w->posted * BYTES);
 }
 
-/* TCP takes all requests before @index, and the engine hears of it. */
+/* TCP takes all requests before @index, and the engine is notified. */
 static void push_to(struct stream_world *w, u32 index)
 {
 	w->st.tx.sock.pushed = (u64)index * BYTES;

@@ -171,7 +171,7 @@ static bool both(u16 done, u16 a, u16 b)
 	return done & a && done & b;
 }
 
-/* The consumer's side of it: what iw_cm expects to hear, and in which order. */
+/* The consumer's side: the events that iw_cm expects, and in which order. */
 static bool tale_is_sane(u16 done)
 {
 	return needs(done, WEFT_CONNA_TELL_ESTABLISHED, WEFT_CONNA_TELL_REQUEST) &&

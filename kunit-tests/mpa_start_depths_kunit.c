@@ -9,7 +9,7 @@
 #define OPEN	0x3fff	/* not negotiated */
 #define DEEP	0x3ffe	/* the deepest there is */
 
-/* RFC 5044 only: depths are the consumer's business, RTR is whatever comes first. */
+/* RFC 5044 only: depths are up to the consumer, RTR is whatever message is first. */
 static void settle_plain_keeps_own_depths(struct kunit *test)
 {
 	struct weft_mpa_policy own = {

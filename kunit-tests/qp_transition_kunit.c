@@ -134,7 +134,7 @@ static void weft_qp_transition_current_state(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, ask_current(fresh, said), said <= IB_QPS_INIT ? 0 : -EINVAL);
 }
 
-/* It tells INIT, and has to go there before it goes anywhere. */
+/* It reports INIT, and has to enter it before any other state. */
 static void weft_qp_transition_of_a_fresh_qp(struct kunit *test)
 {
 	const struct weft_qp_now now = { .state = IB_QPS_INIT, .fresh = true };

@@ -56,7 +56,7 @@ gids_follow_addresses() {
 	await_gid 1 "$mapped:0a4d:0001"
 }
 
-# Programs hear of it when the table is new already.
+# Programs get the event after the table has changed.
 gid_event() {
 	start 30 "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$dev"
 	local watch=$started end=$((SECONDS + 20 * slow))

@@ -18,7 +18,7 @@ seconds=${FUZZ_SECONDS:-5}
 seed=${FUZZ_SEED:-$((RANDOM + 1))}
 other=${driver}1 other_addr=10.78.0.1
 
-# neighbour FILE DEVICE ADDRESS: as long as the fuzzers are at it.
+# neighbour FILE DEVICE ADDRESS: as long as the fuzzers run.
 neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traffic; }
 
 # Messages that its two QPs have sent, and nothing that went wrong. Its initiator begins
@@ -40,7 +40,7 @@ looked_at() {
 faults=(rx_protocol_errors rx_crc_errors tx_terminates rx_terminates cq_overflows wr_errors
 	connections_lost)
 
-# besieged FUZZER...: they are at it, and two neighbours beside them.
+# besieged FUZZER...: they run, with two neighbours beside them.
 besieged() {
 	local same another kind
 	local -A before

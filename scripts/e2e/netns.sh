@@ -8,7 +8,7 @@ suite netns <<'TOPOLOGY'
   wa: va (10.77.0.1) weft on it --- veth --- wb: vb (10.77.0.2) weft on it
 TOPOLOGY
 
-# fresh MODE: the topology anew, in that mode.
+# fresh MODE: the topology again, in that mode.
 fresh() {
 	ip netns delete wc 2>/dev/null || true
 	cleanup || true

@@ -154,7 +154,7 @@ firewall() {
 	ping_from 198.51.100.2
 	recipe Firewalls
 	ping_from 192.0.2.2
-	if ping_from 198.51.100.2; then fail "a stranger connects"; fi
+	if ping_from 198.51.100.2; then fail "another host connects"; fi
 	kill "$server"
 	wait "$server" || true
 }

@@ -154,7 +154,7 @@ not_renamed() {
 	skip "udevd $version renames nothing here, so the case before shows nothing"
 }
 
-# The test of the test. udevd takes its time to read the rules anew.
+# The test of the test. udevd needs some time to read the rules again.
 name_goes_without_the_rule() {
 	within ln -s /dev/null /run/udev/rules.d/61-weft.rules
 	within udevadm control --reload

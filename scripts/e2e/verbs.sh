@@ -61,7 +61,7 @@ in_short_batches() {
 	return "$rc"
 }
 
-# TCP counts anew in each life, and what is added to the counters is what it counts.
+# TCP starts counting again with each connection, and its counts are added to the counters.
 lives_that_lose_packets() {
 	local before retransmitted rc=0
 	modprobe -q sch_netem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A stream of FPDUs from a stranger, read with the cursor. Input: one byte of
+ * An untrusted stream of FPDUs, read with the cursor. Input: one byte of
  * choices, four of position, then the stream.
  */
 #include "fuzz.h"

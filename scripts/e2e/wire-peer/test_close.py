@@ -38,7 +38,7 @@ def reach(f, state):
     elif state not in ("undecided", "accepted"):
         link.start_responder()
         link.event("ESTABLISHED")
-        DEEDS.get(state, lambda f, link: None)(f, link)
+        ACTIONS.get(state, lambda f, link: None)(f, link)
     return link.peer, link
 
 
@@ -98,7 +98,7 @@ def half_closed(f, link):
     link.peer.expect_end(reset=False)
 
 
-DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
+ACTIONS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
          "reading": reading, "answering": answering, "half a response": half_a_response,
          "adding": adding, "condemned": condemned, "terminated": terminated,
          "disconnecting": disconnecting, "half closed": half_closed}

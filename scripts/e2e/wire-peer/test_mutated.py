@@ -381,7 +381,8 @@ def what_means_ill(f, state):
 @test()
 def what_means_ill_behind_a_message_that_waits(f):
     """Nothing behind it is looked at before there is a receive, or its time is up."""
-    test_close.DEEDS["late"] = lambda f, link: [link.peer.send(b"there are four") for _ in range(5)]
+    test_close.ACTIONS["late"] = lambda f, link: [link.peer.send(b"there are four")
+                                                  for _ in range(5)]
     mutated(f, "late", {"rnr_timeout_ms": 30})
 
 

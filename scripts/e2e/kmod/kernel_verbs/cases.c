@@ -39,7 +39,7 @@ static int nth_cpu(int n)
 	return -1;
 }
 
-/* Is it on the vector's CPU that this kind of consumer hears? */
+/* Is this kind of consumer notified on the vector's CPU? */
 static bool has_cpu(enum ib_poll_context context)
 {
 	return context != IB_POLL_UNBOUND_WORKQUEUE && context != IB_POLL_DIRECT;
@@ -114,7 +114,7 @@ static int case_longest_list(void)
 								   area_compare(&world.a, &world.b);
 }
 
-/* The region can be registered anew only if the response has invalidated it. */
+/* The region can be registered again only if the response has invalidated it. */
 static int case_read_with_inv(void)
 {
 	area_fill(&world.b, 4);

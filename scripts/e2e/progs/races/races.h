@@ -35,7 +35,7 @@ extern const struct activity look_activities[], object_activities[], queue_activ
 extern const char *device_name, *address;
 extern unsigned int seconds, seed;
 extern bool may_go;		/* the device comes and goes: a call may say that it has */
-extern bool anything_goes;	/* what the calls answer is none of our business */
+extern bool anything_goes;	/* the results of the calls do not matter */
 extern __thread bool may_lack;	/* the kernel is made to lack memory: a call may say so */
 
 /* What the threads of this process share; librdmacm has opened the device. */

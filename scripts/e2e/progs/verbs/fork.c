@@ -173,7 +173,7 @@ CASE("processes", a_daemon_accepts)
 	daemon_ends_well("accepts_as_a_daemon");
 }
 
-/* It destroys what its parent made, and the peer hears of it. */
+/* It destroys what its parent made, and the peer gets an event. */
 UNLISTED(disconnects_as_a_daemon)
 {
 	become_a_daemon();
@@ -416,7 +416,7 @@ CASE("processes", privileges_dropped_after_opening)
 	writes_and_reads();
 	make_and_destroy();
 	CHECK(!ibv_resize_cq(s.id->recv_cq, 500));
-	/* Nor does rdma_cm serve whom it does not know any more, until told anew. */
+	/* Nor does rdma_cm serve a process with other credentials, until it gets a new channel. */
 	errno = 0;
 	CHECK(rdma_disconnect(c.id) && errno == EACCES);
 	move_to_own_channel(the_listener());

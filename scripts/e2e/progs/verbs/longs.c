@@ -157,7 +157,7 @@ UNLISTED(receives_long_messages)
 	in = region(&mine, &mr);
 	for (int i = 0; i < MESSAGES; i++)
 		CHECK(!recv_sge(&mine, i, sge(mr, i * LONG, LONG)));
-	tell(&mine);
+	send_empty(&mine);
 	for (uint32_t n = 0;; n++) {
 		uint32_t *at = in + n % MESSAGES * (LONG / sizeof(*in));
 		struct ibv_wc wc = polled(mine.id->recv_cq);
@@ -168,7 +168,7 @@ UNLISTED(receives_long_messages)
 		check_words(at, LONG, n / MESSAGES);
 		CHECK(!recv_sge(&mine, wc.wr_id, sge(mr, wc.wr_id * LONG, LONG)));
 		if (n % MESSAGES == MESSAGES - 1)
-			tell(&mine);
+			send_empty(&mine);
 	}
 	drop(in, mr);
 	release(&mine);
@@ -212,7 +212,7 @@ CASE("long messages", stopped_process_delays_no_other)
 		good(mine.id->send_cq, MESSAGES);
 		CHECK(now() - begin < 5);
 		CHECK(!kill(pid, SIGCONT));
-		hear(&mine);
+		post_empty_recv(&mine);
 		good(mine.id->recv_cq, 1);
 	}
 	rdma_disconnect(mine.id);

@@ -440,7 +440,7 @@ static int stage_fd;
 
 #define ROUNDS	1500
 
-/* The same memory, mapped anew and anew. */
+/* The same memory, mapped again and again. */
 static void *remaps(void *arg)
 {
 	for (unsigned long i = 0; !over; i++) {

@@ -27,7 +27,7 @@ void reader_listens(struct reader *r);
 void reader_meets(struct reader *r);
 void reader_starts(struct reader *r, const char *name, int port);
 
-/* Only our end; it says good bye, and the process has to end well. */
+/* Only our end; it sends a last message, and the process has to exit with 0. */
 void reader_leaves(struct reader *r);
 void reader_ends(struct reader *r);
 

@@ -93,7 +93,7 @@ static void sends(struct haul *from, struct haul *to, uint32_t seed)
 
 static void writes(struct haul *from, struct haul *to, uint32_t seed)
 {
-	hear(to->e);
+	post_empty_recv(to->e);
 	for (uint32_t k = 0; k < PIECES; k++) {
 		write_piece(from, k, seed);
 		CHECK(!post(from->e, k, IBV_WR_RDMA_WRITE, piece(from, k),
@@ -101,7 +101,7 @@ static void writes(struct haul *from, struct haul *to, uint32_t seed)
 	}
 	for (uint32_t k = 0; k < PIECES; k++)
 		done_and_reused(from, k);
-	tell(from->e);
+	send_empty(from->e);
 	good(to->e->id->recv_cq, 1);
 	for (uint32_t k = 0; k < PIECES; k++)
 		check_piece(to, k, seed);

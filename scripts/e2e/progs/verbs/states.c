@@ -106,7 +106,7 @@ static void fill_queues_and_reset(struct end *e)
 	}
 }
 
-/* All of a queue can be posted anew, and the QP works as if nothing had been. */
+/* All of a queue can be posted again, and the QP works as if it were new. */
 CASE("states", reset_frees_all_entries)
 {
 	before_connecting = fill_queues_and_reset;

@@ -46,7 +46,7 @@ static void serve(void (*until_it_goes)(struct end *e))
 
 	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	connect_end(&mine);
-	hear(&mine);
+	post_empty_recv(&mine);
 	open_target(&mine);
 	until_it_goes(&mine);
 	close_target();
@@ -104,11 +104,11 @@ static void answer_until_it_goes(struct end *e)
 			if (wc.status == IBV_WC_WR_FLUSH_ERR)
 				return;
 			CHECK(wc.status == IBV_WC_SUCCESS);
-			hear(e);
-			tell(e);
+			post_empty_recv(e);
+			send_empty(e);
 		} else if (*written != answered) {
 			CHECK(*written == ++answered);
-			tell(e);
+			send_empty(e);
 		}
 	}
 }

@@ -108,8 +108,8 @@ int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags);
 int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg);
 
 /* A message without a payload. */
-void hear(struct end *e);
-void tell(struct end *e);
+void post_empty_recv(struct end *e);
+void send_empty(struct end *e);
 
 /* The next completion; the one that has to be next; none for a while. */
 struct ibv_wc next(struct ibv_cq *cq);

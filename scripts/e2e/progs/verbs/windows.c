@@ -100,7 +100,7 @@ CASE("windows", window1)
 	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
 	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
 	writes(&c, 100, 1000, mw->rkey);
-	/* Bound anew, elsewhere: the old key is dead. */
+	/* Bound again, elsewhere: the old key is invalid. */
 	old = mw->rkey;
 	bind.bind_info.addr += 4096;
 	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
