@@ -46,14 +46,14 @@ static enum weft_fault push(void *arg, u32 done, const struct weft_mem_ref *ref)
 	return WEFT_FAULT_NONE;
 }
 
-/* The octet at @offset of a region that starts FIRST octets into page 0. */
-static u8 *octet(struct world *w, u64 offset)
+/* The byte at @offset of a region that starts FIRST bytes into page 0. */
+static u8 *byte_at(struct world *w, u64 offset)
 {
 	offset += FIRST;
 	return &w->page[offset / PAGE_SIZE][offset % PAGE_SIZE];
 }
 
-static void weft_mem_walk_finds_every_octet(struct kunit *test)
+static void weft_mem_walk_finds_every_byte(struct kunit *test)
 {
 	struct world *w = make_world(test);
 	struct weft_mem_region *mr = make_region(test, w, RIGHTS);
@@ -70,7 +70,7 @@ static void weft_mem_walk_finds_every_octet(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < LENGTH; i++)
-		*octet(w, i) = weft_next_random(&seed);
+		*byte_at(w, i) = weft_next_random(&seed);
 	for (skip = 0; skip < total; skip += 1021) {
 		job.moved = 0;
 		fault = weft_mem_walk(&w->user, sge, 3, skip, total - skip, WEFT_MEM_LOCAL_READ,
@@ -78,10 +78,10 @@ static void weft_mem_walk_finds_every_octet(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 		KUNIT_ASSERT_EQ(test, job.moved, (size_t)total - skip);
 		for (i = skip; i < 2 * PAGE_SIZE; i++)
-			KUNIT_ASSERT_EQ(test, job.buf[i - skip], *octet(w, 1 + i));
+			KUNIT_ASSERT_EQ(test, job.buf[i - skip], *byte_at(w, 1 + i));
 		for (i = max_t(u32, skip, 2 * PAGE_SIZE); i < total; i++)
 			KUNIT_ASSERT_EQ(test, job.buf[i - skip],
-					*octet(w, LENGTH - 40 + i - 2 * PAGE_SIZE));
+					*byte_at(w, LENGTH - 40 + i - 2 * PAGE_SIZE));
 	}
 	fault = weft_mem_walk(&w->user, sge, 3, 1, total, WEFT_MEM_LOCAL_READ, pull, &job);
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_LOCAL_LENGTH);
@@ -93,7 +93,7 @@ static void weft_mem_walk_finds_every_octet(struct kunit *test)
 			      &job);
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
 	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, *octet(w, 1 + PAGE_SIZE - 30 + i), 0xa5);
+		KUNIT_EXPECT_EQ(test, *byte_at(w, 1 + PAGE_SIZE - 30 + i), 0xa5);
 	drop(test, w, mr);
 	leave(test, w);
 }
@@ -147,7 +147,7 @@ static void weft_mem_get_refuses(struct kunit *test)
 	leave(test, w);
 }
 
-/* A right of the peer's, its access flag, and what the peer hears if that is missing. */
+/* A right of the peer's, its access flag, and what the peer gets if that is missing. */
 struct qp_row {
 	const char *name;
 	enum weft_mem_right right;
@@ -303,7 +303,7 @@ static void weft_backing_atomic_both_codes(struct kunit *test)
 }
 
 static struct kunit_case access_cases[] = {
-	KUNIT_CASE(weft_mem_walk_finds_every_octet),
+	KUNIT_CASE(weft_mem_walk_finds_every_byte),
 	KUNIT_CASE_PARAM(weft_mem_get_refuses, get_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_mem_get_of_a_restricted_qp, qp_rows_gen_params),
 	KUNIT_CASE(weft_mem_get_holds_a_run),

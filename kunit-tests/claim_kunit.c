@@ -2,7 +2,7 @@
 /*
  * The tx claim: whatever is marked is sent. Two threads run the functions of the header, and
  * their accesses to memory are made in each order there is. A thread has no stack of its own:
- * for each access its function is run anew, gets from the earlier accesses what they came to,
+ * for each access its function is run again, gets the results of the earlier accesses,
  * makes the next one, and is told anything that ends it from there on.
  *
  * What is to be sent is a count, which is as stale as barriers allow: others see a store after
@@ -282,7 +282,7 @@ static void step(struct thread *t)
 	self = NULL;
 }
 
-/* Whose turn is it? Nobody's when all have ended, or there is no end. */
+/* The thread whose turn it is; NULL when all have ended, or there is no end. */
 static struct thread *choose(void)
 {
 	struct thread *can[THREADS];
@@ -381,7 +381,7 @@ static void weft_claim_steps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, claim, BIT(WEFT_TX_CLAIMED) | BIT(WEFT_TX_AGAIN));
 }
 
-/* A request that waits for a response is no business of the claim's. */
+/* A request that waits for a response does not affect the claim. */
 static void weft_claim_leaves_waits(struct kunit *test)
 {
 	unsigned long claim = BIT(WEFT_TX_WAITS);

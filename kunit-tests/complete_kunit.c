@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What becomes of work requests: in which order they complete, which of them are told of, what
- * a Terminate and a flush make of the rest. RFC 5040, 4.8, 5.5 and 6.2.
+ * How work requests complete: in which order, which of them raise a completion, and how a
+ * Terminate and a flush complete the rest. RFC 5040, 4.8, 5.5 and 6.2.
  */
 #include "engine/ops/complete.h"
 #include "stream_world.h"
@@ -17,7 +17,7 @@ static struct weft_swr *send_one(struct kunit *test, struct stream_world *w, u8 
 	return stage_send(test, w, (u64)w->posted * BYTES);
 }
 
-/* TCP takes all requests before @index, and the engine hears of it. */
+/* TCP takes all requests before @index, and the engine is notified. */
 static void push_to(struct stream_world *w, u32 index)
 {
 	w->st.tx.sock.pushed = (u64)index * BYTES;
@@ -84,7 +84,7 @@ static void weft_complete_what_tcp_has(struct kunit *test)
 	expect_sends(test, w, 0, 0, 0);
 }
 
-/* Unsignalled requests are told of only when they fail. */
+/* Unsignalled requests complete visibly only when they fail. */
 static void weft_complete_unsignalled(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
@@ -195,7 +195,7 @@ static void weft_complete_flush_in_order(struct kunit *test)
 	struct weft_cqe cqe;
 	u32 i;
 
-	w->st.cfg.signal_all = false;	/* a flush is told of in any case */
+	w->st.cfg.signal_all = false;	/* a flush is reported in any case */
 	send_one(test, w, WEFT_WR_READ, 0);
 	send_one(test, w, WEFT_WR_SEND, WEFT_WRF_SIGNALED);
 	w->st.tx.swr = send_one(test, w, WEFT_WR_SEND, 0);

@@ -46,7 +46,7 @@ static const struct step_row step_rows[] = {
 	STEP(AWAIT_REPLY, PEER_CLOSED, CLOSED, FAILED),
 	STEP(AWAIT_REPLY, ABANDONED, CLOSED, FAILED),
 
-	/* the responder: 7.1.2 (2); nothing is sent and nobody told before the request */
+	/* the responder: 7.1.2 (2); before the request nothing is sent and no event raised */
 	STEP(AWAIT_REQUEST, REQUEST_RECEIVED, AWAIT_ACCEPT,
 	     WEFT_CONNA_TELL_REQUEST | WEFT_CONNA_ARM_TIMER),
 	STEP(AWAIT_REQUEST, TCP_FAILED, CLOSED, DROP),
@@ -171,7 +171,7 @@ static bool both(u16 done, u16 a, u16 b)
 	return done & a && done & b;
 }
 
-/* The consumer's side of it: what iw_cm expects to hear, and in which order. */
+/* The consumer's side: the events that iw_cm expects, and in which order. */
 static bool tale_is_sane(u16 done)
 {
 	return needs(done, WEFT_CONNA_TELL_ESTABLISHED, WEFT_CONNA_TELL_REQUEST) &&
@@ -183,7 +183,7 @@ static bool tale_is_sane(u16 done)
 }
 
 /*
- * The socket is let go, no timer runs, who asked to connect knows how it ended, and
+ * The socket is released, no timer runs, the side that connects knows the result, and
  * a stream that ran was closed in front of the consumer.
  */
 static bool end_is_sane(u16 done)
@@ -193,7 +193,7 @@ static bool end_is_sane(u16 done)
 	       needs(done, WEFT_CONNA_START_STREAM, WEFT_CONNA_TELL_CLOSE);
 }
 
-/* RFC 5044, 7.1.2 (10): whoever waits for the peer has a limit. */
+/* RFC 5044, 7.1.2 (10): each wait for the peer has a limit. */
 static bool waits_for_peer(u32 state)
 {
 	return state == WEFT_CONN_CONNECTING || state == WEFT_CONN_AWAIT_REPLY ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Completion queues: hostile indices, overflow, who is notified and when, another
+ * Completion queues: hostile indices, overflow, when the consumer is notified, another
  * size.
  */
 #include <linux/delay.h>
@@ -118,7 +118,7 @@ static void weft_cq_post_notifies(struct kunit *test)
 	cq->ctl->arm = row->arm;
 	weft_cq_post(cq, &cqe, &batch);
 	weft_cq_post(cq, &cqe, &batch);
-	/* Armed again before the batch ends, a queue is told once all the same. */
+	/* Armed again before the batch ends, a queue still gets one event. */
 	cq->ctl->arm = row->arm;
 	weft_cq_post(cq, &cqe, &batch);
 	KUNIT_EXPECT_EQ(test, seen.completions, 0U);
@@ -216,7 +216,7 @@ static void post_armed(struct weft_cq *cq, u32 count, u8 status)
 	}
 }
 
-/* A QP goes with an event held back: it is told at once, and none comes later. */
+/* A QP is destroyed with an event held back: it is raised at once, and none comes later. */
 static void weft_cq_tell_held_is_the_last_event(struct kunit *test)
 {
 	struct cq_seen seen = {};

@@ -75,7 +75,7 @@ static void update_against_long_division(struct kunit *test)
 		data[len] = weft_next_random(&seed);
 	for (len = 0; len <= sizeof(data); len++) {
 		crc = weft_crc_update(WEFT_CRC_SEED, data, len);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)~crc, divide_by_polynomial(data, len), "%u octets",
+		KUNIT_EXPECT_EQ_MSG(test, (u32)~crc, divide_by_polynomial(data, len), "%u bytes",
 				    len);
 	}
 }

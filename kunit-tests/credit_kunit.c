@@ -88,7 +88,7 @@ static void weft_credit_response_goes_on(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, waits(w, WEFT_WR_READ, WEFT_WRF_FENCE));
 }
 
-/* Nobody waits: rx leaves tx alone, and the claim as it is. */
+/* No request waits: rx leaves tx alone, and the claim as it is. */
 static void weft_credit_unexpected_response(struct kunit *test)
 {
 	struct stream_world *w = test->priv;

@@ -11,7 +11,7 @@
 
 WEFT_ROWS(weft_vec_segment)
 
-/* Parse @len octets of which no more than the contract demands can be read. */
+/* Parse @len bytes of which no more than the contract requires can be read. */
 static enum weft_fault parse(struct kunit *test, const void *ulpdu, u32 len,
 			     struct weft_ddp_hdr *out)
 {
@@ -83,7 +83,7 @@ static void parse_reserved_bits_set(struct kunit *test)
 	expect_address(test, &hdr, row);
 }
 
-/* The first octet of a ULPDU against the fault it deserves at its length. */
+/* The first byte of a ULPDU against the fault it deserves at its length. */
 struct ctrl_row {
 	const char *name;
 	u8 ctrl;
@@ -104,8 +104,8 @@ static const struct ctrl_row ctrl_rows[] = {
 	{ "tagged_version_2_not_last", 0x82, 100, WEFT_FAULT_TAGGED_VERSION },
 	{ "untagged_version_2_not_last", 0x02, 100, WEFT_FAULT_UNTAGGED_VERSION },
 	/* a ULPDU too short comes before the version: protocol-rules, ORDER-2, CHOICE-17 */
-	{ "tagged_one_octet_short", 0xc1, 13, WEFT_FAULT_MPA_MARKER },
-	{ "untagged_one_octet_short", 0x41, 17, WEFT_FAULT_MPA_MARKER },
+	{ "tagged_one_byte_short", 0xc1, 13, WEFT_FAULT_MPA_MARKER },
+	{ "untagged_one_byte_short", 0x41, 17, WEFT_FAULT_MPA_MARKER },
 	{ "untagged_as_long_as_tagged", 0x41, 14, WEFT_FAULT_MPA_MARKER },
 	{ "tagged_short_and_version_2", 0xc2, 13, WEFT_FAULT_MPA_MARKER },
 	{ "untagged_short_and_version_2", 0x42, 17, WEFT_FAULT_MPA_MARKER },
@@ -116,7 +116,7 @@ static const struct ctrl_row ctrl_rows[] = {
 
 WEFT_ROWS(ctrl_rows)
 
-static void parse_control_octet(struct kunit *test)
+static void parse_control_byte(struct kunit *test)
 {
 	const struct ctrl_row *row = test->param_value;
 	u8 head[WEFT_DDP_UNTAGGED_LEN] = { row->ctrl, 0x43 };
@@ -138,7 +138,7 @@ static void parse_every_short_length(struct kunit *test)
 		hdr_len = ctrl & 0x80 ? 14 : 18;
 		for (len = 0; len < hdr_len; len++)
 			KUNIT_EXPECT_EQ_MSG(test, parse(test, head, len, &hdr),
-					    WEFT_FAULT_MPA_MARKER, "control %02x, %u octets", ctrl,
+					    WEFT_FAULT_MPA_MARKER, "control %02x, %u bytes", ctrl,
 					    len);
 	}
 }
@@ -156,7 +156,7 @@ struct cut_row {
 static const struct cut_row cut_rows[] = {
 	{ "empty_untagged", 0, 1442, 18, 0, true },
 	{ "empty_tagged", 0, 1442, 14, 0, true },
-	{ "one_octet", 1, 1442, 18, 1, true },
+	{ "one_byte", 1, 1442, 18, 1, true },
 	{ "one_below_full", 1423, 1442, 18, 1423, true },
 	{ "exactly_full", 1424, 1442, 18, 1424, true },
 	{ "one_above_full", 1425, 1442, 18, 1424, false },
@@ -204,15 +204,15 @@ static u32 segments_of(u32 len, u32 mulpdu, u32 hdr_len)
 static void cut_whole_messages(struct kunit *test)
 {
 	static const u32 mulpdus[] = { 128, 129, 522, 1202, 1442, 8882, 64768 };
-	u32 i, len, room;
+	u32 i, len, space;
 
 	for (i = 0; i < ARRAY_SIZE(mulpdus); i++) {
-		room = mulpdus[i] - WEFT_DDP_UNTAGGED_LEN;
-		for (len = 1; len < 3 * room + 2; len += room / 7) {
+		space = mulpdus[i] - WEFT_DDP_UNTAGGED_LEN;
+		for (len = 1; len < 3 * space + 2; len += space / 7) {
 			u32 n = segments_of(len, mulpdus[i], WEFT_DDP_UNTAGGED_LEN);
 
-			KUNIT_EXPECT_EQ_MSG(test, n, (len + room - 1) / room,
-					    "%u octets at MULPDU %u", len, mulpdus[i]);
+			KUNIT_EXPECT_EQ_MSG(test, n, (len + space - 1) / space,
+					    "%u bytes at MULPDU %u", len, mulpdus[i]);
 		}
 	}
 }
@@ -270,13 +270,13 @@ struct wrap_row {
 	bool wraps;
 };
 
-/* RFC 5041, 7.1 (5). A run whose last octet is the last there is does not wrap. */
+/* RFC 5041, 7.1 (5). A run whose last byte is the last there is does not wrap. */
 static const struct wrap_row wrap_rows[] = {
 	{ "nothing", 0, 0, false },
 	{ "nothing_at_the_end", ~0ULL, 0, false },
 	{ "low", 0x1000, 0xffffffff, false },
-	{ "last_octet", ~0ULL, 1, false },
-	{ "past_the_last_octet", ~0ULL, 2, true },
+	{ "last_byte", ~0ULL, 1, false },
+	{ "past_the_last_byte", ~0ULL, 2, true },
 	{ "up_to_the_end", 0xfffffffffffffff8ULL, 8, false },
 	{ "over_the_end", 0xfffffffffffffff8ULL, 9, true },
 	{ "vector_term_ddp_to_wrap", 0xfffffffffffffff8ULL, 16, true },
@@ -298,7 +298,7 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE_PARAM(parse_vector, weft_vec_segment_gen_params),
 	KUNIT_CASE_PARAM(build_vector, weft_vec_segment_gen_params),
 	KUNIT_CASE_PARAM(parse_reserved_bits_set, weft_vec_segment_gen_params),
-	KUNIT_CASE_PARAM(parse_control_octet, ctrl_rows_gen_params),
+	KUNIT_CASE_PARAM(parse_control_byte, ctrl_rows_gen_params),
 	KUNIT_CASE(parse_every_short_length),
 	KUNIT_CASE_PARAM(cut_lengths, cut_rows_gen_params),
 	KUNIT_CASE(cut_whole_messages),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages on the untagged queues: their numbers, order and room. RFC 5041, 4.3,
+ * Messages on the untagged queues: their numbers, order and space. RFC 5041, 4.3,
  * 5.2 and 7.1.
  */
 #include "proto/ddp.h"
@@ -30,7 +30,7 @@ static void tx_msn_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_ddp_tx_msn(&tx, WEFT_QN_REQUEST), 1U);
 }
 
-/* A receiver that has seen two whole messages on queue 0 and 8 octets of a third. */
+/* A receiver that has seen two whole messages on queue 0 and 8 bytes of a third. */
 static void rx_in_third_message(struct weft_ddp_rx *rx)
 {
 	struct weft_ddp_hdr hdr = { .msn = 1, .payload = 8 };
@@ -48,19 +48,19 @@ struct rx_row {
 	u32 msn;
 	u32 mo;
 	u32 payload;
-	u64 room;
+	u64 space;
 	enum weft_fault fault;	/* of check */
 	enum weft_fault offset;	/* of check_offset, if check found nothing */
 };
 
 static const struct rx_row rx_rows[] = {
 	{ "in_turn", 0, 3, 8, 8, 16 },
-	{ "in_turn_ends_short_of_room", 0, 3, 8, 8, 100 },
+	{ "in_turn_ends_short_of_space", 0, 3, 8, 8, 100 },
 	{ "empty_in_turn", 0, 3, 8, 0, 8 },
 	{ "other_queue_in_turn", 1, 1, 0, 28, 28 },
 	{ "terminate_in_turn", 2, 1, 0, 4, 52 },
 	{ "atomic_response_in_turn", 3, 1, 0, 12, 12 },
-	{ "room_above_32_bits", 0, 3, 8, 8, 1ULL << 40 },
+	{ "space_above_32_bits", 0, 3, 8, 8, 1ULL << 40 },
 	/* RFC 5041, 7.1 (1): queue; before anything else */
 	{ "queue_4", 4, 3, 8, 8, 16, WEFT_FAULT_UNTAGGED_QN },
 	{ "queue_all_ones", 0xffffffff, 3, 8, 8, 16, WEFT_FAULT_UNTAGGED_QN },
@@ -83,8 +83,8 @@ static const struct rx_row rx_rows[] = {
 	{ "offset_of_first", 1, 1, 8, 28, 36, 0, WEFT_FAULT_UNTAGGED_MO },
 	{ "offset_and_length", 0, 3, 9, 99, 16, 0, WEFT_FAULT_UNTAGGED_MO },
 	/* (4): end */
-	{ "one_octet_too_long", 0, 3, 8, 9, 16, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
-	{ "room_gone", 0, 3, 8, 1, 8, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
+	{ "one_byte_too_long", 0, 3, 8, 9, 16, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
+	{ "space_used_up", 0, 3, 8, 1, 8, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 	{ "no_room_at_all", 1, 1, 0, 1, 0, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 	{ "longest_segment", 0, 3, 8, 65517, 65524, 0, WEFT_FAULT_UNTAGGED_TOO_LONG },
 };
@@ -107,11 +107,11 @@ static void rx_check_untagged(struct kunit *test)
 	memcpy(&before, &rx, sizeof(rx));
 	KUNIT_ASSERT_EQ(test, weft_ddp_rx_check(&rx, &hdr), row->fault);
 	if (!row->fault)
-		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, row->room), row->offset);
+		KUNIT_EXPECT_EQ(test, weft_ddp_rx_check_offset(&rx, &hdr, row->space), row->offset);
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &rx, sizeof(rx)), 0);
 }
 
-/* RFC 5041, 5.2: a message is shorter than 2^32 octets, however large the buffer. */
+/* RFC 5041, 5.2: a message is shorter than 2^32 bytes, however large the buffer. */
 static void rx_check_offset_message_of_4_gib(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = { .msn = 1, .mo = 0xffffff00, .payload = 0x100 };

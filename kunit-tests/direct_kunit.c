@@ -95,7 +95,7 @@ struct bad_row {
 static const struct bad_row bad_rows[] = {
 	{ "empty", 0, 0, 'W', WEFT_DIRECT_MALFORMED },
 	{ "magic_alone", 4, 0, 'W', WEFT_DIRECT_MALFORMED },
-	{ "one_octet_short", WEFT_DIRECT_LEN - 1, 0, 'W', WEFT_DIRECT_MALFORMED },
+	{ "one_byte_short", WEFT_DIRECT_LEN - 1, 0, 'W', WEFT_DIRECT_MALFORMED },
 	{ "magic", WEFT_DIRECT_LEN, 3, 'R', WEFT_DIRECT_MALFORMED },
 	{ "version_0", WEFT_DIRECT_LEN, 4, 0, WEFT_DIRECT_BAD_VERSION },
 	{ "version_2", WEFT_DIRECT_LEN, 4, 2, WEFT_DIRECT_BAD_VERSION },

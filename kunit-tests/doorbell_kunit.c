@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who runs tx, and when it never runs again; which queues are left to a timer.
+ * Which context runs tx, and when it never runs again; which queues are left to a timer.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -89,7 +89,7 @@ static void weft_defer_is_limited(struct kunit *test)
 	free_polled(poll);
 }
 
-/* Whatever the mapped queue says, and whoever rings, after the end nothing begins. */
+/* After the end nothing begins, whatever the mapped queue says and whichever side rings. */
 static void weft_doorbell_end_is_final(struct kunit *test)
 {
 	struct poll_world *poll = make_polled(test);
@@ -130,7 +130,7 @@ static const struct later_row later_rows[] = {
 
 WEFT_ROWS(later_rows)
 
-/* No event comes for memory that is free again, so somebody has to look. */
+/* No event comes for memory that is free again, so it has to be polled for. */
 static void weft_doorbell_without_memory(struct kunit *test)
 {
 	const struct later_row *row = test->param_value;

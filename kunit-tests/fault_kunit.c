@@ -23,7 +23,7 @@ struct fault_row {
 static const struct fault_row fault_rows[] = {
 	{ "NONE", WEFT_FAULT_NONE },
 
-	/* RFC 5044, 8: 1 and 4 leave nobody to tell, and no FPDUs to tell it with */
+	/* RFC 5044, 8: after 1 and 4 there are no FPDUs that could report it to the peer */
 	{ "MPA_CLOSED", WEFT_FAULT_MPA_CLOSED, 2, 0, 1, 0, false },
 	{ "MPA_CRC", WEFT_FAULT_MPA_CRC, 2, 0, 2, 0, true },
 	{ "MPA_MARKER", WEFT_FAULT_MPA_MARKER, 2, 0, 3, 0, true },
@@ -137,7 +137,7 @@ struct status_row {
 	u8 status;
 };
 
-/* What the verbs demand of a completion (enum ib_wc_status). */
+/* What the verbs require of a completion (enum ib_wc_status). */
 static const struct status_row status_rows[] = {
 	{ "success", WEFT_FAULT_NONE, 0 },
 	{ "receive_too_small", WEFT_FAULT_UNTAGGED_TOO_LONG, 1 },

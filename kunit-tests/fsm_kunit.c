@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A stream steps: what upper layers are asked for, when, and what the connection is told. The
+ * A stream steps: what upper layers are asked for, when, and which events the connection gets. The
  * table of states itself is qp_fsm_kunit.c's.
  */
 #include "engine/state/fsm.h"

@@ -123,7 +123,7 @@ static void weft_loopback_enters_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
 }
 
-/* --- who goes on --- */
+/* --- which end continues --- */
 
 static void weft_loopback_runs_the_peer_afterwards(struct kunit *test)
 {

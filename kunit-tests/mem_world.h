@@ -37,10 +37,10 @@ struct world {
 struct world *make_world(struct kunit *test);
 void leave(struct kunit *test, struct world *w);
 
-/* All pages, from octet FIRST on. */
+/* All pages, from byte FIRST on. */
 struct weft_backing *make_backing(struct kunit *test, struct world *w);
 
-/* Names nothing yet; a region, LENGTH octets of them at IOVA. */
+/* Names nothing yet; a region, LENGTH bytes of them at IOVA. */
 struct weft_mem_region *make_stag(struct kunit *test, struct world *w, enum weft_stag_kind kind);
 struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 access);
 

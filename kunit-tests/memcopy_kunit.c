@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Copies, short and long: each length and alignment, and not an octet more.
+ * Copies, short and long: each length and alignment, and not a byte more.
  */
 #include "base/copy.h"
 
@@ -12,7 +12,7 @@
 #define SKEWS		40
 #define GUARD		0xa5
 
-static void every_octet_and_no_other(struct kunit *test)
+static void every_byte_and_no_other(struct kunit *test)
 {
 	u8 *from = kunit_kmalloc(test, LENGTHS + 2 * SKEWS, GFP_KERNEL);
 	u8 *to = kunit_kmalloc(test, LENGTHS + 2 * SKEWS, GFP_KERNEL);
@@ -33,7 +33,7 @@ static void every_octet_and_no_other(struct kunit *test)
 	}
 }
 
-static struct kunit_case copy_cases[] = { KUNIT_CASE(every_octet_and_no_other), {} };
+static struct kunit_case copy_cases[] = { KUNIT_CASE(every_byte_and_no_other), {} };
 
 static struct kunit_suite copy_suite = {
 	.name = "weft_copy",

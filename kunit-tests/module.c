@@ -4,5 +4,5 @@
  */
 #include <linux/module.h>
 
-MODULE_DESCRIPTION("KUnit suites of weft's protocol room");
+MODULE_DESCRIPTION("KUnit suites of weft");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -33,7 +33,7 @@ static void cursor_ptr_vector(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, want - row->marker, (long)row->markers);
 }
 
-/* Where there are no markers nothing parts the octets of a run. */
+/* Where there are no markers nothing parts the bytes of a run. */
 static void cursor_run_without_markers(struct kunit *test)
 {
 	struct weft_mpa_cursor c;
@@ -70,7 +70,7 @@ static const struct marker_row marker_rows[] = {
 	{ "four_too_small", { 0x00, 0x00, 0x00, 0x10 }, false },
 	{ "four_too_large", { 0x00, 0x00, 0x00, 0x18 }, false },
 	{ "zero", { 0x00, 0x00, 0x00, 0x00 }, false },
-	{ "high_octet", { 0x00, 0x00, 0x01, 0x14 }, false },
+	{ "high_byte", { 0x00, 0x00, 0x01, 0x14 }, false },
 	{ "in_reserved_half", { 0x00, 0x14, 0x00, 0x00 }, false },
 };
 

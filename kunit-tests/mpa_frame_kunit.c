@@ -67,16 +67,16 @@ static void pad_and_bare_len(struct kunit *test)
 
 	for (len = 0; len < 65536; len++) {
 		pad = weft_mpa_pad(len);
-		KUNIT_EXPECT_LE_MSG(test, pad, 3U, "%u octets", len);
-		KUNIT_EXPECT_EQ_MSG(test, (2 + len + pad) % 4, 0U, "%u octets", len);
-		KUNIT_EXPECT_EQ_MSG(test, weft_mpa_bare_len(len), 2 + len + pad + 4, "%u octets",
+		KUNIT_EXPECT_LE_MSG(test, pad, 3U, "%u bytes", len);
+		KUNIT_EXPECT_EQ_MSG(test, (2 + len + pad) % 4, 0U, "%u bytes", len);
+		KUNIT_EXPECT_EQ_MSG(test, weft_mpa_bare_len(len), 2 + len + pad + 4, "%u bytes",
 				    len);
 	}
 }
 
 /*
  * A framer made of the cursor. @piece: longest piece passed at once, 0: whole runs.
- * Returns the octets written; everything but the CRC is covered by it.
+ * Returns the bytes written; everything but the CRC is covered by it.
  */
 struct framer {
 	u32 pos;
@@ -170,19 +170,19 @@ static void deframe(const struct framer *f, const u8 *wire, u8 *ulpdu, struct de
 }
 
 /*
- * A deframer that goes by octets and positions, as RFC 5044 tells it. Returns the
- * octets used, 0 if anything is not as it should be.
+ * A deframer that goes by bytes and positions, as RFC 5044 tells it. Returns the
+ * bytes used, 0 if anything is not as it should be.
  */
 struct plain_reader {
 	const u8 *in;
 	u32 pos;
 	u32 used;
 	u32 start;	/* position of the length field */
-	u32 taken;	/* octets that are no markers */
+	u32 taken;	/* bytes that are no markers */
 	bool bad;
 };
 
-static u8 next_octet(struct plain_reader *r, bool markers)
+static u8 next_byte(struct plain_reader *r, bool markers)
 {
 	if (markers && (r->pos + r->used) % 512 == 0) {
 		u32 ptr = r->taken ? r->pos + r->used - r->start : 0;
@@ -201,24 +201,24 @@ static u32 deframe_plainly(const struct framer *f, const u8 *wire, u8 *ulpdu, u3
 	struct plain_reader r = { .in = wire, .pos = f->pos };
 	u32 i, covered;
 
-	*ulpdu_len = next_octet(&r, f->markers) << 8;
-	*ulpdu_len |= next_octet(&r, f->markers);
+	*ulpdu_len = next_byte(&r, f->markers) << 8;
+	*ulpdu_len |= next_byte(&r, f->markers);
 	for (i = 0; i < *ulpdu_len; i++)
-		ulpdu[i] = next_octet(&r, f->markers);
+		ulpdu[i] = next_byte(&r, f->markers);
 	while (r.taken % 4)
-		r.bad |= next_octet(&r, f->markers) != 0;
+		r.bad |= next_byte(&r, f->markers) != 0;
 	covered = r.used;
 	if (f->markers && (f->pos + r.used) % 512 == 0)
 		covered += 4;
 	for (i = 0; i < 4; i++)
-		next_octet(&r, f->markers);
+		next_byte(&r, f->markers);
 	r.bad |= r.used != covered + 4;
 	r.bad |= f->crc &&
 		 !weft_crc_matches(weft_crc_update(WEFT_CRC_SEED, wire, covered), wire + covered);
 	return r.bad ? 0 : r.used;
 }
 
-static u8 *room(struct kunit *test, u32 len)
+static u8 *filled(struct kunit *test, u32 len)
 {
 	u8 *mem = kunit_kzalloc(test, len ?: 1, GFP_KERNEL);
 
@@ -253,7 +253,7 @@ static void frame_vector(struct kunit *test)
 				fpdu->len);
 		for (k = 0; k < ARRAY_SIZE(pieces); k++) {
 			struct framer f = framer_of(row, i, pieces[k]);
-			u8 *out = room(test, fpdu->len);
+			u8 *out = filled(test, fpdu->len);
 
 			KUNIT_ASSERT_EQ(test, frame(&f, fpdu->ulpdu, fpdu->ulpdu_len, out),
 					fpdu->len);
@@ -274,7 +274,7 @@ static void deframe_vector(struct kunit *test)
 
 		for (k = 0; k < ARRAY_SIZE(pieces); k++) {
 			struct framer f = framer_of(row, i, pieces[k]);
-			u8 *ulpdu = room(test, fpdu->ulpdu_len);
+			u8 *ulpdu = filled(test, fpdu->ulpdu_len);
 			struct deframed d;
 
 			deframe(&f, in, ulpdu, &d);
@@ -314,12 +314,12 @@ struct length_row {
 
 /* Empty, one of each padding, about a marker interval and two, the longest ones. */
 static const struct length_row length_rows[] = {
-	{ "0_octets", 0 },	 { "18_octets", 18 },	  { "19_octets", 19 },
-	{ "20_octets", 20 },	 { "21_octets", 21 },	  { "25_octets", 25 },
-	{ "42_octets", 42 },	 { "500_octets", 500 },	  { "502_octets", 502 },
-	{ "505_octets", 505 },	 { "506_octets", 506 },	  { "510_octets", 510 },
-	{ "1030_octets", 1030 }, { "8882_octets", 8882 }, { "64768_octets", 64768 },
-	{ "65535_octets", 65535 },
+	{ "0_bytes", 0 },	 { "18_bytes", 18 },	  { "19_bytes", 19 },
+	{ "20_bytes", 20 },	 { "21_bytes", 21 },	  { "25_bytes", 25 },
+	{ "42_bytes", 42 },	 { "500_bytes", 500 },	  { "502_bytes", 502 },
+	{ "505_bytes", 505 },	 { "506_bytes", 506 },	  { "510_bytes", 510 },
+	{ "1030_bytes", 1030 }, { "8882_bytes", 8882 }, { "64768_bytes", 64768 },
+	{ "65535_bytes", 65535 },
 };
 
 WEFT_ROWS(length_rows)
@@ -359,9 +359,9 @@ static void prepare(struct kunit *test, struct geometry *g, u32 ulpdu_len, u8 **
 
 	g->ulpdu_len = ulpdu_len;
 	g->wire_len = weft_mpa_bare_len(ulpdu_len) + 4 * (2 + ulpdu_len / 508);
-	g->wire = room(test, g->wire_len);
-	g->back = room(test, ulpdu_len);
-	*ulpdu = room(test, ulpdu_len);
+	g->wire = filled(test, g->wire_len);
+	g->back = filled(test, ulpdu_len);
+	*ulpdu = filled(test, ulpdu_len);
 	for (i = 0; i < ulpdu_len; i++)
 		(*ulpdu)[i] = weft_next_random(&seed);
 }

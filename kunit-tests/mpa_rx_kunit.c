@@ -22,18 +22,18 @@
 #define FPDUS 11U
 #define WIRE_LEN 1448U
 #define ULPDU_LEN (WIRE_LEN - WEFT_MPA_LEN_OCTETS - WEFT_MPA_CRC_OCTETS)
-#define OCTETS (FPDUS * WIRE_LEN)
+#define STREAM_LEN (FPDUS * WIRE_LEN)
 #define ORDER 2 /* pages for all of it */
-#define SPOILT 5 /* the FPDU that is damaged, across a page's end */
+#define DAMAGED 5 /* the FPDU that is damaged, across a page's end */
 
-static_assert(DIV_ROUND_UP(OCTETS, PAGE_SIZE) == 1 << ORDER);
-static_assert(2 * PAGE_SIZE - SPOILT * WIRE_LEN < WIRE_LEN, "the second page ends in it");
+static_assert(DIV_ROUND_UP(STREAM_LEN, PAGE_SIZE) == 1 << ORDER);
+static_assert(2 * PAGE_SIZE - DAMAGED * WIRE_LEN < WIRE_LEN, "the second page ends in it");
 
 /**
- * struct layout - how the octets lie
+ * struct layout - how the bytes lie
  * @name: of the row
- * @head: octets in front of the fragments
- * @piece: octets of a fragment
+ * @head: bytes in front of the fragments
+ * @piece: bytes of a fragment
  * @backwards: each page, a fragment, stands in front of the one before it
  * @in_a_row: ULPDUs that can be read where they stand
  */
@@ -46,8 +46,8 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-	{ "all in the head", OCTETS, PAGE_SIZE, false, FPDUS },
-	{ "one fragment", 0, OCTETS, false, FPDUS },
+	{ "all in the head", STREAM_LEN, PAGE_SIZE, false, FPDUS },
+	{ "one fragment", 0, STREAM_LEN, false, FPDUS },
 	{ "a fragment a page", 0, PAGE_SIZE, false, FPDUS },
 	{ "fragments of 1000", 0, 1000, false, FPDUS },
 	{ "pages apart", 0, PAGE_SIZE, true, FPDUS - 3 },
@@ -60,8 +60,8 @@ WEFT_ROWS(layouts)
 /**
  * struct reading - what comes of a buffer
  * @test: that reads it
- * @wire: its octets
- * @piece: octets that are there at a time, 0: all
+ * @wire: its bytes
+ * @piece: bytes that are there at a time, 0: all
  * @refuses: each ULPDU is taken at the second time only
  * @refused: the next one was, once
  * @seen: ULPDUs taken
@@ -118,14 +118,14 @@ static const struct weft_mpa_rx_events events = {
 
 static u8 *make_wire(struct kunit *test)
 {
-	u8 *wire = kunit_kzalloc(test, OCTETS, GFP_KERNEL);
+	u8 *wire = kunit_kzalloc(test, STREAM_LEN, GFP_KERNEL);
 	u64 state = 42;
 	u32 i, at;
 
 	KUNIT_ASSERT_NOT_NULL(test, wire);
-	for (i = 0; i < OCTETS; i++)
+	for (i = 0; i < STREAM_LEN; i++)
 		wire[i] = weft_next_random(&state);
-	for (at = 0; at < OCTETS; at += WIRE_LEN) {
+	for (at = 0; at < STREAM_LEN; at += WIRE_LEN) {
 		u32 summed = WEFT_MPA_LEN_OCTETS + ULPDU_LEN;
 
 		put_unaligned_be16(ULPDU_LEN, wire + at);
@@ -135,7 +135,7 @@ static u8 *make_wire(struct kunit *test)
 	return wire;
 }
 
-/* Where the fragment from octet @at on stands within the pages. */
+/* Where the fragment from byte @at on stands within the pages. */
 static u32 place(const struct layout *l, u32 at)
 {
 	return l->backwards ? ((1U << ORDER) - 1) * PAGE_SIZE - at : at;
@@ -150,17 +150,17 @@ static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, cons
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_put_data(skb, wire, l->head);
-	for (at = 0; at < OCTETS - l->head; at += n) {
+	for (at = 0; at < STREAM_LEN - l->head; at += n) {
 		u32 to = place(l, at);
 		struct page *page = pages + to / PAGE_SIZE;
 
-		n = min(l->piece, OCTETS - l->head - at);
+		n = min(l->piece, STREAM_LEN - l->head - at);
 		memcpy(page_address(pages) + to, wire + l->head + at, n);
 		get_page(page);
 		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, to % PAGE_SIZE, n, n);
 	}
 	put_page(pages);
-	KUNIT_EXPECT_EQ(test, skb->len, OCTETS);
+	KUNIT_EXPECT_EQ(test, skb->len, STREAM_LEN);
 	return skb;
 }
 
@@ -179,7 +179,7 @@ static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_b
 	return taken;
 }
 
-static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt)
+static void read_all(struct kunit *test, struct reading *r, bool crc, u32 damaged)
 {
 	const struct layout *l = test->param_value;
 	struct weft_mpa_rx rx;
@@ -187,12 +187,12 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 spoilt
 
 	r->test = test;
 	r->wire = make_wire(test);
-	if (spoilt)
-		r->wire[spoilt] ^= 1;
+	if (damaged)
+		r->wire[damaged] ^= 1;
 	skb = make_skb(test, l, r->wire);
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
-	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), OCTETS);
+	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), STREAM_LEN);
 	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_REASSEMBLED);
 	weft_mpa_rx_free(&rx, NULL);
 	weft_counters_free(&r->counters);
@@ -234,9 +234,9 @@ static void a_damaged_one_ends_it(struct kunit *test)
 {
 	struct reading r = {};
 
-	read_all(test, &r, true, (SPOILT + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
+	read_all(test, &r, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
 	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_MPA_CRC);
-	KUNIT_EXPECT_EQ(test, r.seen, SPOILT);
+	KUNIT_EXPECT_EQ(test, r.seen, DAMAGED);
 }
 
 static struct kunit_case cases[] = {

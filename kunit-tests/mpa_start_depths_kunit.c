@@ -9,7 +9,7 @@
 #define OPEN	0x3fff	/* not negotiated */
 #define DEEP	0x3ffe	/* the deepest there is */
 
-/* RFC 5044 only: depths are the consumer's business, RTR is whatever comes first. */
+/* RFC 5044 only: depths are up to the consumer, RTR is whatever message is first. */
 static void settle_plain_keeps_own_depths(struct kunit *test)
 {
 	struct weft_mpa_policy own = {
@@ -34,7 +34,7 @@ static void settle_plain_keeps_own_depths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, result.rtr, 0);
 	KUNIT_EXPECT_EQ(test, result.ird, 70000U);
 	KUNIT_EXPECT_EQ(test, result.ord, 5U);
-	/* Who is not told a limit assumes one. */
+	/* A side that gets no limit assumes one. */
 	own.ord = 1024;
 	KUNIT_EXPECT_EQ(test, weft_mpa_conclude(&peer, &own, &result), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, result.ord, 255U);

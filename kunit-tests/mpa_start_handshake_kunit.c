@@ -52,7 +52,7 @@ static void settle_markers_and_crc(struct kunit *test)
 	}
 }
 
-/* Only who requires CRCs cares what the peer wants; the result has them anyway. */
+/* Only a side that requires CRCs depends on the peer's wish; the result has them anyway. */
 static void crc_required_of_the_peer(struct kunit *test)
 {
 	struct weft_mpa_policy own = { .revision = 1 };
@@ -109,7 +109,7 @@ static void conclude_kind_of_reply(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, result.rtr == 0);
 }
 
-/* One handshake over the octets; returns what the initiator concludes. */
+/* One handshake over the bytes; returns what the initiator concludes. */
 struct handshake {
 	struct weft_mpa_policy initiator;
 	struct weft_mpa_policy responder;
@@ -157,7 +157,7 @@ static void expect_agreement(struct kunit *test, const struct handshake *h, u32 
 	KUNIT_EXPECT_EQ_MSG(test, i->crc, r->crc, "round %u", round);
 	KUNIT_EXPECT_EQ_MSG(test, i->markers_tx, r->markers_rx, "round %u", round);
 	KUNIT_EXPECT_EQ_MSG(test, i->markers_rx, r->markers_tx, "round %u", round);
-	/* RFC 6581, 9.1: nobody asks for more than the other takes */
+	/* RFC 6581, 9.1: no side asks for more than the other takes */
 	KUNIT_EXPECT_LE_MSG(test, i->ord, r->ird, "round %u", round);
 	KUNIT_EXPECT_LE_MSG(test, r->ord, i->ird, "round %u", round);
 	/* 9.2: one kind, and one the responder waits for */

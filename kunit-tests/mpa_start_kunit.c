@@ -111,7 +111,7 @@ static void build_vector(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(out, row->wire, row->len), 0);
 }
 
-/* A frame of @pd_len zeros with a flags octet and a revision. */
+/* A frame of @pd_len zeros with a flags byte and a revision. */
 static const u8 *make_frame(struct kunit *test, bool request, u8 flags, u8 revision, u16 pd_len)
 {
 	u8 *frame = kunit_kzalloc(test, 20 + pd_len, GFP_KERNEL);
@@ -155,8 +155,8 @@ static const struct fixed_row fixed_rows[] = {
 	{ "sign_bit", true, 0x40, 1, 0x8000, BAD },
 	/* RFC 6581, 6 and 9: S needs its block */
 	{ "block_missing", true, 0x50, 2, 0, BAD },
-	{ "block_1_octet", true, 0x50, 2, 1, BAD },
-	{ "block_3_octets", true, 0x50, 2, 3, BAD },
+	{ "block_1_byte", true, 0x50, 2, 1, BAD },
+	{ "block_3_bytes", true, 0x50, 2, 3, BAD },
 	{ "block_only", true, 0x50, 2, 4 },
 	{ "block_missing_reply", false, 0x50, 2, 3, BAD },
 	{ "block_and_longest", true, 0x50, 2, 512 },
@@ -221,7 +221,7 @@ static void parse_every_length(struct kunit *test)
 	u32 len;
 
 	for (len = 0; len < 29; len++)
-		KUNIT_EXPECT_EQ_MSG(test, parse(test, wire, len, true, &frame), BAD, "%u octets",
+		KUNIT_EXPECT_EQ_MSG(test, parse(test, wire, len, true, &frame), BAD, "%u bytes",
 				    len);
 	KUNIT_EXPECT_EQ(test, parse(test, wire, 29, true, &frame), WEFT_FAULT_NONE);
 	wire = make_frame(test, true, 0x50, 2, 10);
@@ -258,7 +258,7 @@ struct pd_row {
 	int built;
 };
 
-/* RFC 5044, 7.1.1: 512 octets; RFC 6581, 9: 508 behind the block. */
+/* RFC 5044, 7.1.1: 512 bytes; RFC 6581, 9: 508 behind the block. */
 static const struct pd_row pd_rows[] = {
 	{ "plain_none", 1, 0, 20 },
 	{ "plain_one", 1, 1, 21 },

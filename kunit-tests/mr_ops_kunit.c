@@ -51,7 +51,7 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	fault = touch(w, stag, IOVA, 4, WEFT_MEM_REMOTE_READ, NULL);
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_STAG);
 
-	/* Mapping anew while the old pages are in use does not touch those. */
+	/* Mapping again while the old pages are in use does not touch those. */
 	weft_backing_reset(mr->next.backing, PAGE_SHIFT);
 	KUNIT_EXPECT_EQ(test, weft_backing_add(mr->next.backing, w->page[3]), 0);
 	mr->next.iova = 0;
@@ -252,7 +252,7 @@ static void weft_mem_bind_type2(struct kunit *test)
 	leave(test, w);
 }
 
-/* A window of a QP that goes opens its region to nobody, those of others do. */
+/* The windows of a destroyed QP no longer open their region, those of other QPs do. */
 static void weft_mem_close_windows_of_one_qp(struct kunit *test)
 {
 	struct world *w = make_world(test);

@@ -113,7 +113,7 @@ static void expect_made_up(struct kunit *test, const struct ib_qp_attr *got)
 	KUNIT_EXPECT_EQ(test, got->ah_attr.ah_flags, IB_AH_GRH);
 }
 
-/* What was named is told back, and what is named later does not touch it. */
+/* Attributes that were set are returned, and later ones do not change them. */
 static void weft_qp_attrs_are_told_back(struct kunit *test)
 {
 	struct ib_qp_attr attr = made_up(), got = {};
@@ -135,7 +135,7 @@ static void weft_qp_attrs_are_told_back(struct kunit *test)
 	expect_made_up(test, &got);
 }
 
-/* Flags of up to three modifies, and what they come to: it holds, and is told. */
+/* Flags of up to three modifies, and their result: it is in force, and returned. */
 struct access_row {
 	const char *name;
 	struct {

@@ -137,7 +137,7 @@ static void expect_sane_step(struct kunit *test, struct life life, u32 event,
 			      "%s, %s", from, what);
 	KUNIT_EXPECT_TRUE_MSG(test, !ends || life.state == WEFT_QP_IDLE || done & WEFT_QPA_STOP_RX,
 			      "%s, %s", from, what);
-	/* nobody waits in a passing state without a deadline */
+	/* a transient state always has a deadline */
 	if (step.next == WEFT_QP_CLOSING || step.next == WEFT_QP_TERMINATE)
 		KUNIT_EXPECT_TRUE_MSG(test, done & WEFT_QPA_DEADLINE, "%s, %s", from, what);
 	if (step.next == WEFT_QP_RTS)

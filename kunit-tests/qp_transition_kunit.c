@@ -20,7 +20,7 @@ static const int masks[STATES] = {
 	[IB_QPS_RTR] = TO_RTR,
 };
 
-/* Targets of each state: bits of enum ib_qp_state. Reset and error are always to be had. */
+/* Targets of each state: bits of enum ib_qp_state. Reset and error can always be reached. */
 #define TO(state)	BIT(IB_QPS_##state)
 #define OUT		(TO(RESET) | TO(ERR))
 
@@ -134,7 +134,7 @@ static void weft_qp_transition_current_state(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, ask_current(fresh, said), said <= IB_QPS_INIT ? 0 : -EINVAL);
 }
 
-/* It tells INIT, and has to go there before it goes anywhere. */
+/* It reports INIT, and has to enter it before any other state. */
 static void weft_qp_transition_of_a_fresh_qp(struct kunit *test)
 {
 	const struct weft_qp_now now = { .state = IB_QPS_INIT, .fresh = true };

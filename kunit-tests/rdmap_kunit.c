@@ -94,7 +94,7 @@ static void check_vector(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, weft_ddp_parse(row->ulpdu, row->len, &hdr), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, weft_rdmap_opcode(hdr.ulp), row->opcode);
-	/* protocol-rules, CHOICE-5: Immediate Data that is not 8 octets long */
+	/* protocol-rules, CHOICE-5: Immediate Data that is not 8 bytes long */
 	KUNIT_EXPECT_EQ(test, weft_rdmap_check(&hdr),
 			row->legal ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPERATION);
 }
@@ -135,8 +135,8 @@ static const enum weft_fault defect_fault[DEFECTS] = {
 	WEFT_FAULT_RDMAP_OPERATION,
 };
 
-/* Spoil what can be spoilt of this message; returns the defects it now has. */
-static u32 spoil(const struct message_row *row, struct weft_ddp_hdr *hdr, u32 defects)
+/* Break of this message what can be broken; returns the defects it now has. */
+static u32 corrupt(const struct message_row *row, struct weft_ddp_hdr *hdr, u32 defects)
 {
 	/* seen as untagged where it must be tagged, and the other way round */
 	bool seen_tagged = row->tagged ^ (defects >> KIND & 1);
@@ -164,7 +164,7 @@ static void check_first_of_several(struct kunit *test)
 	for (defects = 0; defects < 1 << DEFECTS; defects++) {
 		struct weft_ddp_hdr hdr = legal_segment(row);
 
-		have = spoil(row, &hdr, defects);
+		have = corrupt(row, &hdr, defects);
 		for (first = 0; first < DEFECTS && !(have >> first & 1);)
 			first++;
 		KUNIT_EXPECT_EQ_MSG(test, weft_rdmap_check(&hdr),
@@ -173,8 +173,8 @@ static void check_first_of_several(struct kunit *test)
 	}
 }
 
-/* All control octets there are, both kinds of segment. */
-static void check_every_control_octet(struct kunit *test)
+/* All control bytes there are, both kinds of segment. */
+static void check_every_control_byte(struct kunit *test)
 {
 	struct weft_ddp_hdr hdr = { .last = true, .qn = 9 };
 	u32 ulp;
@@ -228,8 +228,8 @@ static void check_every_size(struct kunit *test)
 		fits = !row->hdr_len || hdr.payload == row->hdr_len ||
 		       (row->payload && hdr.payload > row->hdr_len);
 		KUNIT_EXPECT_EQ_MSG(test, weft_rdmap_check(&hdr),
-				    fits ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPERATION,
-				    "%u octets", hdr.payload);
+				    fits ? WEFT_FAULT_NONE : WEFT_FAULT_RDMAP_OPERATION, "%u bytes",
+				    hdr.payload);
 	}
 	hdr.payload = row->hdr_len;
 	hdr.last = false;
@@ -322,7 +322,7 @@ static void rx_first_tagged_initially(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rx.tagged_open);
 }
 
-/* Headers behind the DDP header: exactly so many octets, of which a copy is read. */
+/* Headers behind the DDP header: exactly so many bytes, of which a copy is read. */
 static const u8 *rdmap_header(struct kunit *test, const void *ulpdu, u32 len)
 {
 	return weft_exact_copy(test, (const u8 *)ulpdu + 18, len);
@@ -443,7 +443,7 @@ static struct kunit_case rdmap_cases[] = {
 	KUNIT_CASE_PARAM(check_vector, weft_vec_segment_gen_params),
 	KUNIT_CASE_PARAM(check_reserved_bits_set, message_rows_gen_params),
 	KUNIT_CASE_PARAM(check_first_of_several, message_rows_gen_params),
-	KUNIT_CASE(check_every_control_octet),
+	KUNIT_CASE(check_every_control_byte),
 	KUNIT_CASE_PARAM(check_every_queue, message_rows_gen_params),
 	KUNIT_CASE_PARAM(check_every_size, message_rows_gen_params),
 	KUNIT_CASE_PARAM(rx_check_order, order_rows_gen_params),

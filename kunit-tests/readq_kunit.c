@@ -216,7 +216,7 @@ static void sent_slot_without_push(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_readq_owed_head(&q));
 }
 
-/* The two rings share memory, never octets. */
+/* The two rings share memory, never bytes. */
 static void rings_do_not_touch(struct kunit *test)
 {
 	const struct depth_row *row = test->param_value;

@@ -191,7 +191,7 @@ static int other_cpu(void)
 	return -1;
 }
 
-/* While a ring is exchanged for another one nobody looks at either. */
+/* While a ring is replaced by another one, neither of them is read. */
 static void weft_recvq_inspect_takes_the_lock(struct kunit *test)
 {
 	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);

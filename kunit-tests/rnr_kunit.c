@@ -81,7 +81,7 @@ static void gets(struct kunit *test, struct rnr_world *w, u32 guest, u64 wr_id)
 	KUNIT_EXPECT_FALSE(test, waiter->granted);
 }
 
-/* Posting makes no system call but while somebody waits. */
+/* Posting makes no system call unless a message waits. */
 static void weft_rnr_asks_for_doorbells(struct kunit *test)
 {
 	struct rnr_world *w = make_rnr_world(test, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What rx keeps back until nobody reads a region any more, and what it places before it frees a
+ * What rx keeps back until a region is no longer read, and what it places before it frees a
  * credit. RFC 5040, 5.3.
  */
 #include "engine/ops/op.h"
@@ -37,7 +37,7 @@ static u32 receives(struct stream_world *w)
 
 /*
  * The worker waits for the region, and so does the way down: each with a reference of its own. The
- * completion is told once, and not before the last reader is through.
+ * completion is raised once, and not before the last reader has finished.
  */
 static void weft_rx_settles_once(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The send queue between a consumer and the engine: hostile indices, malformed
- * entries, the handshake of who posts and who sends. A process is played by writing
+ * entries, the handshake between the poster and the sender. A process is played by writing
  * to the mapped words from here.
  */
 #include <linux/kthread.h>
@@ -248,7 +248,7 @@ static void weft_sendq_left_by_tx(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_sendq_is_polled(sq));
 	KUNIT_EXPECT_EQ(test, ctl->state, (u32)WEFT_SQ_NEED_DOORBELL);
 
-	/* Posted while the queue was BUSY: nobody was told of it. */
+	/* Posted while the queue was BUSY, so without a doorbell. */
 	weft_sendq_set_busy(sq);
 	user_sqe(sq, 0);
 	ctl->prod = 1;

@@ -115,7 +115,7 @@ static bool respond(struct kunit *test, struct world *w, bool early)
 	return true;
 }
 
-/* TCP accepts some requests, but tx has not yet come to hear of it. */
+/* TCP accepts some requests, but tx has not been notified yet. */
 static void push(struct world *w, u32 requests)
 {
 	w->pushed = min(w->pushed + requests * BYTES, w->staged);

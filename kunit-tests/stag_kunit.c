@@ -130,7 +130,7 @@ static void weft_stag_alloc_many(struct kunit *test)
 		mr = weft_stag_alloc(&w->table, WEFT_STAG_REGION, PD);
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(mr), -ENOMEM);
 	}
-	kunit_info(test, "%u STags of %zu octets, %llu ns each\n", made, sizeof(*mr),
+	kunit_info(test, "%u STags of %zu bytes, %llu ns each\n", made, sizeof(*mr),
 		   div_u64(ktime_get_ns() - began, max(made, 1U)));
 	xa_for_each(&w->table.xa, index, mr) {
 		weft_stag_free(&w->table, mr);

@@ -28,8 +28,8 @@ struct range_row {
 
 static const struct range_row range_rows[] = {
 	{ "whole", BASE, LENGTH, BASE, 0x1000 },
-	{ "first_octet", BASE, LENGTH, BASE, 1 },
-	{ "last_octet", BASE, LENGTH, BASE + LENGTH - 1, 1 },
+	{ "first_byte", BASE, LENGTH, BASE, 1 },
+	{ "last_byte", BASE, LENGTH, BASE + LENGTH - 1, 1 },
 	{ "one_below", BASE, LENGTH, BASE - 1, 1, WEFT_FAULT_TAGGED_BOUNDS },
 	{ "one_below_overlaps", BASE, LENGTH, BASE - 1, 2, WEFT_FAULT_TAGGED_BOUNDS },
 	{ "one_past_the_end", BASE, LENGTH, BASE + LENGTH, 1, WEFT_FAULT_TAGGED_BOUNDS },
@@ -180,7 +180,7 @@ static const struct words_row words_rows[] = {
 
 WEFT_ROWS(words_rows)
 
-static void spoil(struct weft_stag_view *stag, struct weft_stag_req *req, u32 defects)
+static void corrupt(struct weft_stag_view *stag, struct weft_stag_req *req, u32 defects)
 {
 	if (defects & 1 << INVALID)
 		stag->valid = false;
@@ -194,7 +194,7 @@ static void spoil(struct weft_stag_view *stag, struct weft_stag_req *req, u32 de
 		req->to = ~0ULL;
 }
 
-/* Every combination of defects: the first of protocol-rules, ORDER-5 is told. */
+/* Every combination of defects: the first of protocol-rules, ORDER-5 is reported. */
 static void check_first_of_several(struct kunit *test)
 {
 	const struct words_row *row = test->param_value;
@@ -210,7 +210,7 @@ static void check_first_of_several(struct kunit *test)
 			.len = 8,
 		};
 
-		spoil(&stag, &req, defects);
+		corrupt(&stag, &req, defects);
 		for (first = 0; first < DEFECTS && !(defects >> first & 1);)
 			first++;
 		KUNIT_EXPECT_EQ_MSG(test, weft_stag_check(&stag, &req),
@@ -226,7 +226,7 @@ static void check_empty_with_every_defect(struct kunit *test)
 	struct weft_stag_view stag = region;
 	struct weft_stag_req req = { .context = row->context, .right = 0xf };
 
-	spoil(&stag, &req, (1 << DEFECTS) - 1);
+	corrupt(&stag, &req, (1 << DEFECTS) - 1);
 	KUNIT_EXPECT_EQ(test, weft_stag_check(&stag, &req), WEFT_FAULT_NONE);
 }
 

@@ -11,7 +11,7 @@
 #define RTR_ALL	(WEFT_RTR_SEND | WEFT_RTR_WRITE | WEFT_RTR_READ)
 #define BAD	WEFT_FAULT_MPA_START	/* no such frame, or none that is due */
 
-/* Both steps of parsing, of exactly @len octets. */
+/* Both steps of parsing, of exactly @len bytes. */
 static inline enum weft_fault parse(struct kunit *test, const void *wire, u32 len, bool request,
 				    struct weft_mpa_frame *out)
 {

@@ -13,7 +13,7 @@ WEFT_ROWS(weft_vec_term)
 #define MAX_LEN		52
 #define HEAD_LEN	70	/* DDP header and the longest RDMAP header */
 
-static u8 *room(struct kunit *test, u32 len)
+static u8 *filled(struct kunit *test, u32 len)
 {
 	u8 *mem = kunit_kzalloc(test, len, GFP_KERNEL);
 
@@ -36,10 +36,10 @@ static enum weft_fault fault_of(const struct weft_vec_term *row)
 	return WEFT_FAULT_NONE;
 }
 
-/* The segment a vector complains about: its copied headers, then other octets. */
+/* The segment a vector complains about: its copied headers, then other bytes. */
 static const u8 *offender(struct kunit *test, const struct weft_vec_term *row)
 {
-	u8 *ulpdu = room(test, HEAD_LEN);
+	u8 *ulpdu = filled(test, HEAD_LEN);
 
 	if (row->len > 6)
 		memcpy(ulpdu, (const u8 *)row->payload + 6, row->len - 6);
@@ -53,7 +53,7 @@ static void build_vector(struct kunit *test)
 	const struct weft_vec_term *row = test->param_value;
 	u32 head_len = row->segment_len ? min_t(u32, row->segment_len, HEAD_LEN) : HEAD_LEN;
 	enum weft_fault fault = fault_of(row);
-	u8 *out = room(test, MAX_LEN);
+	u8 *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 
 	KUNIT_ASSERT_NE(test, (int)fault, (int)WEFT_FAULT_NONE);
@@ -124,18 +124,18 @@ static const struct attach_row attach_rows[] = {
 	{ "ddp_tagged_version", WEFT_FAULT_TAGGED_VERSION, 0xc2, 0x40, 30, 14, 0 },
 	{ "ddp_untagged_read_request", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x41, 46, 18, 0 },
 	{ "ddp_untagged_version", WEFT_FAULT_UNTAGGED_VERSION, 0x40, 0x43, 42, 18, 0 },
-	/* MPA and local: nothing, even if a segment is at hand */
+	/* MPA and local: nothing, even if there is a segment */
 	{ "mpa_crc", WEFT_FAULT_MPA_CRC, 0x41, 0x43, 70, 0, 0 },
 	{ "mpa_marker", WEFT_FAULT_MPA_MARKER, 0x41, 0x43, 70, 0, 0 },
 	{ "local_protection", WEFT_FAULT_LOCAL_PROTECTION, 0x41, 0x41, 70, 0, 0 },
 	/* what cannot be read as a whole is left out */
-	{ "no_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 0, 0, 0 },
-	{ "tagged_13_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 13, 0, 0 },
-	{ "tagged_14_octets", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 14, 14, 0 },
-	{ "untagged_17_octets", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 17, 0, 0 },
-	{ "untagged_18_octets", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 18, 18, 0 },
-	{ "read_request_45_octets", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 45, 18, 0 },
-	{ "read_request_18_octets", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 18, 18, 0 },
+	{ "no_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 0, 0, 0 },
+	{ "tagged_13_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 13, 0, 0 },
+	{ "tagged_14_bytes", WEFT_FAULT_TAGGED_STAG, 0xc1, 0x40, 14, 14, 0 },
+	{ "untagged_17_bytes", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 17, 0, 0 },
+	{ "untagged_18_bytes", WEFT_FAULT_UNTAGGED_MSN, 0x41, 0x43, 18, 18, 0 },
+	{ "read_request_45_bytes", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 45, 18, 0 },
+	{ "read_request_18_bytes", WEFT_FAULT_RDMAP_STAG, 0x41, 0x41, 18, 18, 0 },
 };
 
 WEFT_ROWS(attach_rows)
@@ -143,7 +143,7 @@ WEFT_ROWS(attach_rows)
 static void fill_and_build_attached_headers(struct kunit *test)
 {
 	const struct attach_row *row = test->param_value;
-	u8 *ulpdu = room(test, row->head_len ?: 1), *out = room(test, MAX_LEN);
+	u8 *ulpdu = filled(test, row->head_len ?: 1), *out = filled(test, MAX_LEN);
 	u32 headers = row->ddp_len + row->rdmap_len;
 	struct weft_fault_rec rec;
 	u16 bits = (row->ddp_len ? 0xc000 : 0) | (row->rdmap_len ? 0x2000 : 0);
@@ -157,7 +157,7 @@ static void fill_and_build_attached_headers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rec.ddp_len, row->ddp_len);
 	KUNIT_EXPECT_EQ(test, rec.rdmap_len, row->rdmap_len);
 
-	/* RFC 5040, 4.8: 4; 4+2+14; 4+2+18; 4+2+18+28 octets; reserved bits zero */
+	/* RFC 5040, 4.8: 4; 4+2+14; 4+2+18; 4+2+18+28 bytes; reserved bits zero */
 	KUNIT_ASSERT_EQ(test, weft_term_build(&rec, out), 4 + (headers ? 2 + headers : 0));
 	KUNIT_EXPECT_EQ(test, get_unaligned_be16(out + 2), bits);
 	if (!headers)
@@ -169,7 +169,7 @@ static void fill_and_build_attached_headers(struct kunit *test)
 /* RFC 5040, 7.1 (1): an error without inbound cause names no segment. */
 static void fill_without_segment(struct kunit *test)
 {
-	u8 *out = room(test, MAX_LEN);
+	u8 *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 	u32 fault;
 
@@ -189,7 +189,7 @@ static void fill_without_segment(struct kunit *test)
 static void build_segment_length_limits(struct kunit *test)
 {
 	static const u32 lengths[] = { 18, 255, 256, 0x7fff, 0x8000, 64768, 65535 };
-	u8 ulpdu[18] = { 0x41, 0x43 }, *out = room(test, MAX_LEN);
+	u8 ulpdu[18] = { 0x41, 0x43 }, *out = filled(test, MAX_LEN);
 	struct weft_fault_rec rec;
 	u32 i;
 
@@ -200,10 +200,10 @@ static void build_segment_length_limits(struct kunit *test)
 	}
 }
 
-/* Every fault with every first two octets a segment may have: back and forth. */
+/* Every fault with every first two bytes a segment may have: back and forth. */
 static void parse_what_was_built(struct kunit *test)
 {
-	u8 ulpdu[HEAD_LEN], *out = room(test, MAX_LEN);
+	u8 ulpdu[HEAD_LEN], *out = filled(test, MAX_LEN);
 	u32 fault, opcode, tagged, i, len;
 	struct weft_fault_rec rec;
 	struct weft_term term;
@@ -234,7 +234,7 @@ struct hostile_row {
 	bool has_ddp;
 };
 
-/* After "M=1 D=0 as 2-octet length only; accept zeros": protocol-rules, CHOICE-9. */
+/* After "M=1 D=0 as 2-byte length only; accept zeros": protocol-rules, CHOICE-9. */
 static const struct hostile_row hostile_rows[] = {
 	{ "control_only", 0x00, 0, 4, false },
 	{ "m_without_d", 0x80, 0, 6, false },
@@ -242,12 +242,12 @@ static const struct hostile_row hostile_rows[] = {
 	{ "m_and_d_cut_before_length", 0xc0, 0, 4, false },
 	{ "m_and_d_cut_within_length", 0xc0, 0, 5, false },
 	{ "m_and_d_cut_before_header", 0xc0, 0, 6, false },
-	{ "m_and_d_one_octet_of_header", 0xc0, 0xc1, 7, false },
+	{ "m_and_d_one_byte_of_header", 0xc0, 0xc1, 7, false },
 	{ "m_and_d_tagged_cut", 0xc0, 0xc1, 19, false },
 	{ "m_and_d_tagged", 0xc0, 0xc1, 20, true },
 	{ "m_and_d_untagged_cut", 0xc0, 0x41, 23, false },
 	{ "m_and_d_untagged", 0xc0, 0x41, 24, true },
-	{ "m_and_d_and_trailing_octets", 0xc0, 0x41, 52, true },
+	{ "m_and_d_and_trailing_bytes", 0xc0, 0x41, 52, true },
 	{ "m_and_d_zeros_instead", 0xc0, 0x00, 24, false },
 	{ "nothing_set_and_zeros", 0x00, 0x00, 52, false },
 	{ "nothing_set_and_header", 0x00, 0x41, 24, false },
@@ -288,11 +288,11 @@ static void parse_without_control_word(struct kunit *test)
 	u32 len;
 
 	for (len = 0; len < 4; len++)
-		KUNIT_EXPECT_EQ_MSG(test, weft_term_parse(room(test, len ?: 1), len, &term),
-				    WEFT_FAULT_RDMAP_OPERATION, "%u octets", len);
+		KUNIT_EXPECT_EQ_MSG(test, weft_term_parse(filled(test, len ?: 1), len, &term),
+				    WEFT_FAULT_RDMAP_OPERATION, "%u bytes", len);
 }
 
-/* No octet of a Terminate can do more than make it say something odd. */
+/* No byte of a Terminate can do more than make it say something odd. */
 static void parse_every_length_of_noise(struct kunit *test)
 {
 	u64 seed = 4048;

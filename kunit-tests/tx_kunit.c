@@ -71,7 +71,7 @@ static struct stream_world *make_sender(struct kunit *test, u32 segments)
 	return w;
 }
 
-/* All turns of a callback have one budget; what is left is somebody else's. */
+/* All turns of a callback share one budget; another context does the rest. */
 static void weft_tx_callback_stops(struct kunit *test)
 {
 	struct stream_world *w = make_sender(test, PLENTY);

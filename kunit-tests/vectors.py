@@ -9,10 +9,10 @@ prints the JSON; a failed self-check raises before anything is printed.
 
 Conventions
   * all multi-byte protocol fields are big endian;
-  * the CRC32c is the reflected (iSCSI style) CRC and its four octets travel
-    least significant octet first, so the stored octets are
+  * the CRC32c is the reflected (iSCSI style) CRC and its four bytes travel
+    least significant byte first, so the stored bytes are
     struct.pack('<I', crc32c(data));
-  * a "stream" starts at position 0 = the first octet of full operation phase
+  * a "stream" starts at position 0 = the first byte of full operation phase
     in one direction; when markers are on, a marker starts at every position
     that is a multiple of 512.
 """
@@ -116,7 +116,7 @@ class Framer:
 
 
 def deframe(stream, markers, crc=True, pos=0):
-    """Independent receiver: octet by octet, returns the list of ULPDUs."""
+    """Independent receiver: byte by byte, returns the list of ULPDUs."""
     res, i, p = [], 0, pos
     while i < len(stream):
         covered, plain = bytearray(), bytearray()
@@ -240,7 +240,7 @@ def add_fpdu(name, ulpdu, note, crc=True, **fields):
     assert deframe(b, False, crc) == [ulpdu]
     return add(name, "fpdu", b, note, markers=False, crc_enabled=crc, ulpdu=ulpdu,
                ulpdu_length=len(ulpdu), pad=-(len(ulpdu) + 2) % 4,
-               crc_octets=b[-4:], **fields)
+               crc_bytes=b[-4:], **fields)
 
 
 def pat(n, seed=0):
@@ -249,7 +249,7 @@ def pat(n, seed=0):
 
 # ---- start-up frames ------------------------------------------------------
 add("mpa_req_r1_crc", "mpa", mpa_frame(0, 0, 1, 0, 1, b"hello-mpa"),
-    "Revision 1 request; M=0 C=1; 9 octets of private data (no padding is added)",
+    "Revision 1 request; M=0 C=1; 9 bytes of private data (no padding is added)",
     M=0, C=1, R=0, S=0, rev=1, pd_length=9)
 add("mpa_rep_r1_crc", "mpa", mpa_frame(1, 0, 1, 0, 1, b"ok"),
     "Revision 1 accepting reply; M=0 C=1", M=0, C=1, R=0, S=0, rev=1, pd_length=2)
@@ -270,7 +270,7 @@ add("mpa_req_bad_pd513", "mpa", mpa_frame(0, 0, 1, 0, 1, pat(513)),
 add("mpa_req_r2_p2p", "mpa",
     mpa_frame(0, 0, 1, 0, 2, enhanced(1, 1, 16, 1, 1, 8) + b"ulp!", s=1),
     "Revision 2 enhanced request: S=1, peer-to-peer, all three RTR kinds offered, IRD=16 ORD=8, "
-    "then 4 octets of consumer private data",
+    "then 4 bytes of consumer private data",
     M=0, C=1, R=0, S=1, rev=2, pd_length=8, A=1, B=1, IRD=16, Cflag=1, D=1, ORD=8)
 add("mpa_rep_r2_p2p_write", "mpa",
     mpa_frame(1, 0, 1, 0, 2, enhanced(1, 0, 8, 1, 0, 16), s=1),
@@ -292,9 +292,9 @@ add("mpa_rep_r2_no_negotiation", "mpa",
 # ---- single FPDUs, no markers --------------------------------------------
 for n in range(4):
     add_fpdu("send_pad%d" % (-(18 + n + 2) % 4), untagged("SEND", 0, 1 + n, 0, pat(n, 0xA0)),
-             "Send, %d octet payload: shows %d octet(s) of PAD" % (n, -(18 + n + 2) % 4),
+             "Send, %d byte payload: shows %d byte(s) of PAD" % (n, -(18 + n + 2) % 4),
              op=3, qn=0, msn=1 + n, mo=0, L=1, T=0)
-add_fpdu("send_24", untagged("SEND", 0, 1, 0, pat(24)), "Send with 24 octets of payload",
+add_fpdu("send_24", untagged("SEND", 0, 1, 0, pat(24)), "Send with 24 bytes of payload",
          op=3, qn=0, msn=1, mo=0, L=1, T=0)
 add_fpdu("send_24_crc_off", untagged("SEND", 0, 1, 0, pat(24)),
          "Same Send when CRC is disabled in both start-up frames: the field is still there; "
@@ -307,16 +307,16 @@ add_fpdu("send_se_inv", untagged("SEND_SE_INV", 0, 4, 0, b"", inv=0x00C0DE02),
          "Zero-length Send with Solicited Event and Invalidate", op=6, qn=0, msn=4, mo=0,
          inv_stag=0x00C0DE02)
 add_fpdu("write_16", tagged("WRITE", 0x11223344, 0x0000000100002000, pat(16, 0x30)),
-         "RDMA Write, 16 octets to STag 0x11223344 offset 0x100002000", op=0, T=1, L=1,
+         "RDMA Write, 16 bytes to STag 0x11223344 offset 0x100002000", op=0, T=1, L=1,
          stag=0x11223344, to=0x100002000)
 add_fpdu("write_rtr", tagged("WRITE", 0, 0), "Zero-length RDMA Write as used for the RTR "
          "indication; STag and TO are not checked", op=0, T=1, L=1, stag=0, to=0)
 RR = rreq_hdr(0xAAAA0001, 0x1000, 4096, 0xBBBB0002, 0x20000)
-add_fpdu("rreq_4096", untagged("RREQ", 1, 1, 0, RR), "RDMA Read Request, 4096 octets",
+add_fpdu("rreq_4096", untagged("RREQ", 1, 1, 0, RR), "RDMA Read Request, 4096 bytes",
          op=1, qn=1, msn=1, mo=0, sink_stag=0xAAAA0001, sink_to=0x1000, size=4096,
          src_stag=0xBBBB0002, src_to=0x20000)
 add_fpdu("rresp_32", tagged("RRESP", 0xAAAA0001, 0x1000, pat(32, 0x40)),
-         "Final (here only) RDMA Read Response segment, 32 octets", op=2, T=1, L=1,
+         "Final (here only) RDMA Read Response segment, 32 bytes", op=2, T=1, L=1,
          stag=0xAAAA0001, to=0x1000)
 add_fpdu("rreq_rtr", untagged("RREQ", 1, 1, 0, rreq_hdr(0, 0, 0, 0, 0)),
          "Zero-length RDMA Read Request (RTR or plain): source STag/TO must not be validated",
@@ -329,13 +329,13 @@ bad_rr = untagged("RREQ", 1, 1, 0, rreq_hdr(0xAAAA0001, 0x1000, 4096, 0xDEAD0000
 add_fpdu("term_rreq_invalid_stag",
          untagged("TERM", 2, 1, 0, term_hdr(0, 1, 0x00, 1, 1, 1, len(bad_rr), bad_rr[:18], bad_rr[18:])),
          "Terminate: RDMAP / Remote Protection / Invalid STag, caused by an RDMA Read Request; "
-         "M=D=R=1; DDP segment length 46, 18-octet DDP header, 28-octet RDMAP header",
+         "M=D=R=1; DDP segment length 46, 18-byte DDP header, 28-byte RDMAP header",
          op=7, qn=2, msn=1, layer=0, etype=1, code=0, M=1, D=1, R=1, seglen=46)
 bad_wr = tagged("WRITE", 0x11223344, 0xFFFFFFFFFFFFFFF8, pat(16))
 add_fpdu("term_ddp_to_wrap",
          untagged("TERM", 2, 1, 0, term_hdr(1, 1, 0x03, 1, 1, 0, len(bad_wr), bad_wr[:14])),
-         "Terminate: DDP / Tagged Buffer / TO wrap, caused by a 16-octet RDMA Write; M=D=1 R=0; "
-         "14-octet DDP header", op=7, qn=2, msn=1, layer=1, etype=1, code=3, M=1, D=1, R=0, seglen=30)
+         "Terminate: DDP / Tagged Buffer / TO wrap, caused by a 16-byte RDMA Write; M=D=1 R=0; "
+         "14-byte DDP header", op=7, qn=2, msn=1, layer=1, etype=1, code=3, M=1, D=1, R=0, seglen=30)
 bad_snd = untagged("SEND", 0, 1, 0, pat(24))
 add_fpdu("term_ddp_no_buffer",
          untagged("TERM", 2, 1, 0, term_hdr(1, 2, 0x02, 1, 1, 0, len(bad_snd), bad_snd[:18])),
@@ -366,10 +366,10 @@ add_fpdu("term_atomic_misaligned",
 add_fpdu("atomic_fetchadd_req",
          untagged("AREQ", 1, 2, 0, areq_hdr(0, 0x00000007, 0x55660001, 0x1008, 5, 0, 0, M64)),
          "FetchAdd: add 5, add mask 0 (one 64-bit field), compare data 0, compare mask all ones; "
-         "52-octet header on QN 1", op=10, qn=1, msn=2, aop=0, reqid=7, stag=0x55660001, to=0x1008,
+         "52-byte header on QN 1", op=10, qn=1, msn=2, aop=0, reqid=7, stag=0x55660001, to=0x1008,
          add_data="0x5", add_mask="0x0", cmp_data="0x0", cmp_mask="0xffffffffffffffff")
 add_fpdu("atomic_fetchadd_resp", untagged("ARESP", 3, 1, 0, aresp_hdr(7, 37)),
-         "Atomic Response: original value 37; 12-octet header on QN 3", op=11, qn=3, msn=1,
+         "Atomic Response: original value 37; 12-byte header on QN 3", op=11, qn=3, msn=1,
          reqid=7, original="0x25")
 add_fpdu("atomic_cmpswap_req",
          untagged("AREQ", 1, 3, 0, areq_hdr(2, 8, 0x55660001, 0x1010, 0x1111222233334444, M64,
@@ -381,12 +381,12 @@ add_fpdu("atomic_cmpswap_resp", untagged("ARESP", 3, 2, 0, aresp_hdr(8, 0x555566
          "Atomic Response for the CmpSwap (comparison matched)", op=11, qn=3, msn=2, reqid=8,
          original="0x5555666677778888")
 add_fpdu("imm_data", untagged("IMM", 0, 5, 0, bytes.fromhex("0102030405060708")),
-         "Immediate Data, 8 octets, QN 0 (shares the Send MSN space)", op=8, qn=0, msn=5, mo=0)
+         "Immediate Data, 8 bytes, QN 0 (shares the Send MSN space)", op=8, qn=0, msn=5, mo=0)
 add_fpdu("imm_data_se", untagged("IMM_SE", 0, 6, 0, bytes.fromhex("1122334400000000")),
-         "Immediate Data with Solicited Event; 32-bit verbs immediate in the first four octets",
+         "Immediate Data with Solicited Event; 32-bit verbs immediate in the first four bytes",
          op=9, qn=0, msn=6, mo=0)
 add_fpdu("imm_bad_len7", untagged("IMM", 0, 5, 0, bytes(7)),
-         "ILLEGAL: Immediate Data with 7 octets; the receiver must notice", op=8, qn=0, msn=5, mo=0)
+         "ILLEGAL: Immediate Data with 7 bytes; the receiver must notice", op=8, qn=0, msn=5, mo=0)
 
 # ---- segmentation --------------------------------------------------------
 
@@ -431,17 +431,17 @@ def add_stream(name, ulpdus, note, markers, crc=True, **fields):
 
 u = segment_untagged("SEND", 0, 1, pat(2048), 1500)
 assert [len(x) - 18 for x in u] == [1482, 566]
-add_stream("seg_send_2048_mulpdu1500", u, "Send of 2048 octets at MULPDU 1500: MO 0 / 1482, "
+add_stream("seg_send_2048_mulpdu1500", u, "Send of 2048 bytes at MULPDU 1500: MO 0 / 1482, "
            "payload 1482 / 566", False)
 u = segment_tagged("WRITE", 0x11223344, 16384, pat(2048), 1500)
 assert [len(x) - 14 for x in u] == [1486, 562]
-add_stream("seg_write_2048_mulpdu1500", u, "RDMA Write of 2048 octets at MULPDU 1500: TO 16384 / "
+add_stream("seg_write_2048_mulpdu1500", u, "RDMA Write of 2048 bytes at MULPDU 1500: TO 16384 / "
            "17870, payload 1486 / 562", False)
 
 # ---- markers -------------------------------------------------------------
 fig5 = untagged("SEND", 0, 1, 0, bytes(24))
 s = add_stream("mk_first_fpdu", [fig5], "First FPDU of a marked stream: marker with FPDUPTR 0 in "
-               "front, 42-octet ULPDU, CRC covers the marker", True)
+               "front, 42-byte ULPDU, CRC covers the marker", True)
 assert s.hex().endswith("52239983") and len(s) == 52, s[-4:].hex()
 f = Framer(True)
 first = untagged("SEND", 0, 1, 0, bytes(492 - 4 - 6 - 18))
@@ -451,15 +451,15 @@ b = f.fpdu(untagged("SEND", 0, 2, 0, bytes(24)))
 assert b.hex().endswith("84925898") and len(b) == 52 and f.marker_log[-1] == (512, 20)
 assert deframe(a + b, True) == [first, untagged("SEND", 0, 2, 0, bytes(24))]
 add("mk_inside_second_fpdu", "fpdu", b, "Second FPDU of a marked stream, starting at position 492 "
-    "(the first one, with its leading marker, is 492 octets): marker at position 512 points 20 back",
+    "(the first one, with its leading marker, is 492 bytes): marker at position 512 points 20 back",
     markers=True, start_position=492, marker_positions_and_fpduptr=[[512, 20]])
 add_stream("mk_three_markers", [untagged("SEND", 0, 1, 0, pat(1400))],
            "One large FPDU holding several markers: all point at the same length field; FPDUPTR "
-           "counts marker octets too (508, 1020)", True)
+           "counts marker bytes too (508, 1020)", True)
 # FPDU whose CRC is directly preceded by a marker: positions 0 marker, 4..511 length+ULPDU+PAD, 512 marker, 516 CRC
 u1 = untagged("SEND", 0, 1, 0, pat(508 - 2 - 18))
 u2 = untagged("SEND", 0, 2, 0, pat(4))
-add_stream("mk_before_crc", [u1, u2], "Marker lands between the last ULPDU/PAD octet and the CRC "
+add_stream("mk_before_crc", [u1, u2], "Marker lands between the last ULPDU/PAD byte and the CRC "
            "(FPDUPTR 508): it belongs to this FPDU and is covered by its CRC", True)
 # FPDU that ends exactly at 512: next starts with a zero marker
 u1 = untagged("SEND", 0, 1, 0, pat(504 - 2 - 18))
@@ -470,12 +470,12 @@ u1 = untagged("SEND", 0, 1, 0, pat(500 - 2 - 18))
 add_stream("mk_after_length_word", [u1, u2], "Second FPDU starts at 508: its first word (length + "
            "DDP/RDMAP control) is followed at once by a marker with FPDUPTR 4", True)
 add_stream("mk_crc_off", [fig5, u2], "Markers on, CRC off: field present, contents ignored", True, crc=False)
-# Figure 4 shape: ULPDU of 16 octets, marker 12 octets behind the length field.
+# Figure 4 shape: ULPDU of 16 bytes, marker 12 bytes behind the length field.
 f = Framer(True, pos=500)
 x = f.fpdu(bytes(range(16)))
 assert len(x) == 28 and f.marker_log == [(512, 12)]
-add("mk_example_16", "fpdu", x, "Raw 16-octet ULPDU starting at position 500: marker after 10 ULPDU "
-    "octets with FPDUPTR 0x000c, two PAD octets (not a valid DDP segment, framing test only)",
+add("mk_example_16", "fpdu", x, "Raw 16-byte ULPDU starting at position 500: marker after 10 ULPDU "
+    "bytes with FPDUPTR 0x000c, two PAD bytes (not a valid DDP segment, framing test only)",
     markers=True, start_position=500, ulpdu=bytes(range(16)),
     marker_positions_and_fpduptr=[[512, 12]])
 
@@ -521,7 +521,7 @@ assert crc_checks[3]["crc"] == "0x46dd794e" and crc_checks[4]["crc"] == "0x113fd
 for c_ in crc_checks:
     d = bytes.fromhex(c_["input_hex"])
     assert crc32c(d) == crc32c_bitwise(d)
-    c_["octets_on_the_wire"] = struct.pack("<I", crc32c(d)).hex()
+    c_["bytes_on_the_wire"] = struct.pack("<I", crc32c(d)).hex()
 
 out = dict(
     about="iWARP wire vectors; every hex string is exactly what TCP carries",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Turn the wire vectors into C tables: vectors.py | vectors_to_c.py > vectors.h
 
-Everything the tables say beside the octets themselves (where a ULPDU lies in a
+Everything the tables say beside the bytes themselves (where a ULPDU lies in a
 stream with markers, what a header says) is decoded here once more and compared
 with the fields of the vectors, so the tables are a second reading of the wire
 and owe nothing to the code under test.
@@ -15,7 +15,7 @@ import sys
 HEAD = """\
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the wire looks like, octet by octet. Made by vectors_to_c.py: change its
+ * What the wire looks like, byte by byte. Made by vectors_to_c.py: change its
  * source and run it again, an edit here is lost.
  */
 #ifndef WEFT_KUNIT_VECTORS_H
@@ -173,7 +173,7 @@ TAIL = "\n#endif\n"
 
 # How a value is written in C.
 
-def octets(data, column):
+def byte_string(data, column):
     """A string literal of lines up to 100 columns, later ones aligned to the first."""
     per_line = 16 if column <= 32 else 12
     lines = ['"' + "".join(f"\\x{b:02x}" for b in data[i:i + per_line]) + '"'
@@ -188,7 +188,7 @@ def literal(value, column):
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, bytes):
-        return octets(value, column)
+        return byte_string(value, column)
     if value > 0xffffffff:
         return f"0x{value:016x}ULL"
     return str(value) if value < 65536 else f"0x{value:08x}"
@@ -366,7 +366,7 @@ def messages(vectors, opcode, read):
 def crc_row(v):
     data = bytes.fromhex(v["input_hex"])
     return {"name": v["name"], "data": data, "len": len(data), "crc": number(v["crc"]),
-            "wire": bytes.fromhex(v["octets_on_the_wire"])}
+            "wire": bytes.fromhex(v["bytes_on_the_wire"])}
 
 
 def numbered(kind, rows, convert):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Ask the target kernel what it looks like: compile short probes with its own
-# build system and write the answers as HAVE_* for drivers/weft/base/compat.h.
+# Find the features of the target kernel: compile short probes with its own build
+# system and write the results as HAVE_* for drivers/weft/base/compat.h.
 #
 # Usage: scripts/conftest.sh KERNELDIR HEADER
 #
-# HEADER is touched only when an answer changed. Answers are kept beside it,
-# one file per kernel tree, and asked anew when the tree, the compiler or this
-# script changed. ARCH, CC, LLVM and CROSS_COMPILE count as they do for make.
+# HEADER is touched only when a result changed. Results are kept beside it, one
+# file per kernel tree, and probed again when the tree, the compiler or this script
+# changed. ARCH, CC, LLVM and CROSS_COMPILE count as they do for make.
 
 set -euo pipefail
 

@@ -259,7 +259,7 @@ static int put(struct client *c, const char *key, const char *value)
 		transfer(c, IBV_WR_RDMA_WRITE, at, offset, sizeof(c->slot) - offset);
 		value = NULL;
 	}
-	/* Behind the Write on the same connection, so whoever gets the lock finds it done. */
+	/* Behind the Write on the same connection, so the next owner of the lock finds it done. */
 	atomic(c, IBV_WR_ATOMIC_CMP_AND_SWP, at, offsetof(struct slot, lock), me, 0);
 	return value ? put(c, key, value) : 0;
 }

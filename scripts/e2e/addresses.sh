@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Hosts with many addresses: which device a connection belongs to. Each row of the tables below
-# is a server, an address that the client connects to, and what must come of it.
+# is a server, an address that the client connects to, and the expected result.
 . "$(dirname "$0")/lib.sh"
 
 # Two network devices in one subnet: either can be reached through both. wb's static neighbours
@@ -86,8 +86,8 @@ reach() {
 	[ "$3" = any ] || served_by "$3"
 }
 
-# turned_away TARGET PATTERN: the client of a server that was started ends at once, and says why.
-turned_away() {
+# fails_at_once TARGET PATTERN: the client of a server that was started ends at once, and says why.
+fails_at_once() {
 	local rc=0 began=$SECONDS
 	limit 60 "${cli[@]}" rping -c -a "$1" -V -C 2 >"$tmp/client.log" 2>&1 || rc=$?
 	cat "$tmp/client.log"
@@ -100,7 +100,7 @@ turned_away() {
 # refused BIND TARGET: the client is refused at once, which is long before TCP gives up.
 refused() {
 	serve "$port" 60 rping -s -a "$1" -V -C 2
-	turned_away "$2" 'REJECTED|error -?111|refused'
+	fails_at_once "$2" 'REJECTED|error -?111|refused'
 }
 
 # --- addresses of several network devices -----------------------------------------
@@ -134,7 +134,7 @@ on_dummy() {
 	reach "$1" 10.88.0.1 "${driver}D"
 }
 
-# A wildcard follows the address, and so does whoever listens for it anew.
+# A wildcard follows the address, and so does a new listener on it.
 floats() {
 	wa addr add 10.77.0.9/24 dev va
 	reach 0.0.0.0 10.77.0.9 "$a"
@@ -152,7 +152,7 @@ floats_under_a_listener() {
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
 	through 10.77.0.9 "$mac_c"
-	turned_away 10.77.0.9 'REJECTED|refused'
+	fails_at_once 10.77.0.9 'REJECTED|refused'
 }
 
 # --- routes that differ there and back ----------------------------------------------
@@ -411,14 +411,14 @@ t "an address on lo, with one: the address" on_lo_with_weft 10.88.0.1
 t "an address on a dummy: a wildcard" on_dummy 0.0.0.0
 t "an address on a dummy: the address" on_dummy 10.88.0.1
 t "an address that moves" floats
-t "an address that moves away from its listener" floats_under_a_listener
+t "an address that moves to another device under its listener" floats_under_a_listener
 t "another way back" another_way_back
 t "policy routing" policy_routing
 t "translated addresses" nat
 t "one MAC: VLAN" made_on vlan id 7
-t "one MAC: VLAN, below comes second" below_comes_second vlan id 7
+t "one MAC: VLAN, below is added second" below_comes_second vlan id 7
 t "one MAC: macvlan passthru" made_on macvlan mode passthru
-t "one MAC: macvlan passthru, below comes second" below_comes_second macvlan mode passthru
+t "one MAC: macvlan passthru, below is added second" below_comes_second macvlan mode passthru
 t "one MAC: ipvlan" made_on ipvlan mode l3
 t "one MAC: macsec" made_on macsec
 t "one MAC: a bond and its member" bond
@@ -426,16 +426,16 @@ t "link-local addresses" scoped
 t "one link-local address on two network devices" scoped_twice
 for other in rxe siw; do
 	for order in first second; do
-		t "beside $other, which comes $order" beside $other $order
+		t "beside $other, which is added $order" beside $other $order
 	done
 done
-t "ports: a wildcard, which a wildcard has" in_use 0.0.0.0 0.0.0.0
-t "ports: a wildcard, which an address has" in_use 10.77.0.3 0.0.0.0
-t "ports: an address, which a wildcard has" in_use 0.0.0.0 10.77.0.3
-t "ports: an address, which it has itself" in_use 10.77.0.3 10.77.0.3
+t "ports: a wildcard that a wildcard occupies" in_use 0.0.0.0 0.0.0.0
+t "ports: a wildcard that an address occupies" in_use 10.77.0.3 0.0.0.0
+t "ports: an address that a wildcard occupies" in_use 0.0.0.0 10.77.0.3
+t "ports: an address that it occupies itself" in_use 10.77.0.3 10.77.0.3
 t "ports: v6" in_use :: fd77::1
 t "ports: each namespace has its own" each_namespace_its_own
 t "ports: two wildcards" two_wildcards
-t "a device comes and goes under a wildcard" comes_and_goes
+t "a device is added and removed under a wildcard" comes_and_goes
 cleanup
 finish

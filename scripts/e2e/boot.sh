@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What `make install` brings for the boot: weft-link with its files, and what is loaded with
+# What `make install` installs for the boot: weft-link with its files, and what is loaded with
 # the module.
 . "$(dirname "$0")/lib.sh"
 
@@ -94,8 +94,8 @@ mkdir -p "$links"
 t "a file's name and attributes, up and down" up_and_down
 t "without a file" without_a_file
 t "up again, with another file" up_again_changes_what_the_file_says
-t "the network device goes and comes back" netdev_comes_back
-t "files that are wrong, one line each" wrong_files
+t "the network device is removed and added again" netdev_comes_back
+t "wrong files are reported in one line each" wrong_files
 t "rdma_ucm is loaded with the module" modprobe_knows
 device_goes weft0
 finish

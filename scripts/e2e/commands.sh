@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The commands of README.md, Documentation/operating.md and debugging.md, as they stand there, on a
-# device with a connection that is in use; each prints what is expected of it. One that is new there
-# needs a line in expected(). What is for a host is not run here: scripts/check-docs looks whether
-# make and scripts/ have what is named, .ci/quickstart installs and builds.
+# The commands of README.md, Documentation/operating.md and debugging.md, as written there, on a
+# device with a connection that is in use; each prints what is expected. A new one needs a line in
+# expected(). Commands for a host are not run here: scripts/check-docs checks that make targets and
+# scripts exist, .ci/quickstart installs and builds.
 . "$(dirname "$0")/lib.sh"
 
 suite commands <<'TOPOLOGY'
@@ -77,7 +77,7 @@ run_line() {
 	(cd "$tmp" && limit 60 bash -c "$line") 2>&1
 }
 
-# A connection that moves data until it is told to end.
+# A connection that moves data until it is stopped.
 traffic_begins() {
 	serve 7174 200 rping -s -a "$addr4" -C 100000000
 	start 200 "$tmp/client.log" rping -c -a "$addr4" -C 100000000

@@ -68,7 +68,7 @@ performance() {
 	expect '^raw: ' "$tmp/client.log" 1
 }
 
-# It makes objects until none is to be had, and lets go of all of them.
+# It makes objects until that fails, and frees all of them.
 limits() {
 	client 60 dapltest -T L -D "$ia" -w 8 -m 100 limit_ia limit_pz limit_evd limit_ep \
 		limit_lmr limit_rpost
@@ -78,7 +78,7 @@ limits() {
 
 topology_dummy
 echo "$ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"wd0 0\" \"\"" >"$DAT_OVERRIDE"
-t "dtest: Sends, Writes and Reads of 64 octets" dtest_ -B 10 -b 64
+t "dtest: Sends, Writes and Reads of 64 bytes" dtest_ -B 10 -b 64
 t "dtest: the same, polling" dtest_ -B 10 -b 64 -p
 t "dtest: of 1 MiB" dtest_ -B 10 -b 1048576
 t "dtestsrq" srq

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A host dies in the middle of its writes: the machine is reset, and says nothing more.
-# The target lets go of it, has every octet that the host was told it has, and serves
+# A host dies in the middle of its writes: the machine is reset, and sends nothing more.
+# The target drops it, has every byte whose write was confirmed, and serves
 # the next host.
 #
 # Usage: scripts/guest-pair --weft --other-dies dead-host
@@ -49,9 +49,9 @@ host_dies() {
 	local died=$SECONDS
 	rdma resource show qp | tee "$tmp/qps"
 	expect 'state RTS' "$tmp/qps"
-	# Its keep-alive is overdue after 5 s, and the farewell takes 5 s more.
+	# Its keep-alive is overdue after 5 s, and closing takes 5 s more.
 	until_true 30 no_queues
-	echo "the target let go after $((SECONDS - died)) s"
+	echo "the target dropped it after $((SECONDS - died)) s"
 	said 'keep-alive timer.*expired' || fail "it was not for want of a keep-alive"
 	kill "$started" || true
 	wait "$started" || true
@@ -76,7 +76,7 @@ nothing_left() {
 
 needs nvmet-rdma nvme-rdma null_blk
 set_up >"$tmp/set_up" 2>&1 || diagnose <"$tmp/set_up"
-t "the host's machine is reset under load: what it was told is there" host_dies
-t "the next host finds all of it and goes on" next_host
+t "the host's machine is reset under load: confirmed data is there" host_dies
+t "the next host finds all of it and continues" next_host
 t "nothing is left of the target" nothing_left
 finish

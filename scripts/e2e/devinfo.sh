@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What the device says of itself: every field there, and true.
+# What the device reports: every field is there, and right.
 . "$(dirname "$0")/lib.sh"
 
 suite devinfo <<'TOPOLOGY'

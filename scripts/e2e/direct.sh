@@ -56,7 +56,7 @@ gids_follow_addresses() {
 	await_gid 1 "$mapped:0a4d:0001"
 }
 
-# Programs hear of it when the table is new already.
+# Programs get the event after the table has changed.
 gid_event() {
 	start 30 "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$dev"
 	local watch=$started end=$((SECONDS + 20 * slow))
@@ -161,7 +161,7 @@ topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
-t "programs hear of it" gid_event
+t "programs get an event" gid_event
 t "more addresses than GIDs" many_addresses
 
 t "ibv_rc_pingpong" pingpong ibv_rc_pingpong

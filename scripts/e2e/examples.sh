@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The programs of Documentation/examples: built as their heads say, and run.
+# The programs of Documentation/examples: built as their head comments say, and run.
 #
 # ECHO is the kernel's example: scripts/kmod KERNEL rdma_echo
 . "$(dirname "$0")/lib.sh"
@@ -89,7 +89,7 @@ t "copy is built" build copy
 t "echo is built" build echo
 t "a kernel consumer that sends messages back" messages_come_back
 t "the kernel consumer is unloaded under a client" ends_under_a_client rmmod rdma_echo
-t "the device goes under the kernel consumer and comes back" ends_under_a_client device_goes_and_comes
+t "the device is removed under the kernel consumer and added again" ends_under_a_client device_goes_and_comes
 t "a key-value store by Reads and atomics" keys_and_values
 for size in 0 1 1048576 9000001; do
 	t "a file of $size bytes by Writes with immediate" copies $size

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # libfabric's own tests, on Debian's library, by their own script: quick ones over the verbs
-# provider, and over ofi_rxm upon it. DAILY=$(scripts/daily-programs fabtests) says where they
+# provider, and over ofi_rxm on top of it. DAILY=$(scripts/daily-programs fabtests) says where they
 # were built.
 . "$(dirname "$0")/lib.sh"
 

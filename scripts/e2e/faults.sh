@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # The fault matrix: under each condition Sends, Writes, Reads and atomics bring the right
-# data, or end with an error that says so; a good neighbour is not hurt; nothing stays
-# behind. What other suites show of the matrix is named in Documentation/testing.md.
+# data, or end with an error that says so; another process is not affected; nothing is left
+# behind. Documentation/testing.md lists the rows that other suites cover.
 #
 # FAULTS_SECONDS is how long each row lasts (default 1), SILENT_CONNS how many connections are
 # silent (default 2000).
@@ -37,12 +37,12 @@ bits turn where no checksum of TCP tells|pedit|cut
 all packets are lost, and TCP gives up|lost retries|cut
 all packets are lost, for longer than tcp_user_timeout_ms|lost user_timeout|cut
 the network device goes down for good|down|cut
-a tenth of the pages that may not wait are not to be had|pages 10|traffic
-1 % of the objects that may not wait are not to be had|objects 1|traffic
+a tenth of the pages that may not wait cannot be allocated|pages 10|traffic
+1 % of the objects that may not wait cannot be allocated|objects 1|traffic
 each allocation of each call fails|every_one|shortages
-an allocation of anybody fails, while a process connects|anybody|shots
-the rdma cgroup has no room|rdma_cgroup|traffic
-the memory cgroup has no room|memory_cgroup|traffic
+an allocation of any task fails while a process connects|any_task|shots
+the rdma cgroup is at its limit|rdma_cgroup|traffic
+the memory cgroup is at its limit|memory_cgroup|traffic
 a process gets 10 % of a CPU|cpu_cgroup|traffic
 ROWS
 }
@@ -78,7 +78,7 @@ cut_pedit() {
 
 judge_pedit() {
 	ended "$1" "$tmp/work"
-	sleep_nofork 0.1	# the core reads its counters afresh by and by
+	sleep_nofork 0.1	# the core refreshes its counters with a delay
 	[ "$(counted rx_crc_errors)" -gt 0 ] || fail "no CRC was wrong"
 }
 
@@ -96,7 +96,7 @@ has_fault_injection() {
 can_pages() { has_fault_injection; }
 can_objects() { has_fault_injection; }
 can_every_one() { has_fault_injection; }
-can_anybody() { has_fault_injection; }
+can_any_task() { has_fault_injection; }
 
 # lack DIRECTORY WAIT PROBABILITY: what may wait for memory is spared unless WAIT is N.
 lack() {
@@ -115,7 +115,7 @@ begin_every_one() {
 	lack fail_page_alloc N 0
 	lack failslab N 0
 }
-begin_anybody() { begin_every_one; }
+begin_any_task() { begin_every_one; }
 
 # limited CONTROLLER FILE VALUE: the cgroup exists and has that limit, or a skip.
 limited() {
@@ -214,7 +214,7 @@ under() {
 	read -r -a condition <<<"$1"
 	shift
 	perhaps "can_${condition[0]}"
-	[ "${condition[0]}" = anybody ] || neighbour
+	[ "${condition[0]}" = any_task ] || neighbour
 	perhaps "begin_${condition[0]}" "${condition[@]:1}"
 	begin_work "$@"
 	change "${condition[@]}"
@@ -230,7 +230,7 @@ under() {
 	ended "$started" "$tmp/next"
 }
 
-# The limit is told by an errno.
+# The limit is reported by an errno.
 judge_rdma_cgroup() {
 	failed "$1" "$tmp/work"
 	expect 'Resource temporarily unavailable' "$tmp/work"
@@ -301,6 +301,6 @@ while IFS='|' read -r -u 9 name condition activities; do
 	t "$name" under "$condition" $activities
 done 9< <(rows)
 t "$conns connections that are silent, or half-open" silent_connections
-t "a process is stopped, goes on, and is killed while it is stopped" stopped_process
+t "a process is stopped, continued, and killed while stopped" stopped_process
 before_test >/dev/null 2>&1
 finish

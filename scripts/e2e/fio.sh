@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # fio's RDMA engine, both ends.
 #
-# Its Sends come whether or not the server has posted a receive; then they wait for one. They
-# are what it can verify: it does not look at the data of its Writes and Reads. It knows
-# no IPv6: the client resolves names by gethostbyname().
+# Its Sends arrive whether or not the server has posted a receive; then they wait for one. It can
+# verify only Sends: it does not check the data of its Writes and Reads. It does not support
+# IPv6: the client resolves names by gethostbyname().
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Local processes that mean ill: random writes to every mapped page, while the engine works
-# and while objects are destroyed; system calls mutated, without privileges. What they do to
-# themselves is their business. The kernel does not complain, they can be killed, and
-# neighbours do not notice: on the same device, and on one whose counters are looked at.
+# Malicious local processes: random writes to every mapped page, while the engine works and
+# while objects are destroyed; mutated system calls, without privileges. They may harm
+# themselves. The kernel does not complain, they can be killed, and other processes are not
+# affected: on the same device, and on one whose counters are checked.
 #
 # FUZZ_SECONDS is how long each test lasts (default 5). FUZZ_SEED makes it begin with the
 # same numbers again (default: another one each time).
@@ -18,7 +18,7 @@ seconds=${FUZZ_SECONDS:-5}
 seed=${FUZZ_SEED:-$((RANDOM + 1))}
 other=${driver}1 other_addr=10.78.0.1
 
-# neighbour FILE DEVICE ADDRESS: as long as the fuzzers are at it.
+# neighbour FILE DEVICE ADDRESS: as long as the fuzzers run.
 neighbour() { start "$((seconds + 60))" "$1" "$races" "$2" "$3" "$seconds" traffic; }
 
 # Messages that its two QPs have sent, and nothing that went wrong. Its initiator begins
@@ -40,7 +40,7 @@ looked_at() {
 faults=(rx_protocol_errors rx_crc_errors tx_terminates rx_terminates cq_overflows wr_errors
 	connections_lost)
 
-# besieged FUZZER...: they are at it, and two neighbours beside them.
+# besieged FUZZER...: they run, with two neighbours beside them.
 besieged() {
 	local same another kind
 	local -A before
@@ -55,7 +55,7 @@ besieged() {
 	limit "$((seconds + 60))" "$races" -s "$seed" "$dev" "$addr4" "$seconds" "$@"
 	ended "$same" "$tmp/same"
 	ended "$another" "$tmp/other"
-	sleep_nofork 0.1 # the core reads its counters afresh by and by
+	sleep_nofork 0.1 # the core refreshes its counters with a delay
 	looked_at
 }
 

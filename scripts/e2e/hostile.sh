@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Bad peers and sudden ends: connections close within their deadlines, others on
-# the same listener are not delayed, each side hears of the end once, and
-# nothing stays behind.
+# the same listener are not delayed, each side gets one event of the end, and
+# nothing is left behind.
 . "$(dirname "$0")/lib.sh"
 
 suite hostile <<'TOPOLOGY'
@@ -89,8 +89,8 @@ ended() {
 	! kill -0 "$pid" 2>/dev/null || fail "it did not end"
 }
 
-# heard_once FILE PID: that side heard of it once, and ended.
-heard_once() {
+# disconnected_once FILE PID: that side got one DISCONNECTED event, and ended.
+disconnected_once() {
 	ended "$1" "$2"
 	expect 'cma_event type RDMA_CM_EVENT_DISCONNECTED' "$1" 1
 }
@@ -98,13 +98,13 @@ heard_once() {
 killed_client() {
 	living_pair
 	kill -KILL "$(program "$client_pid")"
-	heard_once "$tmp/server.log" "$server"
+	disconnected_once "$tmp/server.log" "$server"
 }
 
 killed_server() {
 	living_pair
 	kill -KILL "$(program "$server")"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/client.log" "$client_pid"
 }
 
 reset_connection() {
@@ -112,8 +112,8 @@ reset_connection() {
 	"${cli[@]}" ss -K dst "$saddr4" dport = 7174 >"$tmp/ss" 2>&1 || true
 	cat "$tmp/ss"
 	grep -q 7174 "$tmp/ss" || skip "this kernel does not destroy sockets on request"
-	heard_once "$tmp/server.log" "$server"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/server.log" "$server"
+	disconnected_once "$tmp/client.log" "$client_pid"
 }
 
 # The cable is cut for good: the user stops the client, the server's TCP cannot
@@ -133,17 +133,17 @@ link_deleted_in_use() {
 	living_pair
 	limit 20 "${srv[@]}" rdma link delete "${driver}a"
 	removal "$tmp/server.log" "$server"
-	heard_once "$tmp/client.log" "$client_pid"
+	disconnected_once "$tmp/client.log" "$client_pid"
 	"${srv[@]}" rdma link add "${driver}a" type "$driver" netdev va
 }
 
 removal() {
 	ended "$1" "$2"
-	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$1" || fail "it was not told"
+	grep -qE 'EVENT_(DEVICE_REMOVAL|DISCONNECTED)' "$1" || fail "it got no event"
 	[ "$(grep -c EVENT_DISCONNECTED "$1")" -le 1 ] || fail "told twice"
 }
 
-# Last: it takes both ends of the pair away.
+# Last: it removes both ends of the pair.
 netdev_deleted_in_use() {
 	living_pair
 	limit 20 ip -n wa link delete va
@@ -163,7 +163,7 @@ for case in garbage wrong-key reply-instead-of-request unknown-revision \
 done
 t "request: silence, closed at the deadline" bad_initiator silence "$deadline"
 set_timeout "${driver}a" mpa_request_timeout_ms 3000
-for case in half-a-key half-a-request private-data-missing one-octet-a-second; do
+for case in half-a-key half-a-request private-data-missing one-byte-a-second; do
 	t "request: $case, closed at the deadline" bad_initiator "$case" "$sooner"
 done
 t "a good request, then an FPDU with a bad CRC" bad_initiator bad-crc "$prompt"
@@ -178,10 +178,10 @@ for case in garbage wrong-key unknown-revision oversized-private-data half-a-rep
 	t "reply: $case" bad_responder "$case"
 done
 set_timeout "${driver}b" mpa_reply_timeout_ms 30000
-t "a killed client: the server hears it once" killed_client
-t "a killed server: the client hears it once" killed_server
-t "a reset TCP connection: both hear it once" reset_connection
+t "a killed client: the server gets one event" killed_client
+t "a killed server: the client gets one event" killed_server
+t "a reset TCP connection: both get one event" reset_connection
 t "a dead network: both processes can be killed" silent_network
-t "a link deleted in use: both sides hear it" link_deleted_in_use
-t "a netdev deleted in use: both sides hear it" netdev_deleted_in_use
+t "a link deleted in use: both sides get an event" link_deleted_in_use
+t "a netdev deleted in use: both sides get an event" netdev_deleted_in_use
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# weft against siw, the kernel's own software iWARP, unmodified and in the kinds
+# weft against siw, the kernel's own software iWARP, unmodified and in the variants
 # of scripts/lib/siw.sh: Debian's programs, in both directions.
 #
 #   scripts/uml env SIW=$(scripts/kernel uml --siw-kinds) scripts/e2e/run interop
@@ -99,12 +99,12 @@ policy() {
 # not look what came meanwhile. If that is all the initiator sends before it wants an
 # answer (RTR and first Send), both wait forever, and when they give up, iw_cm stops
 # siw's kernel (BUG in cm_close_handler). Slow CPUs make that gap wide, and emulated ones
-# that share a processor more so: whoever connects to siw does it from @afar.
+# that share a processor more so: connections to siw are made from @afar.
 cable() {
 	"${weft_end[@]}" tc qdisc replace dev "${netdevs[0]}" root netem delay "$1"
 }
 
-# serves weft|siw: who is the responder of the tests that follow.
+# serves weft|siw: the responder of the tests that follow.
 serves() {
 	responder=$1
 	if [ "$1" = weft ]; then
@@ -137,7 +137,7 @@ run_refused() {
 }
 
 # The server is the last to send, then disconnects. siw then closes its socket in both
-# directions while its TCP still has octets to send; whatever the peer sends from there on
+# directions while its TCP still has bytes to send; whatever the peer sends from there on
 # (credits of rsockets, mostly) TCP answers with a reset, and what was not sent yet is
 # lost, though siw has completed it (RFC 5040, 6.2, and TcpExtTCPAbortOnData). rrecv then
 # returns 0, for which rstream has no case: it tries again forever. So siw serves in short
@@ -159,7 +159,7 @@ run_bw() {
 }
 
 # Here the passive side sends first. An initiator without peer-to-peer mode makes a
-# responder wait that keeps to RFC 5044, unless it is told otherwise.
+# responder wait that follows RFC 5044, unless an attribute says otherwise.
 run_ucmatose() {
 	local early=0
 	if [ "$responder" = weft ]; then
@@ -325,5 +325,5 @@ TOPOLOGY
 	topology_interop_veth
 	"${INTEROP:-full}"
 fi
-t "siw and weft let go of everything" leave
+t "siw and weft release everything" leave
 finish

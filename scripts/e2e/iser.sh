@@ -14,7 +14,7 @@ tpg=$lio/iscsi/$iqn/tpgt_1
 
 # LIO insists on a TCP portal beside the one of iSER, at the same address and
 # port, and a software RNIC has no second set of ports. It opens the TCP socket
-# in the namespace of whoever asks, and that of iSER in the first one.
+# in the namespace of the caller, and that of iSER in the first one.
 portal_up() {
 	nsenter --net=/run/netns/wa mkdir "$tpg/np/$addr4:3260"
 	echo 1 >"$tpg/np/$addr4:3260/iser"
@@ -143,7 +143,7 @@ initiator_up
 t "blocks of mixed sizes are written and verified" mixed_sizes
 t "ext4: a tree survives unmounting and a new session" tree_survives
 long "ten seconds of silence on the wire under load" silence_under_load
-long "the device is deleted and comes back under load" link_replaced
+long "the device is deleted and added again under load" link_replaced
 long "the device is deleted under a mounted file system" link_gone_under_mount
 t "nothing is left of target and initiator" nothing_left
 finish

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Does KCSAN find what it is there for? Races made on purpose must be reported, by the names
-# of the functions that race; the same accesses done right must not. Otherwise a run of the
-# other suites without a report says nothing.
+# Check that KCSAN works. Deliberate races must be reported, by the names of the functions that
+# race; the same accesses with the right marks must not. Otherwise a run of the other suites
+# without a report would prove nothing.
 #
 # DATA_RACE is the module data_race, built by scripts/kmod for the kernel that runs.
 . "$(dirname "$0")/lib.sh"
@@ -53,7 +53,7 @@ is_not_reported() {
 }
 
 [ -f "${DATA_RACE:-}" ] || { echo "Bail out! DATA_RACE names no module"; exit 1; }
-t "KCSAN is on, and leaves no function out" is_on
+t "KCSAN is on, for every function" is_on
 t "plain accesses at the same time are reported" is_reported unmarked
 t "the same, marked, are not" is_not_reported marked
 t "turns that no barrier hands over are reported" is_reported unordered

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What storage consumers ask of a device, one thing after the other: a kernel
-# module that connects to itself. And what netlink shows of objects while they are destroyed,
-# those of the module and of a process.
+# The operations of storage consumers, one after the other: a kernel module that connects to
+# itself. And what netlink shows of objects while they are destroyed, those of the module and
+# of a process.
 #
 # KVERBS is the module: scripts/kmod KERNEL kernel_verbs
 # LATE_DUMP another: scripts/kmod KERNEL late_dump

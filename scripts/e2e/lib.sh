@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # What the end-to-end suites share: TAP, topologies, programs with deadlines.
-# Sourced by scripts/e2e/*.sh, which run as root in a throw-away guest.
+# Sourced by scripts/e2e/*.sh, which run as root in a temporary guest.
 #
 # A suite sources this file, calls "suite", builds a topology, runs its tests
 # with "t NAME FUNCTION [ARG]..." and ends with "finish". A test function runs
-# in a subshell under set -e: the first command that fails, fails it. What it
-# printed is shown only then. Every test must also leave no RDMA object, no
+# in a subshell under set -e: the first failing command fails it. Its output is
+# shown only then. Every test must also leave no RDMA object, no
 # process and no complaint of the kernel behind.
 #
 # DRIVER names the link type, so that the scripts can be proven with siw.
@@ -21,7 +21,7 @@ dev=${driver}0
 tests=0 failures=0 again=0
 unclean=99
 srv=() cli=()
-# Emulated CPUs are slow: one knob stretches every deadline.
+# Emulated CPUs are slow: one factor stretches every deadline.
 slow=${E2E_SLOW:-1}
 # cmtime and many clients at once need descriptors by the hundred.
 ulimit -n 65536

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # libfabric: its own programs, and a program of ours for what those do not use, over
-# the verbs provider and over ofi_rxm upon it.
+# the verbs provider and over ofi_rxm on top of it.
 . "$(dirname "$0")/lib.sh"
 
 suite libfabric <<'TOPOLOGY'
@@ -27,7 +27,7 @@ offered() {
 }
 
 # pingpong DEVICE FLOOR ADDRESS OPTION...: every message is checked by both sides, and the
-# device carried at least so many octets.
+# device carried at least so many bytes.
 pingpong() {
 	local device=$1 floor=$2 address=$3 before after
 	shift 3
@@ -39,7 +39,7 @@ pingpong() {
 	expect '^[0-9.]+[km]? +[0-9]+ +=[0-9]+ ' "$tmp/client.log"
 	after=$(counter "$device" tx_bytes)
 	[ $((after - before)) -ge "$floor" ] ||
-		fail "$((after - before)) octets of $floor went over $device"
+		fail "$((after - before)) bytes of $floor went over $device"
 }
 
 all_sizes() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Links come and go: on every kind of netdev, refused where they must be, a
-# thousand times, and without a trace.
+# Links are added and deleted: on every kind of netdev, refused where they must be, a
+# thousand times, and without leaks.
 . "$(dirname "$0")/lib.sh"
 
 suite lifecycle <<'TOPOLOGY'
@@ -73,7 +73,7 @@ same_netdev() {
 	rdma link delete "$dev"
 }
 
-delete_nobody() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
+delete_missing() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
 
 ping_over() { rping_pair 40 "$1" 3; }
 
@@ -194,7 +194,7 @@ cycle() {
 	server=$!
 	until listening 7174; do
 		kill -0 "$server" || { cat "$tmp/s"; return 1; }
-		read -rt 0.02 <>"$tmp/nobody" || true
+		read -rt 0.02 <>"$tmp/never_written" || true
 	done
 	rping -c -a "$saddr4" -C 1 >"$tmp/c" 2>&1 || { cat "$tmp/c"; return 1; }
 	wait "$server" || rping_raced_at_exit "$tmp/s" || { cat "$tmp/s"; return 1; }
@@ -230,7 +230,7 @@ grown() {
 many_cycles() {
 	local i
 	no_other_plugins
-	mkfifo "$tmp/nobody"
+	mkfifo "$tmp/never_written"
 	for i in $(seq 10); do cycle; done
 	slabs >"$tmp/slabs.before"
 	for i in $(seq "$cycles"); do
@@ -259,7 +259,7 @@ t "no such netdev" no_such_netdev
 t "a netdev that is not Ethernet" unsuitable_netdev
 t "the same name twice" same_name
 t "the same netdev twice" same_netdev
-t "deleting what is not there" delete_nobody
+t "deleting what is not there" delete_missing
 t "on a VLAN" on_vlan
 t "on a bridge" on_bridge
 t "on a veth" on_veth
@@ -272,5 +272,5 @@ t "a listener on the wildcard outlives the device" listener_survives_deletion
 compared=
 [ "$cycles" -lt 200 ] || compared=', no slab cache grows by an object per cycle'
 t "$cycles cycles of link add, rping, link delete$compared" many_cycles
-t "the module goes and comes back" module_goes_and_comes
+t "the module is unloaded and loaded again" module_goes_and_comes
 finish

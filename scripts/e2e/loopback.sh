@@ -12,7 +12,7 @@ TOPOLOGY
 
 set_attribute() { echo "$2" >"/sys/class/infiniband/${3:-$dev}/params/$1"; }
 
-# direct: segments that did not go by TCP. The core reads its counters afresh by and by.
+# direct: segments that did not go by TCP. The core refreshes its counters with a delay.
 direct() {
 	sleep 0.1
 	counted loopback_tx_segments
@@ -96,7 +96,7 @@ attribute_changes_amid_traffic() {
 	end_both
 }
 
-# The other end is told, and no object stays (after_test).
+# The other end gets an event, and no object stays (after_test).
 killed() {
 	local victim=$1 other=$2 i
 	running

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # QEMU's live migration over RDMA, of an emulated guest that keeps changing its memory.
 #
-# IPv4 only: QEMU 7.2 refuses IPv6 by itself: it takes it for broken over RoCE and iWARP.
+# IPv4 only: QEMU 7.2 refuses IPv6, which it considers broken over RoCE and iWARP.
 . "$(dirname "$0")/lib.sh"
 
 suite migration <<'TOPOLOGY'
@@ -49,7 +49,7 @@ until_says() {
 	done
 }
 
-# word NAME ADDRESS: four octets of its guest's memory.
+# word NAME ADDRESS: four bytes of its guest's memory.
 word() { tell "$1" "xp /1xw $2" | sed -n 's/^[0-9a-f]*: 0x//p'; }
 
 # passes NAME: how often its guest has been through its memory.
@@ -176,7 +176,7 @@ topology_dummy
 boot_sector
 t "the guest is the same afterwards, memory registered in pieces" migrates off
 t "the guest is the same afterwards, all memory pinned" migrates on
-t "cancelled, and done after all" cancelled off
-t "the destination is killed: the guest goes on" destination_dies on
+t "cancelled, then completed" cancelled off
+t "the destination is killed: the guest keeps running" destination_dies on
 t "the source is killed: the destination ends" source_dies off
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # What monitoring programs read of every RDMA device: counters in InfiniBand's units, and rate.
-# And weft-top, which has to show what was sent.
+# And weft-top, which has to show the traffic.
 . "$(dirname "$0")/lib.sh"
 
 suite monitoring <<'TOPOLOGY'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Open MPI over libfabric: the one way to weft of all that Debian's build has. Its BTL
-# openib was built without rdma_cm, which every iWARP card needs; UCX knows no iWARP; BTL
-# ofi comes into no connection, whatever its provider.
+# Open MPI over libfabric: the only path to weft that Debian's build has. Its BTL openib was
+# built without rdma_cm, which every iWARP card needs; UCX does not support iWARP; BTL ofi
+# makes no connection, whatever its provider.
 . "$(dirname "$0")/lib.sh"
 
 suite mpi <<'TOPOLOGY'
@@ -12,7 +12,7 @@ TOPOLOGY
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash HOME=$tmp
 
 # ranks N FLOOR CASE...: N of them run these cases, without shared memory between them,
-# and the device carries at least so many octets.
+# and the device carries at least so many bytes.
 # osc pt2pt, or ranks on one machine reach into each other through shared memory.
 ranks() {
 	local n=$1 floor=$2 before name
@@ -27,7 +27,7 @@ ranks() {
 	cat "$tmp/ranks.log"
 	for name; do expect "^$name: passed" "$tmp/ranks.log" 1; done
 	[ $(($(counted tx_bytes) - before)) -ge "$floor" ] ||
-		fail "$(($(counted tx_bytes) - before)) octets of $floor went over $dev"
+		fail "$(($(counted tx_bytes) - before)) bytes of $floor went over $dev"
 }
 
 topology_dummy

@@ -10,7 +10,7 @@ TOPOLOGY
 
 port=7174
 
-# load: an rping that goes on until it is stopped; each ping is compared.
+# load: an rping that runs until it is stopped; each ping is compared.
 load() {
 	: >"$tmp/client.log"
 	serve "$port" 100 rping -s -a "$saddr4" -V -C 100000000
@@ -204,7 +204,7 @@ vlan_connects() {
 topology_veth
 t "MTU changes under load" mtu_changes
 t "the link goes down for three seconds under load" link_flaps
-t "the address goes for two seconds under load" address_goes_and_comes
+t "the address is removed for two seconds under load" address_goes_and_comes
 t "the port's state and events follow the link" port_follows_link
 t "each GID names the netdev, under its new name too" gids_name_the_netdev
 t "a bond fails over under load" bond_fails_over

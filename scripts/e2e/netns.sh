@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Network namespaces: whose sockets are where, devices that move, namespaces that
-# end under load.
+# Network namespaces: where sockets are, devices that move, namespaces that end
+# under load.
 . "$(dirname "$0")/lib.sh"
 
 suite netns <<'TOPOLOGY'
   wa: va (10.77.0.1) weft on it --- veth --- wb: vb (10.77.0.2) weft on it
 TOPOLOGY
 
-# fresh MODE: the topology anew, in that mode.
+# fresh MODE: the topology again, in that mode.
 fresh() {
 	ip netns delete wc 2>/dev/null || true
 	cleanup || true
@@ -151,7 +151,7 @@ deleted_under_load() {
 	local client=$started
 	sleep 1
 	ip netns delete wa
-	# The name is gone; the namespace lives as long as somebody is in it.
+	# The name is gone; the namespace lives as long as a process is in it.
 	sleep 1
 	kill -0 "$client" || fail "the client ended with the name"
 	pkill -KILL -x rping
@@ -174,7 +174,7 @@ deleted_while_sockets_linger() {
 	wait 2>/dev/null || true
 	ip netns delete wa
 	ip netns delete wb
-	# TCP goes on sending to a peer that does not answer, and then lets go.
+	# TCP keeps sending to a peer that does not answer, and then gives up.
 	local end=$((SECONDS + 20 * slow))
 	until gone; do
 		[ "$SECONDS" -lt "$end" ] && sleep 0.5 && continue
@@ -186,11 +186,11 @@ deleted_while_sockets_linger() {
 compile removed >/dev/null
 t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
-t "shared mode: a wildcard is heard though another namespace has the port" \
+t "shared mode: a wildcard listens though another namespace has the port" \
 	wildcard_listens_beside_others
-t "exclusive mode: each namespace has its own, and they talk" exclusive
+t "exclusive mode: each namespace has its own, and they communicate" exclusive
 t "rdma dev set netns, there and back" device_moves
-t "rdma dev set netns takes a device away from its users" moved_in_use
+t "rdma dev set netns moves a device that is in use" moved_in_use
 t "the netdev moves: its link ends" netdev_moves
 for netns in shared exclusive; do
 	t "$netns mode: a namespace is deleted under load" deleted_under_load "$netns"

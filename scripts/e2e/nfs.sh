@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# NFS over RDMA: the kernel's server and client, versions 4.1 and 3, every octet
+# NFS over RDMA: the kernel's server and client, versions 4.1 and 3, every byte
 # compared, through silence, restarts and a deleted device.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
@@ -25,7 +25,7 @@ server_up() {
 nfsd_up() {
 	rpc.nfsd -U -T -N 4.2 4 2>/dev/null || rpc.nfsd 4
 	echo 'rdma 20049' >/proc/fs/nfsd/portlist
-	# Nobody has locks to reclaim.
+	# There are no locks to reclaim.
 	echo Y >/proc/fs/nfsd/v4_end_grace
 }
 
@@ -108,9 +108,9 @@ long "version 3: blocks of mixed sizes are written and verified" verified 3
 long "pages by the megabyte: rsize and wsize of 1 MiB" verified 4.1 rsize=1048576,wsize=1048576
 t "ten seconds of silence on the wire under load" load_through 4.1 silent_wire
 long "the server is restarted under load" load_through 4.1 server_restarts
-t "the device is deleted and comes back under load" load_through 3 replaced link
-long "the netdev is deleted and comes back under load" load_through 4.1 replaced netdev
-long "the module is unloaded and comes back under load" load_through 4.1 replaced module
+t "the device is deleted and added again under load" load_through 3 replaced link
+long "the netdev is deleted and added again under load" load_through 4.1 replaced netdev
+long "the module is unloaded and loaded again under load" load_through 4.1 replaced module
 t "the device is deleted for good: a soft mount gets errors" gone_for_good link
 long "the netdev is deleted for good: a soft mount gets errors" gone_for_good netdev
 t "nothing is left of client and server" nothing_left

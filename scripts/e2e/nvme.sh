@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# NVMe over Fabrics: the kernel's target and host, with every block verified, on
-# good days and on bad ones.
+# NVMe over Fabrics: the kernel's target and host, with every block verified,
+# with and without failures.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
 . "$here/nvmeof.sh"
@@ -103,7 +103,7 @@ silent_wire() {
 }
 
 # Target and host are in one namespace, always, and what one address of it says to
-# another goes over lo. These two are told to use a cable.
+# another goes over lo. These two are made to use a cable.
 cable_made() {
 	local end
 	modprobe -q veth
@@ -145,7 +145,7 @@ cable_gone() {
 link_down() {
 	local before
 	before=$(cat /sys/class/net/vb/statistics/tx_bytes)
-	[ "$before" -gt 1000000 ] || fail "only $before octets went over the cable"
+	[ "$before" -gt 1000000 ] || fail "only $before bytes went over the cable"
 	ip link set vb down
 	sleep 1
 	rdma link show | tee "$tmp/links"
@@ -184,9 +184,9 @@ target_goes() {
 	port_up t1 t2
 }
 
-# The host dies: nothing says goodbye. Its end is made to look like that, and the
-# target lets go when the host's keep-alive is overdue. The host that is only cut off
-# is taken away when it has noticed: until then it would wait for its own farewell.
+# The host dies without closing its connections. This is imitated by cutting it off, and the
+# target drops the host when its keep-alive is overdue. The host is disconnected when it has
+# noticed: until then it would wait for its own close.
 host_dies() {
 	local end=$((SECONDS + 60 * slow))
 	connect t1
@@ -262,13 +262,13 @@ t "two subsystems at once" two_connections
 t "three resets under load" resets_under_load
 t "ten seconds of silence on the wire under load" load_through silent_wire
 long "the link is down for ten seconds under load" link_loss
-long "the target goes and comes back under load" load_through target_goes
-long "the host dies in the middle of its writes: the target lets go" host_dies
-t "a bad sector of the target is an I/O error and no more" bad_sector
+long "the target is removed and added again under load" load_through target_goes
+long "the host dies in the middle of its writes: the target drops it" host_dies
+t "a bad sector of the target is an I/O error and nothing else" bad_sector
 t "the device is deleted under a mounted file system" gone_under_mount link
 # The host tries to reach its target for 60 s more: that is its ctrl-loss-tmo.
 long "the netdev is deleted under a mounted file system" gone_under_mount netdev 90
-long "the netdev is deleted and comes back under load" load_through netdev_replaced
+long "the netdev is deleted and added again under load" load_through netdev_replaced
 long "the module is unloaded under a mounted file system" gone_under_mount module
 t "nothing is left of host and target" nothing_left
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What an operator sees and steers: counters, resource tracking, traces, attributes.
-# Each claim of Documentation/operating.md is tried. pytest runs operator/test_*.py;
+# What an operator can see and set: counters, resource tracking, traces, attributes.
+# Each claim of Documentation/operating.md is tested. pytest runs operator/test_*.py;
 # PYTEST_ADDOPTS has its options: -k names.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# perftest: bandwidth and latency programs of Send, Write, Read and atomics, in
-# their modes; and of qperf what posts its receives while the messages come. -R is needed on every iWARP device. NEWER_PERFTEST is where the
-# programs of scripts/fetch perftest are: they know --write_with_imm.
+# perftest: bandwidth and latency programs of Send, Write, Read and atomics, in their modes;
+# and tests of qperf that post their receives while the messages arrive. -R is needed on every
+# iWARP device. NEWER_PERFTEST is where the programs of scripts/fetch perftest are: they have
+# --write_with_imm.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
@@ -25,7 +26,7 @@ both() {
 row() {
 	awk -v size="$1" -v n="$2" '$1 == size && $2 == n && NF >= 5 { ok = 1 }
 		END { exit !ok }' "$tmp/client.log" ||
-		fail "no measurement of $2 messages of $1 octets"
+		fail "no measurement of $2 messages of $1 bytes"
 }
 
 bw() {
@@ -35,7 +36,7 @@ bw() {
 	row "$size" "$((count * ${qps:-1}))"
 }
 
-# All sizes from 2 octets to 8 MB.
+# All sizes from 2 bytes to 8 MB.
 all_sizes() {
 	both "$1" -a -n 5
 	row 2 5
@@ -97,9 +98,9 @@ buffers() {
 	ip link set lo mtu "$mtu"
 	before=$(counted tx_socket_sends)
 	bw "$@"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	calls=$(($(counted tx_socket_sends) - before))
-	echo "# MTU $mtu: $calls calls for $count messages of $size octets"
+	echo "# MTU $mtu: $calls calls for $count messages of $size bytes"
 	((calls * 100 <= most * count)) || fail "that is more than $most of 100 for each"
 }
 
@@ -121,7 +122,7 @@ for verb in send write read; do
 	t "ib_${verb}_bw -q 8" eight_qps "ib_${verb}_bw"
 	t "ib_${verb}_bw -l 16" bw "ib_${verb}_bw" 4096 160 -l 16
 	[ "$verb" = write ] || t "ib_${verb}_bw -e" bw "ib_${verb}_bw" 4096 100 -e
-	t "ib_${verb}_lat of 64 octets" lat "ib_${verb}_lat"
+	t "ib_${verb}_lat of 64 bytes" lat "ib_${verb}_lat"
 	t "ib_${verb}_lat -a" lat_all_sizes "ib_${verb}_lat"
 	[ "$verb" = write ] || t "ib_${verb}_lat -e" lat_events "ib_${verb}_lat"
 done
@@ -138,10 +139,10 @@ for kind in FETCH_AND_ADD CMP_AND_SWAP; do
 done
 t "ib_atomic_bw, 8 QPs" qps_of_atomics
 t "ib_atomic_bw, 16 outstanding" atomic_bw FETCH_AND_ADD -o 16
-t "ib_write_bw --write_with_imm of 64 octets" newer imm_bw 64
+t "ib_write_bw --write_with_imm of 64 bytes" newer imm_bw 64
 t "ib_write_bw --write_with_imm of 64 KiB" newer imm_bw 65536 -b
 t "ib_write_lat --write_with_imm" newer imm_lat
-t "ib_send_bw of one octet, old post functions" bw ib_send_bw 1 200 --use_old_post_send
+t "ib_send_bw of one byte, old post functions" bw ib_send_bw 1 200 --use_old_post_send
 t "qperf rc_bi_bw" measured rc_bi_bw
 t "qperf rc_bw, rc_lat" measured rc_bw rc_lat
 t "ib_send_bw, short queues" bw ib_send_bw 4096 100 -t 8 -r 8

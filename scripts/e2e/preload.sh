@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Programs that know nothing of RDMA, with librspreload in front of their sockets.
+# Programs without RDMA support, with librspreload in front of their sockets.
 #
 # Not every program can. With siw as with weft, socat crashes and iperf3 moves no data, though
 # not in the same way. With weft, nc of OpenBSD cannot accept, and python3 listens to plain TCP.
@@ -13,13 +13,13 @@ TOPOLOGY
 library=$(echo /usr/lib/*/rsocket/librspreload.so)
 port=5558
 
-# page: an answer of HTTP whose body is not to be had any other way.
+# page: a response of HTTP whose body cannot be had in any other way.
 page() {
 	head -c 5000000 /dev/urandom >"$tmp/body"
 	printf 'HTTP/1.0 200 OK\r\nContent-Length: 5000000\r\n\r\n' | cat - "$tmp/body" >"$tmp/page"
 }
 
-# offer: serve the page to one who asks.
+# offer: serve the page to one client.
 offer() {
 	serve "$port" 40 sh -c "LD_PRELOAD=$library exec nc.traditional \
 		-l -p $port -q 3 <$tmp/page"

@@ -92,5 +92,5 @@ for root in $LIBRARIES; do
 	t "$name: rping" rpings "$libs"
 	t "$name: ibv_rc_pingpong with an extended CQ" pingpongs "$libs"
 done
-t "without a plugin it is said, and there is no device" of_no_plugin "$libs"
+t "without a plugin there is a message, and no device" of_no_plugin "$libs"
 finish

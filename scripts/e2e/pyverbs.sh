@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # rdma-core's own test suite, as Debian packages it, unmodified. What an iWARP
-# device must pass and what it must decline (with EOPNOTSUPP, which the suite
-# turns into a skip) is listed by name, and so is what none can pass. GID 1 is the
+# device must pass and what it must refuse (with EOPNOTSUPP, which the suite
+# turns into a skip) is listed by name, and so are tests that no device can pass. GID 1 is the
 # address: the tests connect most of their QPs by hand. Any other test must pass or skip.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What goes on at once must not hurt each other: objects made, changed, shown and
+# Concurrent activities must not harm each other: objects made, changed, shown and
 # destroyed; queues used by several threads; connections that begin and end; devices,
-# netdevs, names and CPUs that come and go. Data of a good neighbour are compared meanwhile.
+# netdevs, names and CPUs that come and go. Another process compares its data meanwhile.
 #
 # RACES_SECONDS is how long each test lasts (default 1, times E2E_SLOW). By default all of a row's
-# activities go on at once; with RACES_EACH=1 each of its left side beside each of its
+# activities run at once; with RACES_EACH=1 each of its left side beside each of its
 # right side, and with RACES_SECONDS=60 for a minute: hours.
 . "$(dirname "$0")/lib.sh"
 

@@ -76,7 +76,7 @@ stream_with() {
 }
 
 # A client that polls takes it for a failure (16, POLLHUP) when the last data and
-# the farewell come together, as they do from a fast server: so judge the server.
+# the close come together, as they do from a fast server: so judge the server.
 stream_async() {
 	serve 7471 60 rstream -S 4096 -C 50 -T a
 	client 60 rstream -s "$saddr4" -S 4096 -C 50 -T a || [ "$?" -eq 16 ]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The recipes of Documentation/recipes.md, as they stand there: each line on its host, and what it
-# prints. A line that is new there needs one in expected().
+# The recipes of Documentation/recipes.md, as written there: each line on its host, and what it
+# prints. A new line needs one in expected().
 . "$(dirname "$0")/lib.sh"
 
 suite recipes <<'TOPOLOGY'
@@ -154,7 +154,7 @@ firewall() {
 	ping_from 198.51.100.2
 	recipe Firewalls
 	ping_from 192.0.2.2
-	if ping_from 198.51.100.2; then fail "a stranger connects"; fi
+	if ping_from 198.51.100.2; then fail "another host connects"; fi
 	kill "$server"
 	wait "$server" || true
 }

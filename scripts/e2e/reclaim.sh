@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Memory that can only be freed by writing to a disk behind weft: swap, and dirty
-# pages of a file system. What the way to that disk allocates must not wait for it.
+# pages of a file system. Allocations on the path to that disk must not wait for it.
 #
 # Usage: scripts/guest-pair --weft reclaim
 # The target has a guest of its own: it allocates as if its host's memory did not
@@ -58,7 +58,7 @@ set_up() {
 
 stat_of() { awk -v name="$1" '$1 == name { print $2 }' /proc/vmstat; }
 
-# Packets received into the reserves, for somebody who has no right to them.
+# Packets received into the reserves for a socket that may not use them.
 dropped() { nstat -asz TcpExtPFMemallocDrop | awk '/PFMemallocDrop/ { print $2 }'; }
 
 # hold_the_rest: only so much memory is left for all that follows.
@@ -82,7 +82,7 @@ swapping() {
 	before=$(stat_of pswpout) drops=$(dropped) began=$SECONDS
 	limit 400 "$tmp/reclaim" touch $((left + size / 2)) 1 >"$tmp/touched" || rc=$?
 	cat "$tmp/touched"
-	nobody_killed
+	no_process_killed
 	[ "$rc" -eq 0 ] || fail "status $rc"
 	expect 'pages as written' "$tmp/touched" 1
 	echo "after $((SECONDS - began)) s"
@@ -112,7 +112,7 @@ writeback() {
 		--bsrange=4k-128k --size=16m --ioengine=psync --fallocate=none --end_fsync=1 \
 		--verify=crc32c --verify_fatal=1 --verify_state_save=0 --minimal >"$tmp/fio" 2>&1 ||
 		{ cat "$tmp/fio"; fail "written and read are not the same"; }
-	nobody_killed
+	no_process_killed
 	[ "$(dropped)" -eq "$drops" ] || fail "packets were dropped for want of memory"
 	kill "$holder"
 	wait "$holder" || true
@@ -123,8 +123,8 @@ writeback() {
 	disconnect t1
 }
 
-# nobody_killed: all memory that was asked for could be freed.
-nobody_killed() {
+# no_process_killed: all memory that was asked for could be freed.
+no_process_killed() {
 	kernel_says >"$tmp/oom"
 	! grep -q 'invoked oom-killer' "$tmp/oom" || { cat "$tmp/oom"; fail "out of memory"; }
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The device goes while programs use it: within seconds, told to all, with
-# nothing left behind.
+# The device is removed while programs use it: within seconds, with an event for each
+# program, and nothing left behind.
 . "$(dirname "$0")/lib.sh"
 
 suite removal <<'TOPOLOGY'
@@ -26,7 +26,7 @@ user() {
 	fail "the program did not get ready"
 }
 
-# ended_in_order N: it heard of the removal and ended in order.
+# ended_in_order N: it got the event of the removal and ended in order.
 ended_in_order() {
 	local rc=0
 	wait "${users[$1]}" || rc=$?
@@ -64,7 +64,7 @@ stopped_program() {
 	ended_in_order 1
 }
 
-# died: the program was killed; one that had heard of it before has ended in order.
+# died: the program was killed; one that had got the event before has ended in order.
 died() {
 	local rc=0
 	wait "${users[1]}" || rc=$?
@@ -93,7 +93,7 @@ topology_dummy
 compile removed >/dev/null
 t "rdma link delete under a program that writes and waits" removed_by rdma link delete "$dev"
 t "the netdev is deleted under it" removed_by ip link delete wd0
-t "a stopped program learns of it when it goes on" stopped_program
+t "a stopped program gets the event when it continues" stopped_program
 t "the program has just been killed" killed_before
 t "the program is killed at the same time" killed_meanwhile
 [ "$driver" != weft ] || t "rmmod under the same program" module_removed

@@ -38,7 +38,7 @@ before_test() {
 
 mixed_sizes() {
 	local immediates
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	immediates=$(counted rx_immediates)
 	login
 	verified_io "$sd" 120

@@ -75,24 +75,24 @@ wildcard_listener6() {
 }
 
 # rping itself hangs when it cannot connect; ucmatose says why and ends.
-nobody_listens() {
+no_listener() {
 	local rc=0
 	limit 30 "${cli[@]}" ucmatose -s "$saddr4" -p 7999 >"$tmp/out" 2>&1 || rc=$?
 	cat "$tmp/out"
-	[ "$rc" -ne 0 ] || fail "connected to nobody"
+	[ "$rc" -ne 0 ] || fail "connected without a listener"
 	[ "$rc" -ne 124 ] || fail "the client hung"
 	expect 'EVENT_(REJECTED|UNREACHABLE|CONNECT_ERROR)|[Cc]onnection refused' "$tmp/out" 1
 }
 
 topology_dummy
-t "100 rounds of 64 octets" rounds "$saddr4" 64 100
-t "100 rounds of 4096 octets" rounds "$saddr4" 4096 100
-t "100 rounds of 65000 octets" rounds "$saddr4" 65000 100
+t "100 rounds of 64 bytes" rounds "$saddr4" 64 100
+t "100 rounds of 4096 bytes" rounds "$saddr4" 4096 100
+t "100 rounds of 65000 bytes" rounds "$saddr4" 65000 100
 t "IPv6" rounds "$saddr6" 4096 20
 t "a persistent server, one client after the other" one_after_another
 t "a persistent server, eight clients at once" eight_at_once
 t "a client bound to a source address" bound_source
 t "a server on the IPv4 wildcard" wildcard_listener
 t "a server on the IPv6 wildcard" wildcard_listener6
-t "nobody listens: the client is told so" nobody_listens
+t "without a listener the client gets an error" no_listener
 finish

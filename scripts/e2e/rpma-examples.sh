@@ -10,7 +10,7 @@ TOPOLOGY
 
 root=${DAILY:?}/rpma-examples
 
-# succeed NAME...: all but those, which are in directories of their own for that.
+# succeed NAME...: all but those, which are moved to directories of their own.
 succeed() {
 	local example bin=$tmp/bin reads all=("$root"/bin/*)
 	reads=$(counted tx_read_requests)

@@ -11,7 +11,7 @@ TOPOLOGY
 
 port=7204
 
-# flushed MODE ADDRESS: all of it, and weft's counters say that it was weft's.
+# flushed MODE ADDRESS: all operations, and weft's counters prove that it carried them.
 flushed() {
 	local writes reads bytes
 	writes=$(counted tx_writes)

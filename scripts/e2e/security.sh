@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# What Documentation/security.md says of the kernel's other parts: WireGuard as the page has
-# it, netfilter, BPF programs of cgroups, Landlock, memory cgroups. On Debian's kernels.
+# What Documentation/security.md says about other parts of the kernel: WireGuard as on the
+# page, netfilter, BPF programs of cgroups, Landlock, memory cgroups. On Debian's kernels.
 . "$(dirname "$0")/lib.sh"
 
 suite security <<'TOPOLOGY'
@@ -198,10 +198,10 @@ landlock_does_not_see_it() {
 }
 
 topology_veth
-t "weft over WireGuard, as the page has it" over_wireguard
+t "weft over WireGuard, as the page describes" over_wireguard
 t "netfilter counts and refuses connections" netfilter_sees_it
 t "a BPF program of a cgroup refuses to connect" bpf_sees_connect
 t "a BPF program of a cgroup refuses to listen" bpf_sees_bind
 t "buffers of a connection are charged to the cgroup of its initiator" connections_are_charged
-t "Landlock's rules for TCP do not count" landlock_does_not_see_it
+t "Landlock's rules for TCP do not apply" landlock_does_not_see_it
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# SMB Direct: the kernel's server and client, every octet compared, through silence and
-# a device that is deleted. For iWARP the two meet at port 5445.
+# SMB Direct: the kernel's server and client, every byte compared, through silence and
+# a device that is deleted. For iWARP they use port 5445.
 . "$(dirname "$0")/lib.sh"
 . "$here/storage.sh"
 . "$here/share.sh"
@@ -43,7 +43,7 @@ verified() {
 # The server reads what the client has to write, and writes what it wants to read.
 remote_memory() {
 	local reads writes
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	reads=$(counted tx_read_requests) writes=$(counted tx_writes)
 	mount_share
 	dd if=/dev/urandom of="$tmp/data" bs=1M count=32

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# The shortest proof of life: rping and ib_send_bw on one device.
+# The shortest test: rping and ib_send_bw on one device.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
@@ -28,7 +28,7 @@ send_bw_runs() {
 	expect '^ *4096 +200 +[0-9.]+ +[0-9.]+' "$tmp/client.log" 1
 }
 
-link_goes_away() {
+link_delete() {
 	rdma link delete "$dev"
 	rdma link show | tee "$tmp/links"
 	assert_no_match "$dev" "$tmp/links"
@@ -38,5 +38,5 @@ topology_dummy
 t "the link is there and active" link_shows_up
 t "rping" rping_runs
 t "ib_send_bw" send_bw_runs
-t "the link can be deleted" link_goes_away
+t "the link can be deleted" link_delete
 finish

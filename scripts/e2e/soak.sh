@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Mixed load in shifts, with a rest after each in which nothing is left: memory does not
-# grow from rest to rest. Called by scripts/soak.
+# Mixed load in shifts, with a pause after each in which no object is left: memory does not
+# grow from pause to pause. Called by scripts/soak.
 #
 # SOAK_SECONDS is how long all shifts take together (default 60).
 . "$(dirname "$0")/lib.sh"
@@ -34,7 +34,7 @@ second_device() {
 }
 
 # A process that is killed while it connects to itself cannot end before iw_cm has its
-# answer, which is that nobody has decided in time.
+# answer, which is that the request was not accepted in time.
 short_deadlines() {
 	local file
 	for file in "/sys/class/infiniband/$1/params/"{mpa_request,accept,mpa_reply}_timeout_ms; do

@@ -8,7 +8,7 @@ suite srp <<'TOPOLOGY'
   ib_srp and ib_srpt --- wd0 (dummy, 10.77.0.1) --- lo
 TOPOLOGY
 
-# An iWARP GID ends in zeros, which is what the initiator calls itself.
+# An iWARP GID ends in zeros, which the initiator uses as its id.
 initiator=0x00000000000000000000000000000000
 lio=/sys/kernel/config/target
 port=5555

@@ -8,7 +8,7 @@
 nullb=/sys/kernel/config/nullb
 nullb_made=()
 
-# needs MODULE...: without them the suite has nothing to show.
+# needs MODULE...: without them the suite has nothing to test.
 needs() {
 	local module
 	for module; do
@@ -63,7 +63,7 @@ until_true() {
 }
 
 # verified_io DISK SECONDS [OPTION]...: random writes of mixed sizes, each block
-# read back and compared; other octets each time.
+# read back and compared; other bytes each time.
 verified_io() {
 	local target=$1 seconds=$2
 	shift 2
@@ -129,7 +129,7 @@ tree() {
 wire_down() { tc qdisc add dev lo root netem loss 100%; }
 wire_up() { tc qdisc del dev lo root 2>/dev/null || true; }
 
-# long NAME FUNCTION [ARG]...: a test for those who ask for it with LONG=1.
+# long NAME FUNCTION [ARG]...: a test that runs only with LONG=1.
 long() { [ -z "${LONG:-}" ] || t "$@"; }
 
 # Targets keep their listeners from test to test.
@@ -154,7 +154,7 @@ tree_survives() {
 	logout
 }
 
-# What an operator takes away by mistake, and how it comes back.
+# What an operator may remove by mistake, and how it is restored.
 link_goes() { limit 30 rdma link delete "$dev"; }
 link_back() { make_link "$dev" wd0; }
 netdev_goes() { limit 30 ip link delete wd0; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A link at boot as hosts have it: a systemd with its udevd, in namespaces of its own, starts
-# weft-link@ when the network device appears, and a rule as rdma-core has it renames devices.
+# A link at boot as on a host: a systemd with its udevd, in namespaces of its own, starts
+# weft-link@ when the network device appears, and a rule like rdma-core's renames devices.
 . "$(dirname "$0")/lib.sh"
 
 suite systemd <<'TOPOLOGY'
@@ -154,7 +154,7 @@ not_renamed() {
 	skip "udevd $version renames nothing here, so the case before shows nothing"
 }
 
-# The test of the test. udevd takes its time to read the rules anew.
+# The test of the test. udevd needs some time to read the rules again.
 name_goes_without_the_rule() {
 	within ln -s /dev/null /run/udev/rules.d/61-weft.rules
 	within udevadm control --reload
@@ -172,10 +172,10 @@ if ! boot_systemd; then
 	exit 1
 fi
 t "the link is made when its network device appears" appears
-t "it goes with the network device, and comes back with it" goes_and_comes_back
+t "it is removed and added with the network device" goes_and_comes_back
 t "the unit is stopped and started" stops
 t "a file that is wrong fails the unit and says why" wrong_file
-t "udev leaves the name that was given" name_stays
+t "udev keeps the given name" name_stays
 t "without our rule it does not" name_goes_without_the_rule
 kill -KILL "$systemd"
 wait "$unshare" 2>/dev/null

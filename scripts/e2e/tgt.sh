@@ -13,8 +13,8 @@ export TGT_IPC_SOCKET=$tmp/tgtd
 
 admin() { tgtadm --lld iser "$@"; }
 
-# A software RNIC has no ports of its own: TCP has to listen elsewhere. Over iSER tgtd lets
-# nobody in of whom it knows the address only: it has to know the name as well.
+# A software RNIC has no ports of its own: TCP has to listen elsewhere. Over iSER tgtd
+# refuses an initiator of which it knows only the address: it has to know the name as well.
 target_up() {
 	mkdir -p /var/run/tgtd
 	truncate -s 8M "$tmp/disk"

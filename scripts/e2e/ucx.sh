@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# UCX looks at every device, and by itself makes no use of one of iWARP.
+# UCX opens every device, and does not use one of iWARP.
 . "$(dirname "$0")/lib.sh"
 
 suite ucx <<'TOPOLOGY'
@@ -24,6 +24,6 @@ goes_by_tcp() {
 }
 
 topology_dummy
-t "ucx_info: the device is opened, and passed over" looked_at
-t "ucx_perftest finds another way" goes_by_tcp
+t "ucx_info: the device is opened, and ignored" looked_at
+t "ucx_perftest finds another path" goes_by_tcp
 finish

@@ -64,7 +64,7 @@ serve_valkey() {
 # rdma_test THREADS SECONDS
 rdma_test() { limit "$2" "$root/tests/rdma/rdma-test" --thread "$1" -h "$addr4"; }
 
-# Clients are told of a dead server, and the next one serves.
+# Clients get an error from a dead server, and the next one serves.
 server_is_killed() {
 	serve_valkey
 	start 60 "$tmp/client.log" "$root/tests/rdma/rdma-test" --thread 4 -h "$addr4"
@@ -83,5 +83,5 @@ before_test() { pkill -KILL -x valkey-server || true; }
 
 topology_dummy
 t "Valkey's own test, by its runner" own_test
-t "clients hear of a killed server, and go on with the next one" server_is_killed
+t "clients notice a killed server, and continue with the next one" server_is_killed
 finish

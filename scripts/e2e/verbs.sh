@@ -3,7 +3,7 @@
 # Work requests and objects, good and bad, through libibverbs: what each completes
 # with, on both sides. VERBS_ONLY names the cases to run.
 #
-# ALL_STAGS=1 adds the case that makes every STag there is: a guest of 10 GB.
+# ALL_STAGS=1 adds the case that makes every possible STag: a guest of 10 GB.
 . "$(dirname "$0")/lib.sh"
 
 suite verbs <<'TOPOLOGY'
@@ -47,7 +47,7 @@ in_batches() {
 	with_attributes "$1" mpa_crc=0 loopback=0 || rc=$?
 	ip link set lo mtu 65536
 	[ "$rc" -eq 0 ] || return "$rc"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	echo "segments: $(($(counted tx_segments) - before))"
 	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
 }
@@ -61,7 +61,7 @@ in_short_batches() {
 	return "$rc"
 }
 
-# TCP counts anew in each life, and what is added to the counters is what it counts.
+# TCP starts counting again with each connection, and its counts are added to the counters.
 lives_that_lose_packets() {
 	local before retransmitted rc=0
 	modprobe -q sch_netem
@@ -70,7 +70,7 @@ lives_that_lose_packets() {
 	(case_ lives_after_a_disconnect) || rc=$?
 	tc qdisc del dev lo root
 	[ "$rc" -eq 0 ] || return "$rc"
-	sleep 0.1	# the core reads its counters afresh by and by
+	sleep 0.1	# the core refreshes its counters with a delay
 	retransmitted=$(($(counted tcp_retransmits) - before))
 	echo "retransmitted: $retransmitted"
 	[ "$retransmitted" -ge 1 ] || fail "none"
@@ -86,14 +86,14 @@ kernel_consumer() {
 	expect 'masked_atomics: 12 operations as expected' "$tmp/consumer.log" 1
 }
 
-# It scribbles over its queues all the time, and then has no device any more.
+# It overwrites its queues all the time, until its device is removed.
 device_goes_from_a_corrupt_ring() {
-	start 60 "$tmp/scribbler" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
+	start 60 "$tmp/corrupter" "$verbs" "$saddr4" corrupts_its_queues_until_its_device_goes
 	for _ in $(seq 100); do
-		! grep -q '^ready' "$tmp/scribbler" || break
+		! grep -q '^ready' "$tmp/corrupter" || break
 		sleep 0.1
 	done
-	expect '^ready' "$tmp/scribbler" 1
+	expect '^ready' "$tmp/corrupter" 1
 	sleep 0.3
 	limit 10 rdma link delete "$dev"
 	wait "$started" || fail "the program ended with status $?"
@@ -130,8 +130,8 @@ while IFS=$'\t' read -r group name attributes; do
 	# shellcheck disable=SC2086  # several
 	t "$group: $title" with_attributes "$name" $attributes
 done < <("$verbs" --list)
-[ -z "${BIG:-}" ] || t "good: largest_message, 4 GiB less one octet" case_ largest_message 200
-t "atomics: a peer that knows none" with_attributes atomic_unknown_to_peer atomics=0
+[ -z "${BIG:-}" ] || t "good: largest_message, 4 GiB less one byte" case_ largest_message 200
+t "atomics: a peer that supports none" with_attributes atomic_unknown_to_peer atomics=0
 t "atomics: masked, of a kernel consumer" kernel_consumer
 t "states: lives that lose packets" lives_that_lose_packets
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
@@ -140,13 +140,13 @@ t "reuse: with markers" with_attributes memory_is_used_again_at_once mpa_crc=0 m
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \
 	bulk_both_ways bulk_and_the_end long_messages_arrive_whole write_with_imm_after_writes \
 	srq_of_another_domain reads_of_any_length_complete_in_order; do
-	t "in rows: $name" in_batches "$name"
+	t "in batches: $name" in_batches "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
 	odp_remapped_amid_traffic; do
-	t "on demand, in rows: ${name#odp_}" in_short_batches "$name"
+	t "on demand, in batches: ${name#odp_}" in_short_batches "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
 t "posting receives and polling make no system call" no_system_calls
-t "streams: the device goes from a process that scribbles" device_goes_from_a_corrupt_ring
+t "streams: the device of a process that corrupts its queues is removed" device_goes_from_a_corrupt_ring
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# A receiver that sends, too, has its socket locked while octets come in. When it has read
+# A receiver that also sends has its socket locked while bytes arrive. When it has read
 # them all its window must not stay shut, or the sender waits 200 ms for its persist timer.
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ TOPOLOGY
 
 runs=6
 
-# look: the octets acknowledged to a sender that has waited for 100 ms, with its persist
+# look: the bytes acknowledged to a sender that has waited for 100 ms, with its persist
 # timer, although its receiver has nothing to read and nothing to receive.
 look() {
 	ss -tnmoiH state established '( sport = :18515 or dport = :18515 )' | awk '
@@ -46,13 +46,13 @@ opens_again() {
 	[ "$k" -eq "$runs" ] || fail "run $k"
 	echo "stalls:"
 	cat "$tmp/stalls"
-	# One may be a CPU that was taken from whoever was about to tell.
+	# One may be a CPU that was preempted just before it sent the update.
 	[ "$(wc -l <"$tmp/stalls")" -le 1 ] || fail "the window stays shut"
 }
 
 topology_dummy
 ip link set lo mtu 1500
-# A window that does not grow: some trains behind the lock shut it.
+# A window that does not grow: some batches behind the lock shut it.
 sysctl -qw net.ipv4.tcp_rmem='4096 131072 1000000'
 t "a window that is shut while the receiver sends opens again" opens_again
 finish

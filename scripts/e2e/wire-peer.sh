@@ -3,8 +3,8 @@
 # Every requirement that can be seen on the wire, against a peer that shares no
 # code with the module: scripts/wirepeer, over TCP, correct and broken.
 # pytest runs wire-peer/test_*.py. PYTEST_ADDOPTS has its options: -k names or ids of
-# requirements; --first-cases runs every test with the first of its cases only, which is what
-# emulated CPUs have time for.
+# requirements; --first-cases runs every test only with the first of its cases, since
+# emulated CPUs are slow.
 . "$(dirname "$0")/lib.sh"
 
 suite wire-peer <<'TOPOLOGY'

@@ -52,19 +52,19 @@ t "rping between two namespaces, IPv6" rounds "$saddr6"
 t "ib_send_bw of 64 KiB between two namespaces" bw ib_send_bw 65536 5
 t "ib_write_bw of 64 KiB between two namespaces" bw ib_write_bw 65536 5
 t "ib_read_bw of 64 KiB between two namespaces" bw ib_read_bw 65536 5
-t "ib_send_bw of 1000 octets between two namespaces" bw ib_send_bw 1000 20
+t "ib_send_bw of 1000 bytes between two namespaces" bw ib_send_bw 1000 20
 t "ib_atomic_bw between two namespaces, FetchAdd" bw ib_atomic_bw 8 20 -A FETCH_AND_ADD
 t "ib_atomic_bw between two namespaces, CmpSwap" bw ib_atomic_bw 8 20 -A CMP_AND_SWAP
 t "tshark decodes the capture" nothing_lost
 finding "start frames: one request, one reply, CRC on" check start_frames_well_formed
-finding "every octet belongs to a start frame or an FPDU" check every_octet_decoded
+finding "every byte belongs to a start frame or an FPDU" check every_byte_decoded
 finding "every CRC is good" check crcs_good
 finding "untagged messages: MSN, offset and last flag in order" check messages_in_order
 finding "tagged messages: offsets without gaps" check tagged_in_order
 finding "Read Responses go where the request said" check reads_answered_to_the_sink
 finding "tshark decodes the atomics, and each has its answer" check atomics_answered
-finding "the initiator speaks first" check initiator_first
+finding "the initiator sends first" check initiator_first
 finding "FPDUs fill a TCP segment and no more" check segments_fit
 finding "TCP segments hold whole FPDUs" check packets_end_on_fpdus
-finding "each of these judges finds what is spoilt for it" check judges_object
+finding "each of these judges finds what is corrupted for it" check judges_object
 finish

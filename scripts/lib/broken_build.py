@@ -99,8 +99,8 @@ class Build:
         if name in self.made:
             return self.src / name
         self.made.add(name)
-        room = name.split("/", maxsplit=1)[0] + "/"
-        objects = sorted(o for o in self.users.get(changed, ()) if o.startswith(room))
+        layer = name.split("/", maxsplit=1)[0] + "/"
+        objects = sorted(o for o in self.users.get(changed, ()) if o.startswith(layer))
         if not objects:
             return self.src / name
         stem = name[:-len(".ko")]

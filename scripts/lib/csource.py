@@ -358,7 +358,7 @@ def selftest():
     assert components({1: {2}, 2: {3, 4}, 3: {1}}) == [[4], [1, 2, 3]]
     try:
         source.named("no_such")
-        raise AssertionError("a name that nobody has was found")
+        raise AssertionError("a name that does not exist was found")
     except LookupError:
         pass
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Corpora of the fuzz targets, and the comparison with the wire peer. For scripts/fuzz.
 
-fuzz.py seeds DIRECTORY             make the seeds anew: a table for each target
+fuzz.py seeds DIRECTORY             make the seeds again: a table for each target
 fuzz.py unpack DIRECTORY TO         a file for each seed: TO/TARGET/NAME
 fuzz.py compare REPLAY TARGET MUTATIONS SEED FILE...
                                     both sides judge the files, and mutations of them

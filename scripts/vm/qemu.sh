@@ -44,17 +44,17 @@ initramfs() {
 	printf '%s\n' "$target"
 }
 
-# _kvm_trial ANSWER: does a guest reach user space under KVM? Some machines
+# _kvm_probe ANSWER: does a guest reach user space under KVM? Some machines
 # have a /dev/kvm under which guests hang.
-_kvm_trial() {
+_kvm_probe() {
 	local log=$1.log
 	[ -s "$1" ] && return 0
 	say "trying KVM, once (up to 25 s)"
 	timeout -k 1 25 qemu-system-x86_64 -nodefaults -no-user-config -display none \
 		-no-reboot -accel kvm -cpu host -m 512 -kernel "$kernel_image" \
 		-initrd "$(initramfs)" -serial "file:$log" \
-		-append "console=ttyS0 panic=-1 weft.trial" </dev/null >/dev/null 2>&1 || true
-	if grep -aq 'weft-trial: user space reached' "$log"; then
+		-append "console=ttyS0 panic=-1 weft.probe" </dev/null >/dev/null 2>&1 || true
+	if grep -aq 'weft-probe: user space reached' "$log"; then
 		echo kvm >"$1"
 	else
 		echo tcg >"$1"
@@ -63,7 +63,7 @@ _kvm_trial() {
 }
 
 # What is slower to emulate than to do without: page tables of five levels, copies by
-# REP MOVSB (octet by octet), CRC32 (a loop over bits).
+# REP MOVSB (byte by byte), CRC32 (a loop over bits).
 qemu_cpu=max,la57=off,erms=off,fsrm=off,sse4.2=off
 
 # qemu_accel: the -accel and -cpu words for this machine.
@@ -72,7 +72,7 @@ qemu_accel() {
 	if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
 		memo=$(cache_dir kvm)/$(hash_of "$(uname -r)" "$kernel_release" \
 			"$(qemu-system-x86_64 --version)" "$(grep -m1 'model name' /proc/cpuinfo)")
-		[ -s "$memo" ] || with_lock kvm _kvm_trial "$memo"
+		[ -s "$memo" ] || with_lock kvm _kvm_probe "$memo"
 		answer=$(cat "$memo")
 	fi
 	if [ "$answer" = kvm ]; then

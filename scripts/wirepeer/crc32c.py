@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""CRC32c as MPA uses it (RFC 5044, 4.4), two octets per table look-up."""
+"""CRC32c as MPA uses it (RFC 5044, 4.4), two bytes per table look-up."""
 
 import struct
 import sys
@@ -7,7 +7,7 @@ import sys
 POLY = 0x82F63B78
 
 
-def _octet_table():
+def _byte_table():
     table = []
     for n in range(256):
         for _ in range(8):
@@ -16,7 +16,7 @@ def _octet_table():
     return table
 
 
-_T1 = _octet_table()
+_T1 = _byte_table()
 _T2 = [(_T1[n & 0xFF] >> 8) ^ _T1[(_T1[n & 0xFF] ^ (n >> 8)) & 0xFF] for n in range(65536)]
 
 
@@ -37,6 +37,6 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def octets(data):
-    """The four octets as they stand on the wire: least significant first."""
+def wire_bytes(data):
+    """The four bytes as they stand on the wire: least significant first."""
     return struct.pack("<I", crc32c(data))

@@ -19,7 +19,7 @@ def rdmap_control(opcode, rv=1, rsv=0):
 
 
 def tagged(opcode, stag, to, payload=b"", last=True, dv=DV, reserved=0, rv=1, rsv=0, t=True):
-    """The octets of a tagged segment; @t False lies about the kind."""
+    """The bytes of a tagged segment; with @t False its header claims to be untagged."""
     return struct.pack(">BBIQ", control(t, last, dv, reserved), rdmap_control(opcode, rv, rsv),
                        stag & 0xFFFFFFFF, to & 0xFFFFFFFFFFFFFFFF) + payload
 
@@ -36,7 +36,7 @@ class Segment:
 
     def __init__(self, ulpdu):
         if len(ulpdu) < TAGGED_LEN:
-            raise Violation("ULPDU of %d octets" % len(ulpdu))
+            raise Violation("ULPDU of %d bytes" % len(ulpdu))
         self.ulpdu = ulpdu
         first, second = ulpdu[0], ulpdu[1]
         self.tagged, self.last = bool(first & TAGGED), bool(first & LAST)
@@ -54,7 +54,7 @@ class Segment:
             self.header = ulpdu[:TAGGED_LEN]
         else:
             if len(ulpdu) < UNTAGGED_LEN:
-                raise Violation("untagged ULPDU of %d octets" % len(ulpdu))
+                raise Violation("untagged ULPDU of %d bytes" % len(ulpdu))
             self.qn, self.msn, self.mo = struct.unpack(">III", ulpdu[6:18])
             self.header = ulpdu[:UNTAGGED_LEN]
         self.payload = ulpdu[len(self.header):]

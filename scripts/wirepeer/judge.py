@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a receiver has to make of bytes, by the RFCs: accept them as what, or refuse them as what.
+"""What a receiver has to do with bytes, by the RFCs: accept them as what, or refuse them as what.
 
 The parsers of this package are those of a strict sender. A receiver ignores reserved bits, PAD
 and whatever a revision does not have, so those are blanked here before they parse. The verdicts
@@ -10,11 +10,11 @@ import struct
 
 from . import Violation, crc32c, ddp, mpa, rdmap
 
-ROOM = 1 << 20      # of every receive
+RECV_SPACE = 1 << 20      # of every receive
 
 
 class Input:
-    """Eaten from the front; zeros once there is nothing left."""
+    """Consumed from the front; zeros once nothing is left."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -86,7 +86,7 @@ class LenientDeframer(mpa.Deframer):
         body, marks = self._content(raw[:-4], lead, lead)
         if lead:
             marks.append((self.pos, struct.unpack(">I", raw[:4])[0], 0))
-        if self.crc and crc32c.octets(raw[:-4]) != raw[-4:]:
+        if self.crc and crc32c.wire_bytes(raw[:-4]) != raw[-4:]:
             raise Violation("MPA_CRC")
         if any((word ^ due) & 0xFFFC for _, word, due in marks):
             raise Violation("MPA_MARKER")
@@ -165,7 +165,7 @@ class Receiver:
             raise Violation("RDMAP_OPCODE")
         if not s.tagged and s.mo != self.mo[s.qn]:
             raise Violation("UNTAGGED_MO")
-        if not s.tagged and s.mo + len(s.payload) > ROOM:
+        if not s.tagged and s.mo + len(s.payload) > RECV_SPACE:
             raise Violation("UNTAGGED_TOO_LONG")
 
     def advance(self, s):

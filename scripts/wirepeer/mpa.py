@@ -69,12 +69,12 @@ class StartFrame:
 
     @staticmethod
     def remaining(fixed):
-        """Octets that follow the fixed part."""
+        """Bytes that follow the fixed part."""
         return struct.unpack(">H", fixed[18:20])[0]
 
     @classmethod
     def parse(cls, data, request):
-        """A frame somebody sent; strict, as a sender has to be."""
+        """A frame that was received; strict, as a sender has to be."""
         key = KEY_REQUEST if request else KEY_REPLY
         flags, rev, length = struct.unpack(">BBH", data[16:FIXED])
         if data[:16] != key:
@@ -82,7 +82,7 @@ class StartFrame:
         if flags & 0x0F:
             raise Violation("reserved flag bits %#x" % flags)
         if length > PD_MAX or length != len(data) - FIXED:
-            raise Violation("PD_Length %d, %d octets there" % (length, len(data) - FIXED))
+            raise Violation("PD_Length %d, %d bytes there" % (length, len(data) - FIXED))
         if request and flags & FLAG_R:
             raise Violation("R in a request")
         frame = cls(key, int(bool(flags & FLAG_M)), int(bool(flags & FLAG_C)),
@@ -90,7 +90,7 @@ class StartFrame:
         if flags & FLAG_S:
             frame.s = 1
             if rev < 2 or length < 4:
-                raise Violation("S with revision %d and %d octets" % (rev, length))
+                raise Violation("S with revision %d and %d bytes" % (rev, length))
             frame.enhanced = Enhanced.parse(data[FIXED:FIXED + 4])
             frame.pd = data[FIXED + 4:]
             e = frame.enhanced
@@ -101,7 +101,7 @@ class StartFrame:
         return frame
 
     def __repr__(self):
-        return "StartFrame(m=%d c=%d r=%d s=%d rev=%d pd=%d octets, %r)" % (
+        return "StartFrame(m=%d c=%d r=%d s=%d rev=%d pd=%d bytes, %r)" % (
             self.m, self.c, self.r, self.s, self.rev, len(self.pd), self.enhanced)
 
 
@@ -122,8 +122,8 @@ class Framer:
     def frame(self, ulpdu, length=None, pad=None, crc_xor=0, crc_field=None, marker_hook=None):
         """One FPDU.
 
-        length: another ULPDU_Length; pad: octets instead of zeros;
-        crc_xor: spoils the CRC; crc_field: four octets instead of it;
+        length: another ULPDU_Length; pad: bytes instead of zeros;
+        crc_xor: corrupts the CRC; crc_field: four bytes instead of it;
         marker_hook(value, index): another 32-bit word for a marker, before the
         CRC is computed.
         """
@@ -168,8 +168,8 @@ class Framer:
 
 
 class Fpdu:
-    def __init__(self, ulpdu, position, octets, markers, crc_good):
-        self.ulpdu, self.position, self.octets = ulpdu, position, octets
+    def __init__(self, ulpdu, position, wire, markers, crc_good):
+        self.ulpdu, self.position, self.wire = ulpdu, position, wire
         self.markers, self.crc_good = markers, crc_good
 
 
@@ -184,17 +184,17 @@ class Deframer:
     def feed(self, data):
         self.buf += data
 
-    def _span(self, at, octets):
-        """Stream octets from @at (in the buffer) that hold @octets of content."""
+    def _span(self, at, length):
+        """Bytes of the stream from @at (in the buffer) that hold @length bytes of content."""
         if not self.markers:
-            return octets
+            return length
         pos, total = self.pos + at, 0
-        while octets:
+        while length:
             if pos % MARKER_EVERY == 0:
                 total += 4
                 pos += 4
-            take = min(octets, MARKER_EVERY - pos % MARKER_EVERY)
-            octets -= take
+            take = min(length, MARKER_EVERY - pos % MARKER_EVERY)
+            length -= take
             total += take
             pos += take
         return total
@@ -239,7 +239,7 @@ class Deframer:
             raise Violation("ULPDU_Length %d" % length)
         if any(body[2 + length:]):
             raise Violation("PAD is not zero: %s" % body[2 + length:].hex())
-        good = crc32c.octets(raw[:-4]) == raw[-4:]
+        good = crc32c.wire_bytes(raw[:-4]) == raw[-4:]
         if self.crc and not good:
             self.crc_bad += 1
             raise Violation("CRC is %s, of %s" % (raw[-4:].hex(), raw[:64].hex()))

@@ -36,7 +36,7 @@ class Message:
         self.payload = b"".join(s.payload for s in segments)
 
     def __repr__(self):
-        return "Message(%s msn=%s stag=%#x to=%s %d octets in %d)" % (
+        return "Message(%s msn=%s stag=%#x to=%s %d bytes in %d)" % (
             rdmap.NAMES[self.opcode], self.msn, self.stag, self.to, len(self.payload),
             len(self.segments))
 
@@ -95,7 +95,7 @@ class Peer:
         self.sock.close()
 
     def raw(self, data, piece=None, pause=0.0):
-        """Send octets; @piece octets per TCP segment if given."""
+        """Send bytes; @piece bytes per TCP segment if given."""
         self.sock.settimeout(self.timeout)
         if not piece:
             self.sock.sendall(data)
@@ -106,7 +106,7 @@ class Peer:
                 time.sleep(pause)
 
     def _more(self, timeout):
-        """Wait for octets; False on a timeout, an end is noted in @ended."""
+        """Wait for bytes; False on a timeout, an end is noted in @ended."""
         if self.ended:
             return True
         ready, _, _ = select.select([self.sock], [], [], max(0, timeout))
@@ -125,14 +125,14 @@ class Peer:
             self.pending += data
         return True
 
-    def octets(self, count, timeout=None):
-        """Exactly @count octets outside of any FPDU."""
+    def exactly(self, count, timeout=None):
+        """Exactly @count bytes outside of any FPDU."""
         end = time.monotonic() + (self.timeout if timeout is None else timeout)
         while len(self.pending) < count:
             if self.ended:
                 raise Closed(self.ended == "rst", self.pending)
             if not self._more(end - time.monotonic()):
-                raise Timeout("%d of %d octets: %s" % (
+                raise Timeout("%d of %d bytes: %s" % (
                     len(self.pending), count, self.pending.hex()))
         data, self.pending = self.pending[:count], self.pending[count:]
         return data
@@ -156,7 +156,7 @@ class Peer:
                 raise Violation("%r instead of an end" % segment)
         rest = bytes(self.rx.buf) if self.rx else self.pending
         if rest:
-            raise Violation("stray octets before the end: %s" % rest.hex())
+            raise Violation("stray bytes before the end: %s" % rest.hex())
         if reset is not None and reset != (self.ended == "rst"):
             raise Violation("%s" % self.ended)
         return self.ended
@@ -172,8 +172,8 @@ class Peer:
         self.raw(self.reply_frame.build() + extra, piece)
 
     def _read_start(self, request, timeout):
-        fixed = self.octets(mpa.FIXED, timeout)
-        rest = self.octets(mpa.StartFrame.remaining(fixed), timeout)
+        fixed = self.exactly(mpa.FIXED, timeout)
+        rest = self.exactly(mpa.StartFrame.remaining(fixed), timeout)
         return mpa.StartFrame.parse(fixed + rest, request)
 
     def read_request(self, timeout=None):
@@ -230,7 +230,7 @@ class Peer:
             if self.ended:
                 raise Closed(self.ended == "rst", bytes(self.rx.buf))
             if not self._more(end - time.monotonic()):
-                raise Timeout("no segment; %d octets of one" % len(self.rx.buf))
+                raise Timeout("no segment; %d bytes of one" % len(self.rx.buf))
 
     def message(self, timeout=None):
         """The next message. A tagged one may stand within an untagged one."""
@@ -281,7 +281,7 @@ class Peer:
     # --- sending ---------------------------------------------------------------
 
     def ulpdu(self, ulpdu, fpdu=None, piece=None, hold=False):
-        """Frame and send; @hold only returns the octets."""
+        """Frame and send; @hold only returns the bytes."""
         data = self.tx.frame(ulpdu, **(fpdu or {}))
         if not hold:
             self.raw(data, piece)
@@ -294,7 +294,7 @@ class Peer:
 
     def untagged(self, opcode, payload=b"", qn=None, msn=None, inv=0, cut=None, fpdu=None,
                  hold=False, piece=None, **fields):
-        """A message; one segment if @payload fits @cut octets of payload."""
+        """A message; one segment if @payload fits @cut bytes of payload."""
         qn = rdmap.QN.get(opcode, 0) if qn is None else qn
         if msn is None:
             msn = self.next_msn(qn) if qn in self.msn else 1
@@ -323,8 +323,8 @@ class Peer:
     def send(self, payload=b"", opcode=rdmap.SEND, **fields):
         return self.untagged(opcode, payload, **fields)
 
-    def imm(self, octets, opcode=rdmap.IMM, **fields):
-        return self.untagged(opcode, octets, **fields)
+    def imm(self, data, opcode=rdmap.IMM, **fields):
+        return self.untagged(opcode, data, **fields)
 
     def write(self, stag, to, payload=b"", **fields):
         return self.tagged(rdmap.WRITE, stag, to, payload, **fields)
@@ -375,11 +375,11 @@ class Listener:
         try:
             sock, _ = self.sock.accept()
         except socket.timeout:
-            raise Timeout("nobody connects") from None
+            raise Timeout("no connection") from None
         return Peer(sock, self.timeout)
 
-    def knocked(self, timeout):
-        """Does anybody connect?"""
+    def is_connecting(self, timeout):
+        """Does a connection wait to be accepted?"""
         return bool(select.select([self.sock], [], [], timeout)[0])
 
     def close(self):

@@ -23,7 +23,7 @@ def read_request(sink_stag, sink_to, size, src_stag, src_to):
 class ReadRequest:
     def __init__(self, payload):
         if len(payload) != 28:
-            raise Violation("Read Request header of %d octets" % len(payload))
+            raise Violation("Read Request header of %d bytes" % len(payload))
         (self.sink_stag, self.sink_to, self.size, self.src_stag,
          self.src_to) = struct.unpack(">IQIIQ", payload)
 
@@ -36,7 +36,7 @@ def atomic_request(code, req_id, stag, to, data, mask, compare, compare_mask, re
 class AtomicRequest:
     def __init__(self, payload):
         if len(payload) != 52:
-            raise Violation("Atomic Request header of %d octets" % len(payload))
+            raise Violation("Atomic Request header of %d bytes" % len(payload))
         (word, self.req_id, self.stag, self.to, self.data, self.mask, self.compare,
          self.compare_mask) = struct.unpack(">IIIQQQQQ", payload)
         if word >> 4:
@@ -51,7 +51,7 @@ def atomic_response(req_id, original):
 class AtomicResponse:
     def __init__(self, payload):
         if len(payload) != 12:
-            raise Violation("Atomic Response header of %d octets" % len(payload))
+            raise Violation("Atomic Response header of %d bytes" % len(payload))
         self.req_id, self.original = struct.unpack(">IQ", payload)
 
 
@@ -100,7 +100,7 @@ class Terminate:
     @classmethod
     def parse(cls, payload):
         if len(payload) < 4:
-            raise Violation("Terminate of %d octets" % len(payload))
+            raise Violation("Terminate of %d bytes" % len(payload))
         first, code, word = struct.unpack(">BBH", payload[:4])
         if word & 0x1FFF:
             raise Violation("Terminate: reserved bits %#06x" % word)
@@ -124,7 +124,7 @@ class Terminate:
             if len(term.rdmap_header) != 28:
                 raise Violation("Terminate: RDMAP header cut short")
         if rest:
-            raise Violation("Terminate: %d octets too many" % len(rest))
+            raise Violation("Terminate: %d bytes too many" % len(rest))
         return term
 
     def __repr__(self):
@@ -186,7 +186,7 @@ class Audit:
             raise Violation("%r, due: op=%d inv=%#x mo=%d" % (s, opcode, inv, mo))
         due = self.HEADER.get(s.opcode)
         if due is not None and (len(s.payload) != due or not s.last):
-            raise Violation("%s with %d octets" % (NAMES[s.opcode], len(s.payload)))
+            raise Violation("%s with %d bytes" % (NAMES[s.opcode], len(s.payload)))
         if s.last:
             self.untagged.pop(s.qn, None)
             self.msn[s.qn] = self.msn[s.qn] + 1 & 0xFFFFFFFF

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The private data of directly connected QPs from a stranger. Input: bytes 0 to 15 are our
+ * The private data of directly connected QPs, untrusted. Input: bytes 0 to 15 are our
  * end, byte 16 its PSN flag, then what the peer sent.
  */
 #include "fuzz.h"

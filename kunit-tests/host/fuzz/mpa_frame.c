@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A stream of FPDUs from a stranger, read with the cursor. Input: one byte of
+ * An untrusted stream of FPDUs, read with the cursor. Input: one byte of
  * choices, four of position, then the stream.
  */
 #include "fuzz.h"
@@ -20,12 +20,12 @@ static void take_run(struct reader *r, struct weft_mpa_cursor *c, enum weft_mpa_
 	u32 i;
 
 	for (i = 0; i < len; i++) {
-		u8 octet = take(&r->in, 1);
+		u8 byte = take(&r->in, 1);
 
 		if (run == WEFT_RUN_MARKER)
-			marker[i] = octet;
+			marker[i] = byte;
 		if (run == WEFT_RUN_LENGTH)
-			c->ulpdu_len |= octet << (c->at + i ? 0 : 8);
+			c->ulpdu_len |= byte << (c->at + i ? 0 : 8);
 	}
 	if (run != WEFT_RUN_MARKER)
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Start frames from a stranger. Input: one byte for the side we are on, twelve of
+ * Untrusted start frames. Input: one byte for the side we are on, twelve of
  * our wishes, then the frame.
  */
 #include "fuzz.h"

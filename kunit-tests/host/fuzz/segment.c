@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * DDP segments from a stranger, through every check of DDP and RDMAP up to the
+ * Untrusted DDP segments, through every check of DDP and RDMAP up to the
  * header behind them. Input: segments, each with two bytes of length in front and
  * two that say how much of it lies in the first fragment.
  */

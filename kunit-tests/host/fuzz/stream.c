@@ -326,7 +326,7 @@ static void peer_sends_meanwhile(struct world *w)
 	w->wire.received += len;
 }
 
-/* What nobody had the lock for. */
+/* What was queued because the lock was held. */
 static void flush_backlog(struct world *w)
 {
 	struct sk_buff *skb = w->wire.backlog;
@@ -433,9 +433,9 @@ static void ack(struct world *w)
 		wire_ack(w, bytes);
 }
 
-static void set_room(struct world *w)
+static void set_space(struct world *w)
 {
-	w->wire.sk.room = take(&w->in, 1) * 40;
+	w->wire.sk.space = take(&w->in, 1) * 40;
 }
 
 static void fail_allocation(struct world *w)
@@ -475,7 +475,7 @@ static const struct {
 	EVENT(peer_sends), EVENT(peer_sends), EVENT(peer_sends_many), EVENT(peer_sends_raw),
 	EVENT(peer_sends_meanwhile), EVENT(post_send), EVENT(post_send), EVENT(post_receive),
 	EVENT(ring_doorbell), EVENT(ring_doorbell), EVENT(run_work), EVENT(settle),
-	EVENT(pass_time), EVENT(ack), EVENT(set_room), EVENT(peer_closes),
+	EVENT(pass_time), EVENT(ack), EVENT(set_space), EVENT(peer_closes),
 	EVENT(connection_breaks), EVENT(end_it), EVENT(change_memory), EVENT(change_memory),
 	EVENT(overwrite), EVENT(poll_and_arm), EVENT(fail_allocation), EVENT(reset),
 	EVENT(limit_ord), EVENT(inspect), EVENT(set_user_timeout), EVENT(ring_doorbell),
@@ -484,7 +484,7 @@ static const struct {
 
 /* clang-format on */
 
-/* FUZZ_TRACE in the environment: the script is told. */
+/* FUZZ_TRACE in the environment: the script is printed. */
 static void happen(struct world *w)
 {
 	u32 which = take(&w->in, 1) & 31;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The world of stream_host.h: what lies above the engine is watched, what lies below is played.
+ * The world of stream_host.h: what lies above the engine is observed, what lies below is simulated.
  */
 #include "stream_host.h"
 
@@ -122,7 +122,7 @@ int tcp_sendmsg_locked(struct sock *sk, struct msghdr *msg, size_t bytes)
 	struct world *w = world_of(sk);
 	struct wire *wire = &w->wire;
 	const struct bio_vec *vec = msg->msg_iter.vec;
-	u32 taken = min3((u32)bytes, sk->room, OUT_MAX - w->peer.len), left = taken, i;
+	u32 taken = min3((u32)bytes, sk->space, OUT_MAX - w->peer.len), left = taken, i;
 
 	HOST_CHECK(sk->owned && bytes == msg->msg_iter.bytes);
 	if (wire->reset || wire->fin_sent)
@@ -139,7 +139,7 @@ int tcp_sendmsg_locked(struct sock *sk, struct msghdr *msg, size_t bytes)
 		w->peer.len += n;
 		left -= n;
 	}
-	sk->room -= taken;
+	sk->space -= taken;
 	sk->unacked += taken;
 	sk->tail.len += taken;
 	sk->write_seq += taken;
@@ -334,7 +334,7 @@ void wire_connect(struct world *w)
 	memset(wire, 0, sizeof(*wire));
 	wire->sk.mss = w->choice.mss;
 	wire->sk.gso_segs = 3;
-	wire->sk.room = 20000;
+	wire->sk.space = 20000;
 	wire->sk.write_seq = 0xfffff000U;
 	wire->s.sk = &wire->sk;
 	wire->s.allocation = GFP_KERNEL;
@@ -355,10 +355,10 @@ void wire_ack(struct world *w, u32 bytes)
 	u32 n = min(bytes, wire->sk.unacked);
 
 	wire->sk.unacked -= n;
-	wire->sk.room += n;
+	wire->sk.space += n;
 	if (!wire->sk.unacked)
 		wire->sk.tail.len = 0;
-	if (wire->nospace && wire->sk.room && !wire->released) {
+	if (wire->nospace && wire->sk.space && !wire->released) {
 		wire->nospace = false;
 		softirq(wire, offsetof(struct weft_sock_events, writable));
 	}

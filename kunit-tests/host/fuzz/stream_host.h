@@ -90,7 +90,7 @@ struct peer {
 /**
  * struct wire - a connection of TCP
  * @s, @sk: its ends in the driver
- * @nospace: it will say when it has room
+ * @nospace: it will say when it has space
  * @fin_sent, @fin_received, @reset, @error: how it stands
  * @backlog: received while a process has the lock
  * @written, @received: in all

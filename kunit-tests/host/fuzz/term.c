@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Terminates from a stranger, and ours about a stranger's segment. Input: one byte
+ * Untrusted Terminates, and ours about an untrusted segment. Input: one byte
  * for the fault, one for how much of the segment can be read, then either's bytes.
  */
 #include "fuzz.h"

@@ -708,7 +708,7 @@ void host_pass_time(unsigned long ms);
 /* Milliseconds until the next timer; -1: there is none. */
 long host_next_timer(void);
 
-/* Whoever waits lets others go on. */
+/* A thread that waits lets others go on. */
 void host_wait(void);
 
 #define wait_var_event(var, holds)		\

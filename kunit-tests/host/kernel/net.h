@@ -93,7 +93,7 @@ struct socket;
  * @memalloc: it may take from the reserves
  * @mss, @gso_segs: how TCP cuts
  * @write_seq: sequence number of the next byte written
- * @room: bytes that it takes
+ * @space: bytes that it takes
  * @unacked: bytes that the peer has not acknowledged
  * @tail: the buffer that is appended to, for its length
  * @queue: received and not read
@@ -106,7 +106,7 @@ struct sock {
 	bool memalloc;
 	u32 mss, gso_segs;
 	u32 write_seq;
-	u32 room;
+	u32 space;
 	u32 unacked;
 	struct sk_buff tail;
 	struct sk_buff *queue;
@@ -126,7 +126,7 @@ typedef int (*sk_read_actor_t)(read_descriptor_t *desc, struct sk_buff *skb, uns
 
 #define sock_flag(sk, flag)	((sk)->memalloc)
 #define sock_owned_by_me(sk)	HOST_CHECK((sk)->owned)
-#define sk_stream_wspace(sk)	((int)(sk)->room)
+#define sk_stream_wspace(sk)	((int)(sk)->space)
 
 int tcp_read_sock(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor);
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-# Emulated CPUs are slow: one knob stretches every deadline.
+# Emulated CPUs are slow: one factor stretches every deadline.
 SLOW = float(os.environ.get("BENCH_SLOW", "1"))
 _ports = itertools.cycle(range(20000, 29000))
 
@@ -23,7 +23,7 @@ class Failure(Exception):
 
 
 def port():
-    """One that nobody used lately."""
+    """One that has not been used lately."""
     return next(_ports)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The Markdown page: first what is demanded, then every figure."""
+"""The Markdown page: first the targets, then every figure."""
 
 import itertools
 

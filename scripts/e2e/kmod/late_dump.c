@@ -42,7 +42,7 @@ MODULE_PARM_DESC(early, "of these, destroyed before iw_cm let go of them");
 
 static uint idle_qpn;
 module_param(idle_qpn, uint, 0444);
-MODULE_PARM_DESC(idle_qpn, "number of a QP that nobody but this module may connect");
+MODULE_PARM_DESC(idle_qpn, "number of a QP that only this module connects");
 
 static struct ib_device *dev;
 static struct ib_pd *pd;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Files under /sys/class/infiniband/NAME/weft: what they take, what they do."""
+"""Files under /sys/class/infiniband/NAME/params: what they accept, what they do."""
 
 import errno
 import os
@@ -248,7 +248,7 @@ def close_timeout_ends_a_peer_that_does_not_close(w):
 # --- doorbells ---------------------------------------------------------------------
 
 def stream(w, posts=40):
-    """Writes of somebody who never polls; they arrive all the same."""
+    """Writes of a process that never polls; they arrive all the same."""
     pair = w.pair(cq="quiet")
     before = w.counters()
     for _ in range(posts):

@@ -46,14 +46,14 @@ def messages_are_counted_by_kind_exactly(w):
 @test
 def large_messages_are_counted_in_segments(w):
     pair = w.pair()
-    before, room = w.counters(), [pair.row(pair.a)["drv_mulpdu"] - 14]
+    before, space = w.counters(), [pair.row(pair.a)["drv_mulpdu"] - 14]
     pair.one("write", sge="mr:0:65536", **pair.remote())
     pair.send(100)
     moved = w.since(before)
     subset(moved, {"tx_messages": 2, "tx_bytes": 65636, "rx_segments": moved["tx_segments"]})
     # TCP's segments may grow with the peer's window, and FPDUs with them.
-    room.append(pair.row(pair.a)["drv_mulpdu"] - 14)
-    most, least = (-(-65536 // octets) + 1 for octets in sorted(room))
+    space.append(pair.row(pair.a)["drv_mulpdu"] - 14)
+    most, least = (-(-65536 // size) + 1 for size in sorted(space))
     at_least(moved["tx_segments"], least, "segments")
     at_least(most, moved["tx_segments"], "segments at most")
     at_least(least, 3, "segments")
@@ -156,7 +156,7 @@ def a_terminate_for_a_wrong_crc(w):
     wire, k, _ = w.running()
     before = w.counters()
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
-    wire.send(b"spoilt", fpdu={"crc_xor": 1})
+    wire.send(b"broken", fpdu={"crc_xor": 1})
     wire.expect_terminate(2, 0, 2)
     subset(w.since(before), {"rx_crc_errors": 1, "tx_term_crc": 1, "tx_terminates": 1,
                              "rx_messages": 0, "rx_segments": 0})
@@ -164,7 +164,7 @@ def a_terminate_for_a_wrong_crc(w):
 
 @test
 def many_faults_are_not_as_many_lines(w):
-    """Ten in five seconds, says the manual, of each of the two kinds."""
+    """Ten in five seconds, as the manual says, of each of the two kinds."""
     w.turn("rnr_timeout_ms", 0)
     lines = len(run("dmesg").split("\n")) - 1
     before, began, streams = w.counters(), time.monotonic(), 40

@@ -253,7 +253,7 @@ def a_read_that_is_owed_is_seen(w):
 
 
 @test
-def a_full_socket_is_counted_and_so_is_its_room(w):
+def a_full_socket_is_counted_and_so_is_its_space(w):
     w.turn("tcp_sndbuf", 8192)
     region(w, "large", 1 << 20, "l")
     wire, k, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
@@ -272,7 +272,7 @@ def a_full_socket_is_counted_and_so_is_its_room(w):
     at_least(moved.get("sk_write_space_calls", 0), 1, "sk_write_space_calls")
     at_least(moved["sk_write_space_calls"] + moved["tx_doorbells"] + moved.get("tx_work_queued", 0),
              moved["tx_socket_full"], "runs, each of which may find it full")
-    # A request for room is answered once.
+    # A request for space is answered once.
     before = w.counters()
     for wr in range(3, 8):
         w.agent.cmd("post", k=k, op="write", wr=wr, sge="large:0:100", raddr=0, rkey=1)
@@ -299,7 +299,7 @@ def an_fpdu_in_pieces_is_counted(w):
 # --- why a stream ends -----------------------------------------------------------------------
 
 def sent(w, k, wire):
-    """Peers that are wrong, by what weft says of them."""
+    """Peers that break a rule, by what weft reports of them."""
     return {
         "crc": lambda: wire.send(b"x", fpdu={"crc_xor": 1}),
         "mpa": lambda: wire.ulpdu(b"\xc1"),
@@ -367,7 +367,7 @@ def a_marker_that_disagrees_is_counted(w):
 
 
 def ended(w, pair):
-    """Both streams are at their end, and all that is told of it has been told."""
+    """Both streams have ended, and all events of that have been raised."""
     for k in (pair.a, pair.p):
         w.eventually(lambda k=k: pair.row(k)["drv_stream_state"] == "error", "an error")
     time.sleep(0.2)

@@ -52,7 +52,7 @@ def queue_memory_is_charged_to_the_process(w):
         before = group.used()
         cqe = agent.cmd("cq", name="large", depth=100000)["cqe"]
         grown = group.used() - before
-        at_least(grown, cqe * 32, "octets charged for %d entries" % cqe)
+        at_least(grown, cqe * 32, "bytes charged for %d entries" % cqe)
         agent.cmd("dropcq", name="large")
         w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
     finally:

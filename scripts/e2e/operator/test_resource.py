@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""rdma resource show -dd: what stands behind each object."""
+"""rdma resource show -dd: the details of each object."""
 
 import platform
 
@@ -55,8 +55,8 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
                "sq_pending": 0, "sq_inflight": 0, "ord_used": 0})
     subset(p, {"rx_msn_send": 4, "rx_msn_request": 3, "tx_msn_atomic": 2, "rq_posted": 0,
                "ird_used": 0})
-    same(a["drv_tx_staged_bytes"], a["drv_tx_sent_bytes"], "octets")
-    at_least(a["drv_tx_staged_bytes"], 300, "octets")
+    same(a["drv_tx_staged_bytes"], a["drv_tx_sent_bytes"], "bytes")
+    at_least(a["drv_tx_staged_bytes"], 300, "bytes")
 
 
 @test
@@ -141,7 +141,7 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
 def an_srq_tells_what_waits(w):
     release = tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2])
     rows = w.resources("srq")
-    same(rows, [], "SRQs of nobody")
+    same(rows, [], "SRQs before one is made")
     w.agent.cmd("srq", name="srq", pd="pd", depth=32)
     w.undo.append(lambda: w.agent.cmd("dropsrq", name="srq"))
     w.agent.cmd("postsrq", name="srq", count=5, sge="mr:0:100")

@@ -32,7 +32,7 @@ def congestion_control_of_both_ends(w):
 
 
 def unprivileged_agent(w):
-    """An agent without any right; the guest is thrown away, so doors may stay open."""
+    """An agent without any right; the guest is discarded, so permissions may stay relaxed."""
     os.chmod(os.path.dirname(w.args.agent[0]), 0o755)
     for name in ["rdma_cm"] + [n for n in os.listdir("/dev/infiniband") if n[:6] == "uverbs"]:
         os.chmod("/dev/infiniband/" + name, 0o666)
@@ -49,7 +49,7 @@ def a_process_without_rights_gets_what_the_operator_chose(w):
     w.turn("tcp_sndbuf", 100000)
     w.turn("tcp_congestion_control", "htcp")
     with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as file:
-        same("htcp" in file.read(), False, "anybody may choose htcp")
+        same("htcp" in file.read(), False, "any process may choose htcp")
     agent = unprivileged_agent(w)
     try:
         k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]
@@ -86,7 +86,7 @@ TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 
 
 def beforehand(w, pair):
-    """Octets of TCP's memory that each end has and does not use."""
+    """Bytes of TCP's memory that each end has and does not use."""
     return [int(re.search(r"skmem:\(.*?,f(\d+),", w.ss(pair.row(k))).group(1))
             for k in (pair.a, pair.p)]
 
@@ -97,7 +97,7 @@ def write(path, text):
 
 
 def make_scarce(w):
-    """TCP is never content with what it uses, but does not run short either."""
+    """TCP always uses more than its lower limit, but does not run short either."""
     with open(TCP_MEM, encoding="ascii") as file:
         was = file.read()
     w.undo.append(lambda: write(TCP_MEM, was))
@@ -105,7 +105,7 @@ def make_scarce(w):
 
 
 def in_use(w, pair, size=100):
-    """The connection is used; what its ends have beforehand right after that."""
+    """The connection is used; the reserves of its ends right after that."""
     pair.one("write", sge="mr:0:%d" % size, **pair.remote())
     pair.send()
     return beforehand(w, pair)
@@ -130,7 +130,7 @@ def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
     while time.monotonic() < end:
         early.send()
         late.send(5000)
-        same(max(beforehand(w, late)) < PAGE, True, "nothing for who comes late")
+        same(max(beforehand(w, late)) < PAGE, True, "nothing for a late connection")
     w.eventually(lambda: max(in_use(w, early)) < PAGE, "all is given back")
 
 
@@ -162,7 +162,7 @@ class Sniffer:
 
 
 def traffic_class(w, ethertype, addr, tos, **fields):
-    """Octets of the packets to and from the listener, SYN and data apart."""
+    """Bytes of the packets to and from the listener, SYN and data apart."""
     sniffer = Sniffer(ethertype, w.port)
     pair = w.pair(addr, tos=tos, **fields)
     pair.send(1000)
@@ -197,7 +197,7 @@ def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
 
 
 def responder(w, ethertype, addr, **fields):
-    """Octets of the packets of what a listener accepts that is made with these fields."""
+    """Bytes of the packets of what a listener accepts that is made with these fields."""
     was, w.port = w.port, w.port + 1000
     try:
         w.own.append(w.agent.cmd("listen", addr=addr, port=w.port, **fields)["k"])

@@ -163,7 +163,7 @@ def perf_counts_what_the_counters_count(w):
 
 
 def says_go(bpftrace, seconds):
-    """Does it print what its first probe does? It has been seen to sit there without."""
+    """Whether the first probe prints: bpftrace has been seen to hang before it."""
     said = b""
     while b"go\n" not in said:
         if not select.select([bpftrace.stdout], [], [], seconds)[0]:
@@ -176,7 +176,7 @@ def says_go(bpftrace, seconds):
 
 
 def started(program, seconds):
-    """bpftrace at work; nothing is judged before that, so it may be tried again."""
+    """bpftrace is running; nothing is checked before that, so it may be tried again."""
     errors = ""
     for _ in range(3):
         bpftrace = subprocess.Popen(["bpftrace", "-B", "none", "-e", program],
@@ -198,7 +198,7 @@ def bpftrace_reads_the_fields(w):
         tracepoint:weft:weft_message_sent { @sent = count(); }
         tracepoint:weft:weft_message_received { @received = count(); }
         tracepoint:weft:weft_send_done /args->qpn == %d/ {
-            @done = count(); @octets = sum(args->length); @bad = sum(args->status); }
+            @done = count(); @bytes = sum(args->length); @bad = sum(args->status); }
         """ % pair.qpn[pair.a]
     with started(program, 20 * w.slow) as bpftrace:
         before = w.counters()
@@ -208,9 +208,9 @@ def bpftrace_reads_the_fields(w):
         bpftrace.send_signal(signal.SIGINT)
         said, errors = (words.decode() for words in bpftrace.communicate(timeout=60))
     found = {name: int(value) for name, value in re.findall(r"@(\w+): (\d+)", said)}
-    octets = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
+    sent = sum(int(f["length"]) for f in trace.all("weft_send_done", qpn=pair.qpn[pair.a]))
     same(found, {"sent": moved["tx_messages"], "received": moved["rx_messages"], "done": 8,
-                 "octets": octets, "bad": 0}, said + errors)
+                 "bytes": sent, "bad": 0}, said + errors)
 
 
 @test

@@ -21,7 +21,7 @@ Skip = pytest.skip.Exception
 
 
 def test(function):
-    """A test is a function of the World; its name says what is shown."""
+    """A test is a function of the World; its name says what it proves."""
     function.__test__ = True
     return function
 
@@ -141,7 +141,7 @@ class World:
         self.listener6 = self.agent.cmd("listen", addr=self.addr6, port=self.port)["k"]
 
     def restore(self):
-        """What a test has made is taken away again."""
+        """Remove what a test has made."""
         for what in self.peers:
             what.close()
         for pair in self.pairs:
@@ -204,7 +204,7 @@ class World:
         return made
 
     def running(self, **request):
-        """A wire whose start frames are exchanged, and what stands at the other end."""
+        """A wire whose start frames are exchanged, and the link at the other end."""
         wire = self.wire()
         wire.send_request(**request)
         k, qpn = self.taken()

@@ -68,7 +68,7 @@ def check(disk, path):
     count = [0] * THREADS
     with open(path, encoding="ascii") as file:
         for line in file:
-            # The last one may have been cut, and the first ones be somebody else's.
+            # The last line may have been cut, and the first ones belong to another run.
             found = re.fullmatch(r"(\d) (\d+)\n", line)
             if found:
                 count[int(found[1])] = int(found[2])

@@ -352,7 +352,7 @@ def late_receive():
 
 
 def no_receive():
-    """0 to 6 is an end, and the sender is told: by its next request if TCP has taken that one."""
+    """0 to 6 ends the wait. The sender gets an error: for its next request if TCP took that one."""
     for rnr_retry, rnr_timer, least, most in ((0, 12, 0, 2), (3, 0, 1.9, 5)):
         for swap in (False, True):
             a, b = two()
@@ -379,23 +379,23 @@ def no_receive():
 
 
 def no_peer():
-    """Nobody ever listens, or nobody ever connects: the oldest request says so."""
+    """The peer never listens or never connects: the oldest request fails with the reason."""
     for swap in (False, True):
         a, b = two()
-        lonely, other = (b, a) if swap else (a, b)
-        lonely.connect(other)
-        lonely.receive()
+        one, other = (b, a) if swap else (a, b)
+        one.connect(other)
+        one.receive()
         time.sleep(4)
-        assert lonely.state() == e.IBV_QPS_RTS
+        assert one.state() == e.IBV_QPS_RTS
         began = time.monotonic()
-        lonely.post(wr_id=1)
-        lonely.post(wr_id=2)
-        wc = lonely.expect(e.IBV_WC_RETRY_EXC_ERR)
+        one.post(wr_id=1)
+        one.post(wr_id=2)
+        wc = one.expect(e.IBV_WC_RETRY_EXC_ERR)
         took = time.monotonic() - began
         assert wc.wr_id == 1 and 2 < took < 8, took
-        for wc in lonely.poll(2):
+        for wc in one.poll(2):
             assert wc.status == e.IBV_WC_WR_FLUSH_ERR
-        assert lonely.state() == e.IBV_QPS_ERR
+        assert one.state() == e.IBV_QPS_ERR
 
 
 def peer_goes():
@@ -547,7 +547,7 @@ def request(private, rev=2, flags=CRC | ENHANCED, ird=0x8000 | 8, ord_=0xc000 | 
             + private)
 
 
-def knock(end, data, source=None):
+def dial(end, data, source=None):
     host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
     sock = socket.create_connection((host, PORT), timeout=10,
                                     source_address=(source, 0) if source else None)
@@ -557,7 +557,7 @@ def knock(end, data, source=None):
 
 
 def answer(sock, seconds=15):
-    """The reason of a rejecting reply; 0: an accepting one; None: closed without a word."""
+    """The reason of a rejecting reply; 0: an accepting one; None: closed without a reply."""
     sock.settimeout(seconds)
     got = b""
     try:
@@ -573,12 +573,12 @@ def answer(sock, seconds=15):
 
 
 def reason(end, data, source=None):
-    with knock(end, data, source) as sock:
+    with dial(end, data, source) as sock:
         return answer(sock)
 
 
 def accepting():
-    """A QP that waits for its peer, and that peer, which does not come yet."""
+    """A QP that waits for its peer, and that peer, which does not connect yet."""
     a, b = two()
     a, b = (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
         (ipaddress.ip_address(b.gid), b.number) else (b, a)
@@ -589,7 +589,7 @@ def accepting():
 def strangers():
     a, b = accepting()
     good = (a.number, b.number, b.psn, a.psn)
-    # What is no request at all is closed without a word.
+    # What is no request at all is closed without a reply.
     for data in (b"GET / HTTP/1.1\r\n\r\n", bytes(64), REQUEST + bytes([CRC, 7, 0, 0]),
                  REQUEST + struct.pack(">BBH", CRC, 2, 65535)):
         assert reason(b, data) is None
@@ -622,30 +622,30 @@ def flood():
     a, b = accepting()
     later = End(device=args.peer)
     waiting = request(hello(1, later.number, 0, 0))
-    crowd = []
+    socks = []
     for i in range(600):
         try:
-            crowd.append(knock(b, (b"", waiting, b"MPA ID Req")[i % 3]))
+            socks.append(dial(b, (b"", waiting, b"MPA ID Req")[i % 3]))
         except OSError:
             pass	# it is full: that is its right
     began = time.monotonic()
     a.connect(b)
     messages(a, b)
     assert time.monotonic() - began < 10, "a good peer was delayed"
-    for sock in crowd:
+    for sock in socks:
         sock.close()
 
 
 def held_is_bounded():
     a, b = accepting()
     later = End(device=args.peer)
-    crowd = [knock(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
+    socks = [dial(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
     time.sleep(1)
     assert reason(b, request(hello(1, later.number, 0, 0))) == BUSY
-    for sock in crowd:
+    for sock in socks:
         sock.close()
     time.sleep(1)
-    with knock(b, request(hello(1, later.number, 0, 0))) as sock:
+    with dial(b, request(hello(1, later.number, 0, 0))) as sock:
         later.init()
         time.sleep(0.3)
         later.rtr(a, number=99, psn=5)
@@ -659,7 +659,7 @@ def half_a_handshake():
     param("mpa_rtr_timeout_ms", 500, device=args.peer)
     a, b = accepting()
     b.receive()
-    with knock(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+    with dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
         assert answer(sock) == 0
         b.expect(e.IBV_WC_WR_FLUSH_ERR)
     param("mpa_rtr_timeout_ms", 10000, device=args.peer)

@@ -122,7 +122,7 @@ def peer_destroys(talk, server):
 
 
 def host_goes(talk, server):
-    """The cable is pulled: the sender is told when its time is up."""
+    """The cable is pulled: the sender gets an error when its time is up."""
     end = direct.End()
     peer = meet(talk, end, timeout=16, retries=2)
     each_operation(talk, end, peer, not server)

@@ -39,7 +39,7 @@ INITIATOR = {
     "half-a-key": [REQUEST[:8]],
     "half-a-request": [frame(REQUEST)[:19]],
     "private-data-missing": [frame(REQUEST, b"x" * 50, length=100)],
-    "one-octet-a-second": [x for b in frame(REQUEST)[:19] for x in (bytes([b]), 1)],
+    "one-byte-a-second": [x for b in frame(REQUEST)[:19] for x in (bytes([b]), 1)],
     "bad-crc": [frame(REQUEST) + struct.pack(">H", 24) + bytes(30)],
 }
 
@@ -83,9 +83,9 @@ def reset(sock):
 
 
 def silent_conns(host, port, seconds):
-    crowd = [socket.create_connection((host, port), timeout=10) for _ in range(20)]
+    socks = [socket.create_connection((host, port), timeout=10) for _ in range(20)]
     print("connected", flush=True)
-    for sock in crowd:
+    for sock in socks:
         with sock:
             closed(sock, seconds)
 
@@ -94,8 +94,8 @@ def stays(host, port, seconds, count):
     """As many as TCP takes are connected, the rest goes on trying. From an address of
     their own, so that other programs do not lack the ports."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (count + 64, count + 64))
-    crowd = [socket.socket() for _ in range(count)]
-    for sock in crowd:
+    socks = [socket.socket() for _ in range(count)]
+    for sock in socks:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_IP, BIND_ADDRESS_NO_PORT, 1)
         sock.bind(("127.0.0.2", 0))

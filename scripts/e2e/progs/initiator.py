@@ -61,7 +61,7 @@ def main():
                 buffer.raw = want
             command(call, block, buffer)
             if buffer.raw != want:
-                sys.exit("other octets at block %d" % block)
+                sys.exit("other bytes at block %d" % block)
             block, turn = block + len(want) // BLOCK, turn + 1
     with open(image, "wb") as out:
         out.write(content)

@@ -11,7 +11,7 @@ struct mapping {
 };
 
 /* How many there are, of so many at the most; -1: it cannot be told. */
-static inline int find_mappings(struct mapping *found, int room)
+static inline int find_mappings(struct mapping *found, int space)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512];
@@ -19,7 +19,7 @@ static inline int find_mappings(struct mapping *found, int room)
 
 	if (!f)
 		return -1;
-	while (n < room && fgets(line, sizeof(line), f))
+	while (n < space && fgets(line, sizeof(line), f))
 		if (strstr(line, "uverbs") && sscanf(line, "%lx-%lx %*s %lx", &found[n].begin,
 						     &found[n].end, &found[n].offset) == 3)
 			n++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * An MPI program of which every octet is checked: messages, one-sided access,
+ * An MPI program of which every byte is checked: messages, one-sided access,
  * collectives. It is given to two or more ranks by mpirun.
  *
  * Usage: mpi [CASE]...	prints "CASE: passed" for each, on rank 0
@@ -27,7 +27,7 @@ static int rank, ranks;
 		}                                                                    \
 	} while (0)
 
-static unsigned char octet(int seed, int i)
+static unsigned char pattern_byte(int seed, int i)
 {
 	return (unsigned char)(seed * 131 + i * 7 + (i >> 8) * 13 + (i >> 16) * 29);
 }
@@ -43,13 +43,13 @@ static unsigned char *buffer(int size)
 static void fill(unsigned char *p, int size, int seed)
 {
 	for (int i = 0; i < size; i++)
-		p[i] = octet(seed, i);
+		p[i] = pattern_byte(seed, i);
 }
 
 static void verify(const unsigned char *p, int size, int seed)
 {
 	for (int i = 0; i < size; i++)
-		CHECK(p[i] == octet(seed, i));
+		CHECK(p[i] == pattern_byte(seed, i));
 }
 
 /* There and back, between ranks that are each other's opposite. */

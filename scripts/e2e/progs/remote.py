@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Run programs on another guest, over TCP: a remote shell for machines that trust
-each other because nobody else is there.
+each other because they are alone on their network.
 
 Usage: remote.py serve PORT           until it is told to stop
        remote.py ADDRESS:PORT PROGRAM [ARGUMENT]...
        remote.py ADDRESS:PORT --stop
 
-The output comes as it is written, then the exit status. When the near end goes
-away, the program is ended.
+The output comes as it is written, then the exit status. When the near end is
+closed, the program is ended.
 """
 
 import json

@@ -133,7 +133,7 @@ static void told_fatal(void)
 		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
 			return;
 	}
-	printf("nobody told us\n");
+	printf("the removal was not reported\n");
 	exit(1);
 }
 

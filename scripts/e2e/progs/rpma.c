@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A client and a server of librpma: Writes, flushes, Reads, atomic Writes,
- * immediate data and messages. Who gets data looks at every octet of it.
+ * immediate data and messages. Each side checks every byte that it receives.
  *
  * Usage: rpma server|client ADDRESS PORT plain|rcq|shared|srq
  *
@@ -106,7 +106,7 @@ static void configure(const char *mode, bool server)
 	CHECK(!rpma_conn_cfg_set_compl_channel(cfg, shared));
 }
 
-/* Posted before there is a connection, so that whoever speaks first finds them. */
+/* Posted before there is a connection, so that the first message finds them. */
 static void post_receives(struct rpma_conn_req *req)
 {
 	for (uintptr_t i = 0; i < MESSAGES; i++) {
@@ -228,7 +228,7 @@ static void offer_memory(struct offer *offer)
 static void look(unsigned int first, unsigned int second)
 {
 	fill(expected, HALF, first);
-	memcpy(expected + WORD, "8 octets", 8);
+	memcpy(expected + WORD, "8 bytes!", 8);
 	fill(expected + HALF, HALF, second);
 	CHECK(!memcmp(memory, expected, BYTES));
 }
@@ -295,11 +295,11 @@ static void write_half(void)
 
 static void write_word(void)
 {
-	CHECK(rpma_atomic_write(conn, remote, WORD + 1, "8 octets", RPMA_F_COMPLETION_ALWAYS,
+	CHECK(rpma_atomic_write(conn, remote, WORD + 1, "8 bytes!", RPMA_F_COMPLETION_ALWAYS,
 				NULL) == RPMA_E_INVAL);
-	CHECK(!rpma_atomic_write(conn, remote, WORD, "8 octets", RPMA_F_COMPLETION_ALWAYS, NULL));
+	CHECK(!rpma_atomic_write(conn, remote, WORD, "8 bytes!", RPMA_F_COMPLETION_ALWAYS, NULL));
 	next_completion(sends, IBV_WC_RDMA_WRITE);
-	memcpy(expected + WORD, "8 octets", 8);
+	memcpy(expected + WORD, "8 bytes!", 8);
 	read_back(0, expected, HALF);
 }
 

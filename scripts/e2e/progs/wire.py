@@ -120,7 +120,7 @@ def decode(capture, table):
                 continue
             packet = Packet(element)
             packets.append({"direction": packet.direction(),
-                            "octets": int(packet.get("tcp.len")),
+                            "bytes": int(packet.get("tcp.len")),
                             "items": list(items(packet))})
             element.clear()
     with open(table, "w", encoding="ascii") as f:
@@ -168,11 +168,11 @@ def crcs_good(packets):
     assert set(verdicts) == {"good"}, verdicts
 
 
-def every_octet_decoded(packets):
-    """Start frames and FPDUs account for every octet of every direction."""
+def every_byte_decoded(packets):
+    """Start frames and FPDUs account for every byte of every direction."""
     sent, seen = collections.Counter(), collections.Counter()
     for packet in packets:
-        sent[tuple(packet["direction"])] += packet["octets"]
+        sent[tuple(packet["direction"])] += packet["bytes"]
     for direction, item in all_items(packets):
         if item["kind"] == "fpdu":
             body = 2 + item["length"]
@@ -302,7 +302,7 @@ def packets_end_on_fpdus(packets):
                 size += body + -body % 4 + 4
             else:
                 size += 20 + item["pdlength"]
-        odd += size != packet["octets"]
+        odd += size != packet["bytes"]
     print(odd, "of", len(packets), "packets are not whole FPDUs")
     # A push cut short by a full socket is allowed to, but must stay rare.
     assert odd * 20 <= len(packets)
@@ -315,14 +315,14 @@ def first(packets, **match):
     for _, item in all_fpdus(packets):
         if all(item[k] is not None and v(item[k]) for k, v in match.items()):
             return item
-    raise AssertionError("nothing to spoil: %s" % match)
+    raise AssertionError("nothing to corrupt: %s" % match)
 
 
 def anything(_):
     return True
 
 
-def spoil(field, value, **match):
+def corrupt(field, value, **match):
     def alter(packets):
         item = first(packets, **(match or {field: anything}))
         item[field] = value(item[field])
@@ -337,7 +337,7 @@ def lose(judged, number):
     return alter
 
 
-def responder_speaks(packets):
+def responder_sends_first(packets):
     start = next(n for n, p in enumerate(packets) if any(i["kind"] == "reply" for i in p["items"]))
     found = next(p for p in packets[start + 1:]
                  if p["direction"] == packets[start]["direction"] and p["items"])
@@ -346,10 +346,10 @@ def responder_speaks(packets):
 
 
 def cut_anywhere(packets):
-    """Now and then TCP takes the last octets of an FPDU along with what follows."""
+    """Now and then TCP takes the last bytes of an FPDU along with what follows."""
     for one, two in list(zip(packets, packets[1:]))[::20]:
-        one["octets"] -= 3
-        two["octets"] += 3
+        one["bytes"] -= 3
+        two["bytes"] += 3
 
 
 def answer_another(packets):
@@ -368,32 +368,32 @@ def is_response(opcode):
     return opcode == READ_RESPONSE
 
 
-SPOILT = (
-    (crcs_good, spoil("crc", lambda v: "bad")),
-    (crcs_good, spoil("crc", lambda v: "?")),
-    (every_octet_decoded, spoil("length", lambda v: v + 4)),
-    (every_octet_decoded, lambda packets: packets[5].update(octets=packets[5]["octets"] + 1)),
-    (messages_in_order, spoil("msn", lambda v: v + 1)),
-    (messages_in_order, spoil("msn", lambda v: 0)),
-    (messages_in_order, spoil("mo", lambda v: v + 4)),
-    (messages_in_order, spoil("last", lambda v: 0, msn=anything)),
-    (messages_in_order, spoil("last", lambda v: 1, mo=lambda v: v > 0, last=lambda v: not v)),
+CORRUPTED = (
+    (crcs_good, corrupt("crc", lambda v: "bad")),
+    (crcs_good, corrupt("crc", lambda v: "?")),
+    (every_byte_decoded, corrupt("length", lambda v: v + 4)),
+    (every_byte_decoded, lambda packets: packets[5].update(bytes=packets[5]["bytes"] + 1)),
+    (messages_in_order, corrupt("msn", lambda v: v + 1)),
+    (messages_in_order, corrupt("msn", lambda v: 0)),
+    (messages_in_order, corrupt("mo", lambda v: v + 4)),
+    (messages_in_order, corrupt("last", lambda v: 0, msn=anything)),
+    (messages_in_order, corrupt("last", lambda v: 1, mo=lambda v: v > 0, last=lambda v: not v)),
     (messages_in_order, lose(lambda i: i["kind"] == "fpdu" and i["qn"] == 0, 3)),
-    (tagged_in_order, spoil("last", lambda v: 0, to=anything, last=bool)),
-    (tagged_in_order, spoil("to", lambda v: v + 1, to=anything, last=lambda v: not v)),
+    (tagged_in_order, corrupt("last", lambda v: 0, to=anything, last=bool)),
+    (tagged_in_order, corrupt("to", lambda v: v + 1, to=anything, last=lambda v: not v)),
     (tagged_in_order, lose(lambda i: i["kind"] == "fpdu" and i["stag"] is not None
                            and not i["last"], 2)),
-    (reads_answered_to_the_sink, spoil("stag", lambda v: v ^ 1, opcode=is_response)),
-    (reads_answered_to_the_sink, spoil("to", lambda v: v + 1, opcode=is_response)),
-    (reads_answered_to_the_sink, spoil("length", lambda v: v - 1, opcode=is_response)),
-    (reads_answered_to_the_sink, spoil("last", lambda v: 1, opcode=is_response,
+    (reads_answered_to_the_sink, corrupt("stag", lambda v: v ^ 1, opcode=is_response)),
+    (reads_answered_to_the_sink, corrupt("to", lambda v: v + 1, opcode=is_response)),
+    (reads_answered_to_the_sink, corrupt("length", lambda v: v - 1, opcode=is_response)),
+    (reads_answered_to_the_sink, corrupt("last", lambda v: 1, opcode=is_response,
                                        last=lambda v: not v)),
-    (reads_answered_to_the_sink, spoil("sink_stag", lambda v: v + 1)),
-    (initiator_first, responder_speaks),
+    (reads_answered_to_the_sink, corrupt("sink_stag", lambda v: v + 1)),
+    (initiator_first, responder_sends_first),
     (start_frames_well_formed, frame("crc_flag", 0)),
     (start_frames_well_formed, frame("rej_flag", 1)),
     (start_frames_well_formed, frame("rev", 0)),
-    (segments_fit, spoil("length", lambda v: 1500)),
+    (segments_fit, corrupt("length", lambda v: 1500)),
     (packets_end_on_fpdus, cut_anywhere),
     (atomics_answered, answer_another),
     (atomics_answered, lose(lambda i: i["kind"] == "fpdu" and i["opcode"] == ATOMIC_RESPONSE, 1)),
@@ -401,14 +401,14 @@ SPOILT = (
 
 
 def judges_object(packets):
-    """Every judge accepts this very capture, and finds what is spoilt for it there."""
-    for judge in dict.fromkeys(judge for judge, _ in SPOILT):
+    """Every judge accepts this very capture, and finds what is corrupted for it there."""
+    for judge in dict.fromkeys(judge for judge, _ in CORRUPTED):
         judge(copy.deepcopy(packets))
-    for number, (judge, alter) in enumerate(SPOILT):
-        spoilt = copy.deepcopy(packets)
-        alter(spoilt)
+    for number, (judge, alter) in enumerate(CORRUPTED):
+        corrupted = copy.deepcopy(packets)
+        alter(corrupted)
         try:
-            judge(spoilt)
+            judge(corrupted)
         except (AssertionError, IndexError):
             continue
         raise SystemExit("%s does not object to alteration %d" % (judge.__name__, number))

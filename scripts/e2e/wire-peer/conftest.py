@@ -20,4 +20,4 @@ def world(request):
 def f(world, aftermath):
     fixture = harness.Fixture(world)
     yield fixture
-    aftermath(world, fixture.guards, fixture.take_away, world.healthy)
+    aftermath(world, fixture.guards, fixture.release, world.healthy)

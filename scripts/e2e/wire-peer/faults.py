@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Everything that can be found wrong on a stream, one deed each."""
+"""Everything that can be found wrong on a stream, one action each."""
 
 from harness import LOC_LEN, REM_ACCESS
 from wirepeer import rdmap

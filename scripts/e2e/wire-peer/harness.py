@@ -50,7 +50,7 @@ def pattern(length, seed=1):
 
 
 def told(layer, etype, code):
-    """The event that a consumer gets whose peer is sent that Terminate."""
+    """The event that a consumer gets when its peer is sent that Terminate."""
     if layer == 2 or (layer, etype) == (0, 0):
         return QP_FATAL
     if (layer, etype) == (0, 1) or ((layer, etype) == (1, 1) and code < 4):
@@ -74,8 +74,8 @@ class Region:
         for at in range(0, len(data), 32768):
             self._cmd("poke", off=off + at, hex=data[at:at + 32768].hex())
 
-    def fill(self, octet, off=0, length=None):
-        self._cmd("fill", off=off, len=length, octet=octet)
+    def fill(self, byte, off=0, length=None):
+        self._cmd("fill", off=off, len=length, byte=byte)
 
     def peek(self, off=0, length=None):
         length = self.len - off if length is None else length
@@ -94,9 +94,9 @@ class Region:
             self.fixture.regions.remove(self)
 
 
-def untouched(region, octet=0):
+def untouched(region, byte=0):
     seen = region.peek()
-    assert seen == bytes([octet]) * len(seen), "the region was written to"
+    assert seen == bytes([byte]) * len(seen), "the region was written to"
 
 
 class Link:
@@ -168,7 +168,7 @@ class Link:
         self.peer.write(0, 0)
 
     def dead(self, event=None, oldest=FLUSH, timeout=8):
-        """The stream is at its end. The consumer is told by exactly that asynchronous
+        """The stream has ended. The consumer gets exactly that asynchronous
         event, or None; the oldest receive has that status, all others are flushed."""
         self.event("DISCONNECTED", timeout)
         for wr, status in zip(list(self.posted), itertools.chain([oldest], itertools.repeat(FLUSH))):
@@ -214,24 +214,24 @@ def send_out(f, link, data, **more):
     return message
 
 
-def filling(framer, header, octets):
-    """Payload octets behind a header, so that the FPDU behind starts @octets before a marker."""
+def filling(framer, header, distance):
+    """The payload that makes the next FPDU start @distance bytes before a marker."""
     for size in range(0, 1000, 4):
         end = mpa.Framer(True, True, framer.pos)
         end.frame(bytes(header + size))
-        if (end.pos + octets) % mpa.MARKER_EVERY == 0:
+        if (end.pos + distance) % mpa.MARKER_EVERY == 0:
             return size
     raise AssertionError("no size leads there")
 
 
-def up_to_a_marker(link, target, octets):
-    """The peer's next FPDU will start that many octets before a marker."""
-    size = filling(link.peer.tx, ddp.TAGGED_LEN, octets)
+def up_to_a_marker(link, target, distance):
+    """The peer's next FPDU will start @distance bytes before a marker."""
+    size = filling(link.peer.tx, ddp.TAGGED_LEN, distance)
     link.peer.write(target.rkey, target.iova, pattern(size))
 
 
 class Fixture:
-    """What one test made, so that it can be taken away again."""
+    """What one test made, so that it can be released."""
 
     def __init__(self, world):
         self.world = world
@@ -282,7 +282,7 @@ class Fixture:
         self.undo.append(lambda: write(was))
 
     def receives_in_time(self):
-        """A message without a receive ends its stream at once, as other drivers have it."""
+        """A message without a receive ends its stream at once, as with other drivers."""
         if DRIVER == "weft":
             self.policy("rnr_timeout_ms", 0)
 
@@ -291,7 +291,7 @@ class Fixture:
         path = "/sys/class/infiniband/%s/ports/1/hw_counters/%s" % (self.world.dev, name)
         if DRIVER != "weft":
             return None
-        time.sleep(0.1)     # the core reads its counters afresh by and by
+        time.sleep(0.1)     # the core refreshes its counters with a delay
         with open(path, encoding="ascii") as file:
             return int(file.read())
 
@@ -400,7 +400,7 @@ class Fixture:
         for region in self.regions:
             self.agent.cmd("guard", name=region.name)
 
-    def take_away(self):
+    def release(self):
         for undo in reversed(self.undo):
             undo()
         for link in self.links:
@@ -468,7 +468,7 @@ class World:
             out.poke(b"yes")
             wr = link.post("send", sge=out.sge(0, 3))
             if link.peer.expect(rdmap.SEND).payload != b"yes":
-                raise AssertionError("not the octets that were sent")
+                raise AssertionError("not the bytes that were sent")
             link.wc(wr=wr)
         finally:
-            fixture.take_away()
+            fixture.release()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Beneath TCP: the devices of both ends, what goes over them, what a router says."""
+"""Beneath TCP: the devices of both ends, their packets, and reports of a router."""
 
 import socket
 import struct
@@ -31,7 +31,7 @@ def widen(mtu, address6):
 
 
 def tcp_of(frame):
-    """Where TCP's header begins, 0 if nowhere, and the octets from there on."""
+    """Where TCP's header begins, 0 if nowhere, and the bytes from there on."""
     if frame[12:14] == b"\x08\x00" and frame[23] == socket.IPPROTO_TCP:
         at = 14 + (frame[14] & 15) * 4
         total = struct.unpack(">H", frame[16:18])[0] or len(frame) - 14
@@ -59,11 +59,11 @@ class Tap:
                 frame = self.sock.recv(1 << 17)
             except socket.timeout:
                 return found
-            at, octets = tcp_of(frame)
+            at, size = tcp_of(frame)
             if not at:
                 continue
             source, _, seq = struct.unpack(">HHI", frame[at:at + 8])
-            length = octets - (frame[at + 12] >> 4) * 4
+            length = size - (frame[at + 12] >> 4) * 4
             if source == self.port and length > 0:
                 found.append((seq, length))
 
@@ -76,7 +76,7 @@ def checksum(data):
 
 
 def frag_needed(wire, seq, mtu):
-    """As a router on the way to us would tell weft, of the segment at @seq."""
+    """As a router on the path to us would report to weft, about the segment at @seq."""
     (own, own_port), (weft, weft_port) = wire.sock.getsockname(), wire.sock.getpeername()
     segment = struct.pack(">HHI", weft_port, own_port, seq)
     packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 1500, 1, 0x4000, 63, socket.IPPROTO_TCP, 0,

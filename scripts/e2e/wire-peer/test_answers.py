@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Answers that a consumer takes back, QPs that cannot be connected, data that is no data."""
+"""Answers that a consumer retracts, QPs that cannot be connected, bad private data."""
 
 import socket
 import time
@@ -22,7 +22,7 @@ def fails(errno, f, *command, **fields):
 
 
 def of_no_event(f, *links):
-    """The peer is cut off, the consumer hears nothing; QP and id can be destroyed at once."""
+    """The peer is cut off, the consumer gets no event; QP and id can be destroyed at once."""
     links[-1].peer.expect_end(timeout=5)
     time.sleep(0.2)
     for link in links:
@@ -35,7 +35,7 @@ def of_no_event(f, *links):
 
 @test()
 def a_reject_after_the_accept(f):
-    """iw_cm wants no event after it, and has a BUG() for the one that would come."""
+    """iw_cm allows no event after it, and would BUG() on one."""
     link = f.passive(rev=2, enhanced=P2P)
     f.agent.cmd("reject", k=link.k)
     of_no_event(f, link)
@@ -103,7 +103,7 @@ def a_connect_with_a_qp_that_cannot_be_connected(f, state):
     qpn = qp_of(f, state)
     k = bare(f, listener)
     fails(EINVAL, f, "connect", k=k, qpn=qpn)
-    assert not listener.knocked(0.5), "TCP was connected"
+    assert not listener.is_connecting(0.5), "TCP was connected"
     f.agent.none("event", k=k)
 
 
@@ -112,7 +112,7 @@ def a_connect_with_no_qp_at_all(f):
     listener = f.listen()
     k = bare(f, listener)
     fails(EINVAL, f, "connect", k=k, qpn=0xFFFFFF)
-    assert not listener.knocked(0.5), "TCP was connected"
+    assert not listener.is_connecting(0.5), "TCP was connected"
     f.agent.none("event", k=k)
 
 

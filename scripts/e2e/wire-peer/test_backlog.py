@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""More connections than a listener takes: who waits, who is told, who has to go."""
+"""More connections than a listener takes: which wait, are reported, or are dropped."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ WAITING_MAX = 512
 
 @contextlib.contextmanager
 def hung(f):
-    """The consumer does not look at its events."""
+    """The consumer does not read its events."""
     pid = f.agent.process.pid
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -37,7 +37,7 @@ def listen(f, backlog, port=PORT):
 
 
 def held(name, backlog):
-    """What resource tracking says of the listener with that backlog."""
+    """What resource tracking shows of the listener with that backlog."""
     text = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "cm_id"], check=True,
                           capture_output=True, text=True).stdout
     found = [row["drv_" + name] for row in json.loads(text or "[]")
@@ -93,7 +93,7 @@ def requests_may_be_collected_before_one_is_answered(f):
 
 @test()
 def requests_of_a_busy_consumer_are_bounded(f):
-    """Some are told to the consumer, some are read; the rest stay in TCP's queue."""
+    """Some are reported to the consumer, some are read; the rest stay in TCP's queue."""
     listener = listen(f, 7)
     with hung(f):
         wires = ask(f, 700)
@@ -104,7 +104,7 @@ def requests_of_a_busy_consumer_are_bounded(f):
         for wire in wires[20:]:
             wire.rst()
     assert 7 <= told <= 8, told
-    # One more: told on trial, refused by rdma_cm and queued again, with as many behind it.
+    # One more: offered to rdma_cm, refused by it and queued again, with as many behind it.
     assert 1 <= queued <= WAITING_MAX + 1, queued
     assert waiting <= WAITING_MAX, waiting
     assert told + queued + waiting < 600
@@ -114,27 +114,27 @@ def requests_of_a_busy_consumer_are_bounded(f):
 @test()
 def many_silent_conns_are_bounded_and_exclude_no_other(f):
     listener = listen(f, 1023)
-    crowd = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
+    socks = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
     waiting = held("pending_mpa_request", 1023)
     assert 100 < waiting <= WAITING_MAX, waiting
     began = time.monotonic()
     serve(f, listener, ask(f, 3))
     assert time.monotonic() - began < 5 * f.world.slow
-    assert crowd
+    assert socks
 
 
 FLOOD = r"""
 import socket, sys, time
 end = time.monotonic() + float(sys.argv[3])
-crowd = []
+socks = []
 while time.monotonic() < end:
     sock = socket.socket()
     sock.setblocking(False)
     sock.connect_ex((sys.argv[1], int(sys.argv[2])))
-    crowd.append(sock)
-    if len(crowd) > 2000:
-        crowd.pop(0).close()
+    socks.append(sock)
+    if len(socks) > 2000:
+        socks.pop(0).close()
 """
 
 

@@ -5,7 +5,7 @@ and must yet judge and place each as if it had come alone."""
 from harness import BAD_RESP, FLUSH, LOC_LEN, pattern, test
 from wirepeer import ddp, rdmap
 
-COUNT, EACH = 12, 400       # segments, and octets in each
+COUNT, EACH = 12, 400       # segments, and bytes in each
 PLACES = (1, 6, 10)         # the first that others could be like, one in the middle, the last
 KINDS = ("write", "send", "read response")
 UNTOUCHED = 0x5A
@@ -14,25 +14,25 @@ UNTOUCHED = 0x5A
 class Row:
     """A message to weft, the memory it is for, and its segments before they are sent."""
 
-    def __init__(self, f, kind, room=COUNT * EACH, shift=0):
+    def __init__(self, f, kind, space=COUNT * EACH, shift=0):
         f.policy("mpa_crc", 0)
         self.f, self.kind = f, kind
         self.link = f.running(rev=1, c=0, recv=0)
         assert not self.link.peer.tx.crc
-        self.target = f.mr(room, access="lwr" if kind == "write" else "l", shift=shift)
+        self.target = f.mr(space, access="lwr" if kind == "write" else "l", shift=shift)
         self.target.fill(UNTOUCHED)
-        self.fields = getattr(self, "_" + kind.replace(" ", "_"))(room)
+        self.fields = getattr(self, "_" + kind.replace(" ", "_"))(space)
         self.before = f.counted("rx_batched_segments")
 
     def _write(self, _):
         return dict(opcode=rdmap.WRITE, stag=self.target.rkey, to=self.target.iova)
 
-    def _send(self, room):
-        self.link.recv(1, room, self.target)
+    def _send(self, space):
+        self.link.recv(1, space, self.target)
         return dict(opcode=rdmap.SEND, qn=0, msn=self.link.peer.next_msn(0), mo=0)
 
-    def _read_response(self, room):
-        self.wr = self.link.post("read", sge=self.target.sge(0, room), raddr=0, rkey=1)
+    def _read_response(self, space):
+        self.wr = self.link.post("read", sge=self.target.sge(0, space), raddr=0, rkey=1)
         request = rdmap.ReadRequest(self.link.peer.expect(rdmap.READ_REQ).payload)
         return dict(opcode=rdmap.READ_RESP, stag=request.sink_stag, to=request.sink_to)
 
@@ -153,7 +153,7 @@ def a_write_comes_within_a_batch_of_a_send(f):
         ulpdus.insert(at, ddp.tagged(rdmap.WRITE, other.rkey, other.iova + at, b"\x66"))
     row.send(ulpdus)
     row.arrives(data)
-    assert [n for n, octet in enumerate(other.peek()) if octet] == [2, 5, 9]
+    assert [n for n, byte in enumerate(other.peek()) if byte] == [2, 5, 9]
 
 
 @test("DDP-016", "MPA-043", each=KINDS)

@@ -38,7 +38,7 @@ def reach(f, state):
     elif state not in ("undecided", "accepted"):
         link.start_responder()
         link.event("ESTABLISHED")
-        DEEDS.get(state, lambda f, link: None)(f, link)
+        ACTIONS.get(state, lambda f, link: None)(f, link)
     return link.peer, link
 
 
@@ -78,7 +78,7 @@ def adding(f, link):
 
 
 def terminated(f, link):
-    """weft has said its last; the peer may still close either way."""
+    """weft has sent everything; the peer may still close either way."""
     link.peer.write(1, 2, b"bad")
     link.peer.expect_terminate(1, 1, 0, link.peer.last_ulpdu)
 
@@ -98,7 +98,7 @@ def half_closed(f, link):
     link.peer.expect_end(reset=False)
 
 
-DEEDS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
+ACTIONS = {"half an fpdu": half_an_fpdu, "half a message": half_a_message, "busy": busy,
          "reading": reading, "answering": answering, "half a response": half_a_response,
          "adding": adding, "condemned": condemned, "terminated": terminated,
          "disconnecting": disconnecting, "half closed": half_closed}
@@ -179,10 +179,10 @@ def the_initiators_peer_leaves_before_the_reply(f, how):
 
 @test("MPA-064", "CM-018", each=("fin", "rst"))
 def the_initiators_peer_leaves_in_mid_reply(f, how):
-    for octets in (1, 16, 20, 23):
+    for size in (1, 16, 20, 23):
         link = f.dialed()
         whole = mpa.reply(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0)).build()
-        link.peer.raw(whole[:octets])
+        link.peer.raw(whole[:size])
         time.sleep(0.02)
         getattr(link.peer, how)()
         found = f.agent.wait("event", 5, k=link.k)

@@ -116,7 +116,7 @@ def a_misaligned_atomic(f, off):
 
 @test("EXT-020", "EXT-018")
 def alignment_is_that_of_the_memory(f):
-    """A zero-based region whose memory starts four octets into a word."""
+    """A zero-based region whose memory starts four bytes into a word."""
     target = f.mr(64, access="lwraz", shift=4)
     link = f.running(rev=1)
     link.peer.atomic(FETCH_ADD, target.rkey, target.iova + 4, 3)
@@ -178,11 +178,11 @@ def two_faults_of_one_atomic(f, what):
 def atomics_and_reads_in_one_order(f):
     target = f.mr(8)
     link = f.running(rev=1, ird=16)
-    octets = b""
+    data = b""
     for n in range(8):
-        octets += link.peer.atomic(FETCH_ADD, target.rkey, target.iova, 1, req_id=n, hold=True)
-        octets += link.peer.read(target.rkey, target.iova, 8, n + 1, 0, hold=True)
-    link.peer.raw(octets)
+        data += link.peer.atomic(FETCH_ADD, target.rkey, target.iova, 1, req_id=n, hold=True)
+        data += link.peer.read(target.rkey, target.iova, 8, n + 1, 0, hold=True)
+    link.peer.raw(data)
     for n in range(8):
         result(link, n, n)
         answer = link.peer.expect(rdmap.READ_RESP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a fault's Terminate looks like whatever was settled for the stream, and that a
+"""What a fault's Terminate looks like whatever was negotiated for the stream, and that a
 second fault changes nothing. RFC 5040, 4.8, 5.4, 7.1; RFC 5041, 7.1."""
 
 import itertools
@@ -14,19 +14,19 @@ from wirepeer import ddp, rdmap
 
 # markers both ways, CRC
 FRAMINGS = {"markers": (1, 1), "markers, no crc": (1, 0), "no crc": (0, 0)}
-# octets of an FPDU in front of a marker: all, the length, within either header, most of it
+# bytes of an FPDU in front of a marker: all, the length, within either header, most of it
 PLACES = (0, 4, 12, 28, 44)
 
 
 def marker_within(link, place):
-    """weft's next FPDU, too, will start that many octets before a marker."""
+    """weft's next FPDU, too, will start that many bytes before a marker."""
     send_out(link.f, link, pattern(filling(link.peer.rx, ddp.UNTAGGED_LEN, place)))
 
 
 @test("RDMAP-020", "RDMAP-021", "RDMAP-028", "RDMAP-092", "RDMAP-093", "DDP-060", "MPA-024",
       "MPA-038", "MPA-057", "CM-011", each=itertools.product(FOUND, FRAMINGS))
 def a_terminate_in_every_framing(f, case):
-    """Its type and headers, octet for octet; a marker in every part of what is wrong,
+    """Its type and headers, byte for byte; a marker in every part of what is wrong,
     and of the Terminate."""
     act, what, bits = FOUND[case[0]]
     markers, crc = FRAMINGS[case[1]]
@@ -92,7 +92,7 @@ def a_fault_behind_a_fault(f, first):
 
 @test("RDMAP-061", "RDMAP-089", "DDP-059", "RDMAP-088", "RDMAP-060", each=THEIRS)
 def a_fault_behind_a_terminate(f, first):
-    """weft has said its last word: what else is wrong goes unanswered, without a reset,
+    """weft has sent its Terminate: further faults go unanswered, without a reset,
     and a request that cannot be served is flushed like any other."""
     act, what, bits = FOUND[first]
     link = f.running(rev=1, recv=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What is kept of FPDUs that have not come to their end counts as TCP's memory."""
+"""What is kept of incomplete FPDUs counts as TCP's memory."""
 
 import os
 import re

@@ -222,7 +222,7 @@ def a_qp_that_fails_before_a_reply_without_crc(f):
 
 @test("CM-070")
 def a_peer_that_reads_nothing_after_its_reply(f):
-    """The farewell must not wait for a peer whose window is shut, nor hold up others."""
+    """Closing must not wait for a peer whose window is shut, nor delay others."""
     link = f.dialed(f.listen(rcvbuf=2048))
     f.agent.cmd("modify", k=link.k, state="err")
     f.answer(link)
@@ -235,7 +235,7 @@ def a_peer_that_reads_nothing_after_its_reply(f):
 
 @test("CM-070", "CM-047")
 def a_bad_reply_to_a_qp_that_failed(f):
-    """What is wrong with the reply is still said, though the QP cannot say it."""
+    """The fault in the reply is still reported, though the QP cannot do so."""
     for block, code in ((mpa.Enhanced(16, 4, 1, 0, 0, 0), 7), (mpa.Enhanced(4, 9999, 1, 0, 1, 0), 6)):
         link = f.dialed(ird=4, ord=4)
         f.agent.cmd("modify", k=link.k, state="err")
@@ -326,7 +326,7 @@ def a_disconnect_right_after_the_reply(f):
 
 @test("CM-034", "CM-036", "CM-037")
 def the_start_up_is_limited_in_time(f):
-    """Nobody may hold a half-open connection: 10 s for a request, 30 s for a reply."""
+    """No peer may hold a half-open connection: 10 s for a request, 30 s for a reply."""
     silent, partial = f.connect(), f.connect()
     partial.raw(mpa.request().build()[:19])
     link = f.dialed()
@@ -375,7 +375,7 @@ class Shortage:
 
 @test("CM-070")
 def no_memory_for_the_stream_is_told_the_responder(f):
-    # Queues of 16 requests each way take 3 KB; nobody else needs such a piece now.
+    # Queues of 16 requests each way take 3 KB; nothing else allocates such a piece now.
     shortage = Shortage("kmalloc-4k")
     link = f.dialed(ird=16, ord=16)
     with shortage:

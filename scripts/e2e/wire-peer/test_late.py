@@ -99,28 +99,28 @@ def what_stands_behind_waits_as_well(f):
 
 @test("DDP-050")
 def the_window_closes_and_opens_again(f):
-    """A peer that goes on to send is held up by TCP, and loses nothing."""
+    """A peer that keeps sending is stopped by TCP, and loses nothing."""
     target = f.mr(4096)
     link = waiting(f)
     data = pattern(4096)
-    octets, sent = link.peer.write(target.rkey, target.iova, data, hold=True), 0
+    out, sent = link.peer.write(target.rkey, target.iova, data, hold=True), 0
     link.peer.sock.setblocking(False)
     while sent < 64 << 20:
         try:
-            took = link.peer.sock.send(octets)
+            took = link.peer.sock.send(out)
         except BlockingIOError:
             time.sleep(0.2)
             try:
-                took = link.peer.sock.send(octets)
+                took = link.peer.sock.send(out)
             except BlockingIOError:
                 break
         sent += took
-        octets = octets[took:] or link.peer.write(target.rkey, target.iova, data, hold=True)
+        out = out[took:] or link.peer.write(target.rkey, target.iova, data, hold=True)
     assert sent < 64 << 20, "nothing held it up"
     link.peer.sock.setblocking(True)
     link.recv(2, 64)
     link.received(b"late")
-    link.peer.raw(octets)
+    link.peer.raw(out)
     link.peer.send(b"last")
     link.received(b"last")
     assert target.peek() == data

@@ -22,8 +22,8 @@ def small_segments_overrun_the_receive_buffer(f):
              for size in range(16384, 65536, 4096)]
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
-        for octets in large:
-            link.peer.raw(octets)
+        for data in large:
+            link.peer.raw(data)
             for few in small:
                 link.peer.raw(few)
     data = pattern(1000, 7)

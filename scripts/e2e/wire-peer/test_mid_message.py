@@ -58,14 +58,14 @@ def a_terminate_comes_though_much_is_being_sent(f, case):
 # --- the first of several faults --------------------------------------------------------
 
 def good_request(link, target, kind):
-    """Its octets, held back. It changes nothing."""
+    """Its bytes, held back. It changes nothing."""
     if kind == "read":
         return link.peer.read(target.rkey, target.iova, 8, hold=True)
     return link.peer.atomic(ATOMICS[kind], target.rkey, target.iova, hold=True)
 
 
 def bad_request(link, kind):
-    """Its octets, held back, and its ULPDU: no region has that STag."""
+    """Its bytes, held back, and its ULPDU: no region has that STag."""
     if kind == "read":
         data = link.peer.read(0xBAD00000, 0, 8, hold=True)
     else:

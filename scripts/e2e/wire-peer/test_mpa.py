@@ -13,20 +13,20 @@ from netdev import own_netns, weft_netns
 from wirepeer import ddp, mpa, peer, rdmap
 
 
-def same_octets(link, message):
+def same_bytes(link, message):
     """What weft framed is what our framer makes of the same ULPDU."""
     for s in message.segments:
         framer = mpa.Framer(link.peer.rx.markers, True, s.fpdu.position)
         due = framer.frame(s.ulpdu)
-        assert s.fpdu.octets == due, "%s, due %s" % (s.fpdu.octets.hex(), due.hex())
+        assert s.fpdu.wire == due, "%s, due %s" % (s.fpdu.wire.hex(), due.hex())
 
 
 @test("MPA-010", "MPA-011", "MPA-012", "MPA-016", "MPA-042", "MPA-043", "MPA-045", "MPA-007",
       "MPA-001", each=(0, 1))
-def fpdus_octet_for_octet(f, markers):
+def fpdus_byte_for_byte(f, markers):
     link = f.running(rev=1, m=markers)
     for n in list(range(8)) + [24, 63, 64, 500, 1300]:
-        same_octets(link, send_out(f, link, pattern(n)))
+        same_bytes(link, send_out(f, link, pattern(n)))
 
 
 @test("MPA-007", "DDP-012", "RDMAP-006", each=(1, 2))
@@ -157,10 +157,10 @@ def a_marker_that_disagrees(f):
 @test("MPA-046", "MPA-065", "MPA-037")
 def a_flipped_bit_in_a_marker(f):
     link = marked(f, recv=8, size=2048)
-    spoilt = bytearray(link.peer.send(pattern(1200), hold=True))
-    at = 512 - (link.peer.tx.pos - len(spoilt)) % 512
-    spoilt[at] ^= 0x10
-    link.peer.raw(bytes(spoilt))
+    broken = bytearray(link.peer.send(pattern(1200), hold=True))
+    at = 512 - (link.peer.tx.pos - len(broken)) % 512
+    broken[at] ^= 0x10
+    link.peer.raw(bytes(broken))
     link.terminated(2, 0, 2)
 
 
@@ -169,8 +169,8 @@ def a_flipped_bit_in_a_marker(f):
 @test("MPA-046", "MPA-065", "MPA-061", "MPA-059", "MPA-070", each=range(8))
 def every_bit_of_an_fpdu_is_covered(f, bit):
     """Whatever bit flips, nothing is delivered: a Terminate, or the end of TCP."""
-    octets = range(48) if f.world.slow == 1 else range(bit % 6, 48, 6)
-    for at in octets:
+    places = range(48) if f.world.slow == 1 else range(bit % 6, 48, 6)
+    for at in places:
         link = f.running(rev=1, recv=1, size=64)
         good = bytearray(link.peer.send(pattern(24), hold=True))
         good[at] ^= 1 << bit
@@ -207,7 +207,7 @@ def a_corrupt_write_places_nothing(f):
 def nothing_is_taken_behind_an_error(f):
     target = f.mr(4096)
     link = f.running(rev=1, recv=4)
-    data = link.peer.send(b"spoilt", hold=True, fpdu=dict(crc_xor=1))
+    data = link.peer.send(b"broken", hold=True, fpdu=dict(crc_xor=1))
     for n in range(3):
         data += link.peer.write(target.rkey, target.iova, b"written", hold=True)
         data += link.peer.send(b"good", hold=True)
@@ -217,7 +217,7 @@ def nothing_is_taken_behind_an_error(f):
 
 
 @test("MPA-060", "DDP-039")
-def the_last_octet_decides(f):
+def the_last_byte_decides(f):
     target = f.mr(64)
     link = f.running(rev=1)
     data = link.peer.write(target.rkey, target.iova, b"placed?", hold=True)
@@ -244,7 +244,7 @@ def as_marked(f, how):
 
 
 @test("MPA-056", "MPA-057", "DDP-002", each=MARKED)
-def one_octet_per_segment(f, how):
+def one_byte_per_segment(f, how):
     as_marked(f, how)
     target = f.mr(4096)
     link = f.passive(rev=1, piece=1, recv=8)
@@ -387,17 +387,17 @@ def packet_loss_changes_nothing(f, whose):
 
 
 @test("CM-032", "MPA-025")
-def the_first_octets_of_full_operation(f):
+def the_first_bytes_of_full_operation(f):
     for m, due in ((0, b"\x00\x16"), (1, b"\x00\x00\x00\x00\x00\x16")):
         link = f.running(rev=1, m=m)
         message = send_out(f, link, b"four")
-        assert message.segments[0].fpdu.octets.startswith(due)
+        assert message.segments[0].fpdu.wire.startswith(due)
         link.peer.close()
 
 
 @test("MPA-010", "DDP-003", "RDMAP-094")
 def two_faults_in_one_segment_of_tcp(f):
-    """The first is told, the second is not seen."""
+    """The first is reported, the second is not seen."""
     link = f.running(rev=1)
     first = link.peer.write(0xDEAD0000, 0, b"bad stag", hold=True)
     ulpdu = link.peer.last_ulpdu
@@ -410,7 +410,7 @@ def a_terminate_is_read_though_data_is_unread(f):
     """Plenty queued behind the fault must not turn its FIN into a reset."""
     link = f.running(rev=1)
     link.peer.mulpdu = 1400
-    data = link.peer.send(b"spoilt", fpdu=dict(crc_xor=2), hold=True)
+    data = link.peer.send(b"broken", fpdu=dict(crc_xor=2), hold=True)
     data += b"".join(link.peer.send(bytes(1300), hold=True) for _ in range(40))
     link.peer.raw(data)
     link.terminated(2, 0, 2)

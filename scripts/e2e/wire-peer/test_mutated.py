@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a peer sends that means ill, in every state of a connection: good messages, mutated in
+"""Malicious input from a peer, in every state of a connection: good messages, mutated in
 their fields, framing, order and length. Runs when it is named only.
 
 FUZZ_SECONDS is how long each state is fuzzed (default 0.5), some rounds at least. FUZZ_SEED is
@@ -133,7 +133,7 @@ MESSAGES = (a_send, a_send, a_write, a_write, a_read, an_atomic, an_answer, an_i
 # --- mutations ---------------------------------------------------------------------------
 
 
-def spoilt_field(rng, data):
+def corrupt_field(rng, data):
     """A number of one to eight bytes is another one."""
     size = rng.choice((1, 1, 2, 4, 8))
     if len(data) < size:
@@ -152,7 +152,7 @@ def mutated_ulpdus(rng, ulpdus):
         at = rng.randrange(len(ulpdus))
         how = rng.randrange(8)
         if how < 4:
-            ulpdus[at] = spoilt_field(rng, ulpdus[at])
+            ulpdus[at] = corrupt_field(rng, ulpdus[at])
         elif how == 4:
             ulpdus[at] = ulpdus[at][:rng.randrange(len(ulpdus[at]) + 1)]
         elif how == 5:
@@ -189,7 +189,7 @@ def some_frame(rng, reply=False):
     if not rng.randrange(6):
         frame.pd_length = rng.choice((0, 3, 512, 513, 65535))
     data = frame.build()
-    return spoilt_field(rng, data) if not rng.randrange(3) else data
+    return corrupt_field(rng, data) if not rng.randrange(3) else data
 
 
 def sent(rng, wire, data):
@@ -226,7 +226,7 @@ def left(rng, wire):
 
 
 def round_in(f, stage, rng, state):
-    """One connection: up to @state, then what means ill, then its end."""
+    """One connection: up to @state, then malicious input, then its end."""
     if state == "awaiting a reply":
         link = f.dialed()
         sent(rng, link.peer, some_frame(rng, reply=True) + rng.randbytes(rng.choice((0, 0, 40))))
@@ -330,10 +330,10 @@ class Round(harness.Fixture):
             self.agent.cmd("destroy", k=found["k"])
 
     def gone(self):
-        """Each QP can be destroyed; events and completions are none of our business."""
+        """Each QP can be destroyed; events and completions are ignored."""
         for link in self.links:
             link.over = False
-        self.take_away()
+        self.release()
         self.unasked()
 
 
@@ -381,7 +381,8 @@ def what_means_ill(f, state):
 @test()
 def what_means_ill_behind_a_message_that_waits(f):
     """Nothing behind it is looked at before there is a receive, or its time is up."""
-    test_close.DEEDS["late"] = lambda f, link: [link.peer.send(b"there are four") for _ in range(5)]
+    test_close.ACTIONS["late"] = lambda f, link: [link.peer.send(b"there are four")
+                                                  for _ in range(5)]
     mutated(f, "late", {"rnr_timeout_ms": 30})
 
 

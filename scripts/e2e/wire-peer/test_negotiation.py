@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What was settled: markers and CRC of each direction, depths, the first message.
+"""What was negotiated: markers and CRC of each direction, depths, the first message.
 RFC 5044, 4.3, 4.4, 7.1; RFC 6581, 9."""
 
 import itertools
@@ -57,7 +57,7 @@ def crc_matrix(f, case):
     both_ways(f, link)
     bad = dict(crc_xor=4)
     if ours or theirs:
-        link.peer.send(b"spoilt", fpdu=bad)
+        link.peer.send(b"broken", fpdu=bad)
         link.terminated(2, 0, 2)
     else:
         link.peer.send(b"anything", fpdu=dict(crc_field=b"\xde\xad\xbe\xef"))
@@ -73,7 +73,7 @@ def crc_matrix_as_initiator(f, case):
     assert link.request.c == theirs, link.request
     both_ways(f, link)
     if ours or theirs:
-        link.peer.send(b"spoilt", fpdu=dict(crc_xor=4))
+        link.peer.send(b"broken", fpdu=dict(crc_xor=4))
         link.terminated(2, 0, 2)
 
 
@@ -98,7 +98,7 @@ KINDS = (rdmap.SEND, rdmap.WRITE, rdmap.READ_REQ)
 
 @test("CM-048", "CM-049", "CM-063", "CM-064", "CM-065", "CM-066", "CM-067", "CM-071", each=FLAGS)
 def flags_of_a_request(f, flags):
-    """Mirrored as far as they mean something; each kind of the reply starts the stream."""
+    """Mirrored as far as they have a meaning; each kind in the reply starts the stream."""
     a, *kinds = flags
     due = [0, 0, 0] if not a else kinds if any(kinds) else [1, 1, 1]
     for n in [n for n in range(3) if due[n]] or [None]:
@@ -154,7 +154,7 @@ def depths_of_a_request(f, ird):
         link.start_responder()
         link.event("ESTABLISHED")
         state = link.state()
-        # the consumer is told what fits its eight bits
+        # the consumer gets what fits its eight bits
         assert (state["ird"], state["ord"]) == (min(own_ird, 255), own_ord), (ord, state)
         link.peer.close()
 

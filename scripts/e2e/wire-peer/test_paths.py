@@ -17,7 +17,7 @@ HEADERS = {4: 52, 6: 72}
 
 
 class Path:
-    """A link over IPv4 or IPv6, and how many octets go through it."""
+    """A link over IPv4 or IPv6, and how many bytes go through it."""
 
     def __init__(self, f, family, markers):
         self.f, self.family, self.markers = f, family, markers
@@ -62,7 +62,7 @@ class Reader:
         return len(s.ulpdu)
 
     def turns(self, old, new):
-        """After octets that were queued, FPDUs have another length, and keep it."""
+        """After bytes that were queued, FPDUs have another length, and keep it."""
         while True:
             length = self.next()
             assert not self.ended, "still %d" % length

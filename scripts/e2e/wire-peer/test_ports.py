@@ -59,7 +59,7 @@ def connect(f, link, listener):
 
 @test(each=(7199, 40123))
 def a_port_that_a_server_has(f, port):
-    """Whoever picked it, the program is told that this is its port."""
+    """The program is told that this is its port, even if it did not choose it."""
     Holder(f, SERVER, f.world.weft, port)
     link = from_port(f, f.listen(), port)
     try:
@@ -72,7 +72,7 @@ def a_port_that_a_server_has(f, port):
 
 @test()
 def a_connect_that_failed_may_be_tried_again_at_once(f):
-    """It has left nothing behind that the next one on the same QP would meet."""
+    """It leaves nothing behind that would affect the next one on the same QP."""
     holder, listener = Holder(f, SERVER, f.world.weft, 40124), f.listen()
     link = from_port(f, listener, 40124)
     for attempt in range(100):
@@ -89,7 +89,7 @@ def a_connect_that_failed_may_be_tried_again_at_once(f):
 
 @test()
 def a_port_that_tcp_gave_to_a_connection(f):
-    """TCP itself would give it out a second time, for another peer."""
+    """TCP itself would assign it a second time, for another peer."""
     elsewhere, listener = f.listen(), f.listen()
     holder = Holder(f, CLIENT, f.world.own, elsewhere.port)
     held = elsewhere.accept()
@@ -131,7 +131,7 @@ def the_second_attempt_comes_from_the_same_port(f):
 
 @test()
 def a_host_that_is_gone(f):
-    """It answered when its address was resolved; what ARP says then is UNREACHABLE."""
+    """It answered when its address was resolved; what ARP reports then is UNREACHABLE."""
     gone = "10.77.0.99"
     netdev.own_netns("ip", "addr", "add", gone + "/24", "dev", "vb")
     try:

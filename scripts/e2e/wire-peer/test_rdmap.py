@@ -41,7 +41,7 @@ def reads_of_all_sizes_and_offsets(f):
 
 @test("RDMAP-015", "DDP-029")
 def the_sink_offset_of_a_response_may_wrap(f):
-    """SinkTO is the requester's business and only echoed."""
+    """SinkTO belongs to the requester and is only echoed."""
     source = f.mr(4096)
     source.poke(pattern(4096))
     link = f.running(rev=1)
@@ -132,19 +132,19 @@ def a_bad_read_behind_good_ones(f):
     data = pattern(3000)
     source.poke(data)
     link = f.running(rev=1)
-    octets = b"".join(link.peer.read(source.rkey, source.iova, 3000, n, 0, hold=True)
-                      for n in (1, 2))
-    octets += link.peer.read(0x12345600, 0, 8, 3, 0, hold=True)
+    reads = b"".join(link.peer.read(source.rkey, source.iova, 3000, n, 0, hold=True)
+                     for n in (1, 2))
+    reads += link.peer.read(0x12345600, 0, 8, 3, 0, hold=True)
     bad = link.peer.last_ulpdu
-    octets += link.peer.read(source.rkey, source.iova, 3000, 4, 0, hold=True)
-    link.peer.raw(octets)
+    reads += link.peer.read(source.rkey, source.iova, 3000, 4, 0, hold=True)
+    link.peer.raw(reads)
     take_read(link, 3000, data, 1, 0)
     take_read(link, 3000, data, 2, 0)
     link.refused(0, 1, 0, bits="MDR", ulpdu=bad)
 
 
 @test("RDMAP-026", "VERBS-005", "RDMAP-021")
-def a_source_that_goes_away_while_it_is_read(f):
+def a_source_deregistered_while_it_is_read(f):
     """What was sent and what the returned header says is left make the whole."""
     size = 8 << 20
     source = f.mr(size)

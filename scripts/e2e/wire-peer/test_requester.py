@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""weft as the one who asks: its messages, and answers that are wrong."""
+"""weft as the requester: its messages, and answers that are wrong."""
 
 import random
 import time
@@ -277,7 +277,7 @@ def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
 
 @test("RDMAP-072", "DDP-038", "VERBS-017")
 def a_send_waits_for_tcp(f):
-    """A peer that takes nothing: no completion before TCP has all octets."""
+    """A peer that takes nothing: no completion before TCP has all bytes."""
     wire = f.connect(rcvbuf=4096)
     link = f.running(rev=1, wire=wire)
     size = 32 << 20
@@ -291,7 +291,7 @@ def a_send_waits_for_tcp(f):
 
 @test("VERBS-017", "MPA-042")
 def the_buffer_is_free_after_the_completion(f):
-    """Scribbled on at once; the peer must get what was sent, with a good CRC."""
+    """Overwritten at once; the peer must get what was sent, with a good CRC."""
     wire = f.connect(rcvbuf=65536)
     link = f.running(rev=1, wire=wire)
     out = f.mr(60000)
@@ -366,7 +366,7 @@ def responses_out_of_order(f):
 
 
 @test("VERBS-005", "VERBS-029", "RDMAP-047")
-def a_sink_that_went_away(f):
+def a_deregistered_sink(f):
     link, sink, wrs = reading(f, 64)
     request = asked(link)
     sink.dereg(keep=True)
@@ -404,7 +404,7 @@ def unsent(f, op, count):
             break
     wrs = [link.post(op, sge=sink.sge(8 * n, 8), raddr=0x1000, rkey=0x4242)
            for n in range(count)]
-    link.peer.read(out.rkey, out.iova, 8)   # nobody else has weft look at its queue now
+    link.peer.read(out.rkey, out.iova, 8)   # only this makes weft look at its queue now
     time.sleep(0.3)
     link.no_wc()
     return link, blocked, sink, wrs

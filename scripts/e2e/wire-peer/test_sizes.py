@@ -48,11 +48,11 @@ def bulk_data_over_an_mtu_of_9000(f, markers):
 def messages_around_the_mulpdu(f):
     link = f.running(rev=1)
     emss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
-    room = mpa.mulpdu(emss, False) - ddp.UNTAGGED_LEN
-    for n in (0, 1, room - 1, room, room + 1, 2 * room - 1, 2 * room, 2 * room + 1):
+    space = mpa.mulpdu(emss, False) - ddp.UNTAGGED_LEN
+    for n in (0, 1, space - 1, space, space + 1, 2 * space - 1, 2 * space, 2 * space + 1):
         message = send_out(f, link, pattern(n))
         assert [s.last for s in message.segments] == [False] * (len(message.segments) - 1) + [True]
-        assert len(message.segments) == max(1, -(-n // room)), (n, message)
+        assert len(message.segments) == max(1, -(-n // space)), (n, message)
 
 
 def longest_of(link, region):
@@ -66,7 +66,7 @@ def longest_of(link, region):
 
 @test("MPA-001", "MPA-002", "MPA-004", each=(0, 1))
 def segments_of_64_kib(f, markers):
-    """More room than a ULPDU may take, once the window is twice as wide as a segment."""
+    """More space than a ULPDU may take, once the window is twice as wide as a segment."""
     set_mtu(65535)
     try:
         link = f.running(rev=1, m=markers)
@@ -138,7 +138,7 @@ def without_timestamps_fpdus_are_longer(f):
 
 
 def a_write_fills(f, ulpdu):
-    """One FPDU with a ULPDU of that many octets."""
+    """One FPDU with a ULPDU of that many bytes."""
     target = f.mr(65536)
     link = f.running(rev=1)
     link.peer.mulpdu = ulpdu
@@ -186,7 +186,7 @@ def rests_of_segments_are_filled(f):
 
 @test("MPA-053", "MPA-054", "MPA-055", each=(1500, 1450))
 def tcp_segments_begin_with_fpdus(f, mtu):
-    """Also where segments are no multiple of four octets."""
+    """Also where segments are no multiple of four bytes."""
     set_mtu(mtu)
     try:
         segments_begin_with_fpdus(f)

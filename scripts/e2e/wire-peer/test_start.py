@@ -11,7 +11,7 @@ DEPTH = mpa.NOT_NEGOTIATED
 
 
 def refused_frame(f, frame, fin=False):
-    """Octets that are no request: closed without an answer, nobody is told."""
+    """Bytes that are no request: closed without an answer and without an event."""
     wire = f.connect()
     wire.raw(frame)
     if fin:
@@ -48,7 +48,7 @@ def private_data_that_cannot_be_handed_on_is_refused(f, length):
 
 
 @test("CM-017", each=(256, 511, 512))
-def private_data_up_to_512_octets_is_no_error(f, length):
+def private_data_up_to_512_bytes_is_no_error(f, length):
     """An administrator may have it cut."""
     f.policy("private_data_max", 512)
     wire = f.connect()
@@ -61,7 +61,7 @@ def private_data_up_to_512_octets_is_no_error(f, length):
 
 
 @test("CM-006", "CM-030", "CM-022", "MPA-067")
-def every_octet_of_the_key_counts(f):
+def every_byte_of_the_key_counts(f):
     good = mpa.request().build()
     for at in range(16):
         bad = bytearray(good)
@@ -80,7 +80,7 @@ def an_unknown_revision_is_closed(f, rev):
 
 
 @test("CM-018", "CM-035", "CM-022")
-def private_data_of_513_octets(f):
+def private_data_of_513_bytes(f):
     refused_frame(f, mpa.request(pd=pattern(513)).build())
     refused_frame(f, mpa.request(pd_length=0xFFFF).build() + bytes(600))
 
@@ -145,7 +145,7 @@ def fuzzed_frames(f):
         wire.raw(bytes(frame))
         wire.fin()
         try:
-            wire.octets(20, 3)
+            wire.exactly(20, 3)
             raise AssertionError("answered without its consumer: %s" % frame.hex())
         except (peer.Closed, peer.Timeout):
             pass
@@ -168,9 +168,9 @@ def a_request_in_pieces(f, piece):
 def a_reject_reaches_the_peer_before_the_end(f):
     for request in (dict(rev=1), dict(rev=2, enhanced=mpa.Enhanced(4, 4))):
         link = f.passive(accept=False, **request)
-        f.agent.cmd("reject", k=link.k, pdata=b"no room".hex())
+        f.agent.cmd("reject", k=link.k, pdata=b"no space".hex())
         reply = link.peer.read_reply()
-        assert reply.r == 1 and reply.pd == b"no room", reply
+        assert reply.r == 1 and reply.pd == b"no space", reply
         assert reply.s == (request["rev"] == 2)
         link.peer.fin()
         link.peer.expect_end(reset=False)
@@ -224,7 +224,7 @@ def the_responder_waits_for_the_first_fpdu(f):
 
 @test("CM-029")
 def responder_early_send_waits_only_for_a_promised_message(f):
-    """What an administrator may choose for initiators that never speak first."""
+    """What an administrator may choose for initiators that never send first."""
     f.policy("responder_early_send", 1)
     out = f.mr(16)
     out.poke(b"sent at once")
@@ -234,8 +234,8 @@ def responder_early_send_waits_only_for_a_promised_message(f):
     link.peer.silent(0.02)
     assert link.peer.expect(rdmap.SEND).payload == b"sent at once"
     link.wc(wr=wr)
-    link.peer.send(b"and heard")
-    link.received(b"and heard")
+    link.peer.send(b"and received")
+    link.received(b"and received")
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 0, 1, 0))
     link.peer.silent(1)
     link.start_responder()

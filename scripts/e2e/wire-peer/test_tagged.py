@@ -95,7 +95,7 @@ def outside_of_the_region(f, case):
 
 
 @test("DDP-067", "DDP-056", "DDP-057")
-def the_first_and_the_last_octet_are_inside(f):
+def the_first_and_the_last_byte_are_inside(f):
     target = f.mr(100)
     link = f.running(rev=1)
     link.peer.write(target.rkey, target.iova, b"\x01")

@@ -101,8 +101,8 @@ def a_send_longer_than_its_receive(f, case):
     if size:
         link.slots[link.posted[0]][0].fill(0x44)
     link.peer.send(pattern(sent))
-    room = link.peer.mulpdu - ddp.UNTAGGED_LEN
-    first = ddp.untagged(rdmap.SEND, 0, 1, 0, pattern(sent)[:room], last=sent <= room)
+    space = link.peer.mulpdu - ddp.UNTAGGED_LEN
+    first = ddp.untagged(rdmap.SEND, 0, 1, 0, pattern(sent)[:space], last=sent <= space)
     link.refused(1, 2, 5, ulpdu=first, oldest=LOC_LEN)
 
 

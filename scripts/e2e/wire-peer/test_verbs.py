@@ -131,7 +131,7 @@ def a_type_1_window_is_of_its_domain(f):
 
 @test("DDP-055", "VERBS-004", "EXT-053", each=("write", "read", "atomic"))
 def a_right_that_the_queue_pair_withholds(f, what):
-    """What its STag alone would allow is refused as if that did not."""
+    """What its STag would allow is refused as if the STag did not."""
     target = f.mr(64)
     link = f.running(rev=1)
     f.agent.cmd("modify", k=link.k, access="wra")
@@ -174,7 +174,7 @@ def stags_are_hard_to_guess(f):
     assert len(set(keys)) == 100
     assert max(steps.count(s) for s in steps) < 5, "a constant stride"
     assert max(keys) - min(keys) > 1 << 31, "not spread: %#x..%#x" % (min(keys), max(keys))
-    assert len({k & 0xFF for k in keys}) > 20, "key octets hardly vary"
+    assert len({k & 0xFF for k in keys}) > 20, "key bytes hardly vary"
 
 
 @test("VERBS-009")
@@ -233,7 +233,7 @@ def the_device_says_what_the_wire_takes(f):
 
 @test("VERBS-030", "RDMAP-081", "CM-059")
 def all_the_depth_there_is(f):
-    """255, the most that rdma_cm can carry, asks for as much as there is: 1024."""
+    """255, the most that rdma_cm can carry, requests the maximum: 1024."""
     link = f.running(rev=2, ird=255, ord=255, enhanced=mpa.Enhanced(ird=2000, ord=2000),
                      qp=dict(sq=2048))
     assert (link.reply.enhanced.ird, link.reply.enhanced.ord) == (1024, 1024), link.reply

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory in pages that are no neighbours: made, registered, filled, compared,
+ * Memory in pages that are not contiguous: made, registered, filled, compared,
  * and moved by RDMA.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -39,13 +39,13 @@ static int nth_cpu(int n)
 	return -1;
 }
 
-/* Is it on the vector's CPU that this kind of consumer hears? */
+/* Is this kind of consumer notified on the vector's CPU? */
 static bool has_cpu(enum ib_poll_context context)
 {
 	return context != IB_POLL_UNBOUND_WORKQUEUE && context != IB_POLL_DIRECT;
 }
 
-/* The server has heard nothing yet; without the peer-to-peer mode it may not send. */
+/* The server has received nothing yet; without the peer-to-peer mode it may not send. */
 static int case_register_first(void)
 {
 	struct ib_qp *qp = world.self.server->qp;
@@ -71,7 +71,7 @@ static int case_send(void)
 		return ret;
 	CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
 	if (has_cpu(world.context) && recv.cpu != nth_cpu(world.vector)) {
-		pr_err("vector %d was heard on CPU %d\n", world.vector, recv.cpu);
+		pr_err("vector %d completed on CPU %d\n", world.vector, recv.cpu);
 		return -EINVAL;
 	}
 	return 0;
@@ -114,7 +114,7 @@ static int case_longest_list(void)
 								   area_compare(&world.a, &world.b);
 }
 
-/* The region can be registered anew only if the response has invalidated it. */
+/* The region can be registered again only if the response has invalidated it. */
 static int case_read_with_inv(void)
 {
 	area_fill(&world.b, 4);
@@ -206,7 +206,7 @@ static int case_refused(void)
 	return case_send();
 }
 
-/* What nobody can post away: a key that does not exist ends the connection. */
+/* A key that does not exist ends the connection, whatever is posted afterwards. */
 static int case_bad_key_and_drain(void)
 {
 	struct ib_sge sge = { .addr = (uintptr_t)world.small, .length = 8, .lkey = 0xdead00 };
@@ -238,7 +238,7 @@ static int case_bad_key_and_drain(void)
 	return 0;
 }
 
-/* When the drain is over, nobody writes to the memory of what was under way. */
+/* After the drain, the memory of outstanding requests is no longer written to. */
 static int case_drain_reads(void)
 {
 	static struct op reads[READS];

@@ -32,7 +32,7 @@ void op_init(struct op *op)
 	init_completion(&op->done);
 }
 
-/* Nobody calls back a consumer that polls by itself. */
+/* A consumer that polls by itself is not called back. */
 bool op_comes(struct op *op)
 {
 	unsigned long end = jiffies + WAIT;

@@ -46,7 +46,7 @@ void err(int number, const char *format, ...) __attribute__((format(printf, 2, 3
 void answer(int number, const char *what);
 void line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-int from_hex(const char *hex, uint8_t *out, size_t room);
+int from_hex(const char *hex, uint8_t *out, size_t space);
 void print_hex(const void *data, size_t len);
 
 struct region {

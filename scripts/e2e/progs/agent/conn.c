@@ -266,7 +266,7 @@ COMMAND(tos, a)
 	answer(set_tos(a, c->id), "tos");
 }
 
-/* ports k=: of both ends, as the program is told */
+/* ports k=: of both ends, as the program sees them */
 COMMAND(ports, a)
 {
 	struct conn *c = conn_of(a);

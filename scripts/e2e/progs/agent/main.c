@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The agent's loop: reads commands, looks after events and completions.
+ * The agent's loop: reads commands, handles events and completions.
  *
  * A command is a word and key=value pairs; the answer is one line "ok ..." or
  * "err NUMBER ...". Lines "event", "wc", "cqevent" and "async" come when they do.
@@ -68,27 +68,27 @@ void line(const char *format, ...)
 	va_end(list);
 }
 
-int from_hex(const char *hex, uint8_t *out, size_t room)
+int from_hex(const char *hex, uint8_t *out, size_t space)
 {
 	size_t len = strlen(hex) / 2, i;
-	unsigned int octet;
+	unsigned int byte;
 
-	if (len > room)
+	if (len > space)
 		return -1;
 	for (i = 0; i < len; i++) {
-		if (sscanf(hex + 2 * i, "%2x", &octet) != 1)
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
 			return -1;
-		out[i] = octet;
+		out[i] = byte;
 	}
 	return len;
 }
 
 void print_hex(const void *data, size_t len)
 {
-	const uint8_t *octet = data;
+	const uint8_t *byte = data;
 
 	while (len--)
-		printf("%02x", *octet++);
+		printf("%02x", *byte++);
 }
 
 /* --- commands --------------------------------------------------------------- */

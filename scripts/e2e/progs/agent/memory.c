@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #define GUARD		8192U
-#define GUARD_OCTET	0xa5
+#define GUARD_BYTE	0xa5
 
 static struct {
 	char name[32];
@@ -128,7 +128,7 @@ static int map_region(struct region *r, size_t len, size_t shift)
 	}
 	r->buf = r->map + GUARD + shift;
 	r->len = len;
-	memset(r->map, GUARD_OCTET, r->map_len);
+	memset(r->map, GUARD_BYTE, r->map_len);
 	memset(r->buf, 0, len);
 	return 0;
 }
@@ -152,7 +152,7 @@ static int register_region(struct region *r, const struct args *a)
 }
 
 /*
- * mr name= pd= len= access=letters of lwrabz [iova=] [shift=octets into a page]
+ * mr name= pd= len= access=letters of lwrabz [iova=] [shift=bytes into a page]
  * [prot=r: make the pages read-only first]
  */
 COMMAND(mr, a)
@@ -261,14 +261,14 @@ static uint8_t *part(const struct args *a, struct region **r, size_t *len)
 	return (*r)->buf + off;
 }
 
-/* fill name= [off=] [len=] octet= */
+/* fill name= [off=] [len=] byte= */
 COMMAND(fill, a)
 {
 	struct region *r;
 	size_t len;
 	uint8_t *at = part(a, &r, &len);
 
-	memset(at, (int)arg_num(a, "octet", 0), len);
+	memset(at, (int)arg_num(a, "byte", 0), len);
 	ok("fill");
 }
 
@@ -330,7 +330,7 @@ COMMAND(guard, a)
 	for (uint8_t *at = r->map; at < r->map + r->map_len; at++) {
 		if (at == r->buf)
 			at += r->len;
-		if (at < r->map + r->map_len && *at != GUARD_OCTET)
+		if (at < r->map + r->map_len && *at != GUARD_BYTE)
 			err(EFAULT, "guard broken at %ld", (long)(at - r->buf));
 	}
 	ok("intact");

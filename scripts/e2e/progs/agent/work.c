@@ -321,7 +321,7 @@ COMMAND(post, a)
 		ok("post");
 }
 
-/* --- one shared receive queue, for the QPs that are told so -------------------- */
+/* --- one shared receive queue, for the QPs that use it      -------------------- */
 
 struct ibv_srq *srq;
 

@@ -66,7 +66,7 @@ static int descriptor(struct fid *fid)
 	return fd;
 }
 
-/* sleeps: nothing wakes who waits for the descriptor, for so many milliseconds. */
+/* sleeps: nothing wakes a waiter on the descriptor, for so many milliseconds. */
 static bool sleeps(int fd, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -168,7 +168,7 @@ static void connect_fails(const char *reason)
 	CHECK(!memcmp(error.err_data, reason, strlen(reason)));
 }
 
-/* The reason given reaches the one who asked. */
+/* The reason given reaches the initiator. */
 CASE(rejection)
 {
 	struct fi_info *request;
@@ -181,7 +181,7 @@ CASE(rejection)
 	fi_freeinfo(request);
 }
 
-CASE(nobody_listens)
+CASE(no_listener)
 {
 	listen_there();
 	stop_listening();

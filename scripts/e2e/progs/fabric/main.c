@@ -37,7 +37,7 @@ bool holds(const unsigned char *p, size_t size, unsigned int seed)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (p[i] != (unsigned char)(seed * 101 + i * 7 + (i >> 8) * 13 + (i >> 16) * 29)) {
-			printf("octet %zu of %zu is %02x\n", i, size, p[i]);
+			printf("byte %zu of %zu is %02x\n", i, size, p[i]);
 			return false;
 		}
 	}

@@ -150,7 +150,7 @@ CASE(writes_and_reads)
 }
 
 /*
- * libfabric offers no remote data on iWARP, whose older cards have none: who asks for it
+ * libfabric offers no remote data on iWARP, whose older cards have none: a program that asks for it
  * finds nothing. A Write that carries it arrives all the same.
  */
 CASE(immediate_data)
@@ -247,7 +247,7 @@ CASE(selective)
 	CHECK(holds(s.buf + WORD, 1000, 9));
 }
 
-/* More Writes than the queue holds: whoever is turned away comes again, none is lost. */
+/* More Writes than the queue holds: those refused are posted again, none is lost. */
 CASE(full_queue)
 {
 	const size_t n = 5000;

@@ -27,7 +27,7 @@ static struct ibv_mr *region;
 static struct ibv_pd *domain;
 static unsigned char region_bytes[16384] __attribute__((aligned(4096)));
 
-/* Receives that wait for a Send; requests whose completions nobody has polled. */
+/* Receives that wait for a Send; requests whose completions have not been polled. */
 static int receives, under_way;
 static double slice_end;
 
@@ -276,7 +276,7 @@ static bool query_srq(unsigned int nth)
 	return true;
 }
 
-/* The core lets one in at a time, and has no patience. */
+/* The core serves one at a time, and refuses another one at once. */
 static bool reregister(int what, struct ibv_pd *pd, size_t length, int access)
 {
 	int ret = ibv_rereg_mr(region, what, pd, length ? region_bytes : NULL, length, access);
@@ -434,7 +434,7 @@ static const struct call feeder = { "a stream of Sends", feed };
 /* All that was posted completes, within a deadline. */
 static bool drain(void)
 {
-	double limit = now() + patience();
+	double limit = now() + step_timeout();
 
 	while (receives || under_way) {
 		if (!post_send(0) || !poll_cq(0))
@@ -447,7 +447,7 @@ static bool drain(void)
 
 static bool event_comes(void)
 {
-	double limit = now() + patience();
+	double limit = now() + step_timeout();
 	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE };
 	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
 

@@ -26,7 +26,7 @@ static bool one_message(struct pair *p)
 	return completed(p->send_cq, 2);
 }
 
-/* Who ends it: both hear of it. */
+/* Whichever side ends it, both get an event. */
 static bool disconnect(struct pair *p, enum side side)
 {
 	TRY(!rdma_disconnect(p->id[side]));

@@ -82,7 +82,7 @@ static bool outstanding(void)
 
 static bool go_on_until_cut(void)
 {
-	double limit = now() + seconds + patience();
+	double limit = now() + seconds + step_timeout();
 	bool told = false;
 
 	while (!broken) {
@@ -101,7 +101,7 @@ static bool go_on_until_cut(void)
 /* The second end may find out later than the first one. */
 static bool nothing_is_lost(void)
 {
-	double limit = now() + patience();
+	double limit = now() + step_timeout();
 
 	while (outstanding()) {
 		if (!reap_both())

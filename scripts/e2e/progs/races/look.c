@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What shows objects and counters to anybody: the netlink socket of the rdma tool, and sysfs. */
+/* What shows objects and counters to any process: the rdma tool's netlink socket, and sysfs. */
 #define _GNU_SOURCE
 #include "races.h"
 

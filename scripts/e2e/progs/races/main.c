@@ -6,7 +6,7 @@
  *   -g  the device may go and come back meanwhile
  *   -x  whatever calls answer, and how this ends, says nothing
  *   -u  without privileges
- * Prints how many rounds each has made. Status 0: nothing failed that may not fail, nobody
+ * Prints how many rounds each has made. Status 0: nothing failed that may not fail, no thread
  * hung, and each activity has made a round; one of them, if the device comes and goes.
  */
 #define _GNU_SOURCE
@@ -51,13 +51,13 @@ double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-unsigned int patience(void)
+unsigned int step_timeout(void)
 {
 	const char *slow = getenv("E2E_SLOW");
 
 	if (anything_goes)
 		return 1;
-	return PATIENCE * (slow ? atoi(slow) : 1);
+	return STEP_TIMEOUT * (slow ? atoi(slow) : 1);
 }
 
 bool going(void)
@@ -201,13 +201,13 @@ static void child(void)
 /* It has ended in time, and as it should. */
 static void watch(pid_t pid)
 {
-	double limit = end + patience() + 10;
+	double limit = end + step_timeout() + 10;
 	int status;
 
 	while (!waitpid(pid, &status, WNOHANG)) {
 		if (now() > limit) {
 			printf("hangs: the process has not ended %u s after its time\n",
-			       patience() + 10);
+			       step_timeout() + 10);
 			kill(pid, SIGKILL);
 			exit(1);
 		}
@@ -234,7 +234,7 @@ static void parse(int argc, char **argv)
 			anything_goes = true;
 			break;
 		case 'u':
-			become_nobody();
+			drop_privileges();
 			break;
 		case 's':
 			seed = strtoul(optarg, NULL, 0);

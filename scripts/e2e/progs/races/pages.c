@@ -138,7 +138,7 @@ static void *write_at_random(void *arg)
 	return NULL;
 }
 
-/* Everything is posted; what comes of it is none of our business. */
+/* Everything is posted; the results do not matter. */
 static void use(struct pair *p, unsigned int nth)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,

@@ -31,7 +31,7 @@ bool is_filled(const unsigned char *buf, uint32_t length, uint32_t from)
 static bool readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int ready = poll(&p, 1, patience() * 1000);
+	int ready = poll(&p, 1, step_timeout() * 1000);
 
 	errno = ETIMEDOUT;
 	return ready == 1;
@@ -174,7 +174,7 @@ static bool drop_end(struct pair *p, enum side side)
 	return true;
 }
 
-/* Requests that nobody has looked at are events, with an id of their own. */
+/* Requests that are still to be read are events, with an id of their own. */
 static bool drop_requests(struct pair *p)
 {
 	struct rdma_cm_event *event;
@@ -246,7 +246,7 @@ int pair_recv(struct pair *p, enum side at, uint64_t wr_id, uint32_t offset, uin
 
 bool completed(struct ibv_cq *cq, unsigned int count)
 {
-	double limit = now() + patience();
+	double limit = now() + step_timeout();
 	struct ibv_wc wc;
 	int n;
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PROMPT 2 /* seconds that a process may take to end without being asked why */
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 #define PINNED (64UL << 20)
 
 /* Where a process that does not end is stuck; needs root. */
@@ -76,7 +76,7 @@ bool live_and_die(const char *activity, const char *options, unsigned int with_s
 	printf("%s with seed %u, killed after %.1f s, takes its time to end:\n", activity,
 	       with_seed, now() - began - PROMPT);
 	show_stack(pid);
-	if (ends_within(pid, patience(), &status)) {
+	if (ends_within(pid, step_timeout(), &status)) {
 		printf("that took %.1f s in all\n", now() - began);
 		return true;
 	}
@@ -96,13 +96,14 @@ bool live_often(const char *activity, const char *options, double lifetime)
 	return true;
 }
 
-void become_nobody(void)
+void drop_privileges(void)
 {
 	struct rlimit pinned = { PINNED, PINNED };
 
 	CHECK(!setrlimit(RLIMIT_MEMLOCK, &pinned));
 	CHECK(!setgroups(0, NULL));
-	CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));
+	CHECK(!setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) &&
+	      !setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED));
 	/* It looks at its own mappings. */
 	CHECK(!prctl(PR_SET_DUMPABLE, 1));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The two CQs of home, shared by QPs that come and go: several threads poll, arm, resize
- * and moderate them. Who polls a completion counts it for the thread that posted.
+ * and moderate them. The thread that polls a completion counts it for the one that posted.
  */
 #include "races.h"
 
@@ -47,8 +47,8 @@ void reap(struct ibv_cq *cq)
 }
 
 /*
- * So many in one call that the process is said to stream: doorbells are put off until some
- * thread polls in vain, which then sends what this one has posted.
+ * So many in one call that the process counts as streaming: doorbells are deferred until a
+ * thread finds the CQ empty, which then sends what this one has posted.
  */
 static bool post_list(struct pair *p, uint64_t id, enum ibv_wr_opcode op, int count,
 		      uint32_t length)
@@ -81,7 +81,7 @@ static bool post_stream(struct pair *p, uint64_t id, uint32_t length)
 /* The receives are left to other threads for a while. */
 static bool wait_for(unsigned int at, unsigned int count)
 {
-	double limit = now() + patience(), alone = now() + 0.02;
+	double limit = now() + step_timeout(), alone = now() + 0.02;
 
 	while (__atomic_load_n(&slot[at].done, __ATOMIC_ACQUIRE) < count) {
 		reap(home.cq[0]);
@@ -94,7 +94,7 @@ static bool wait_for(unsigned int at, unsigned int count)
 }
 
 /*
- * A QP that nobody uses any more is destroyed while others poll its CQs. That must not
+ * A QP that is no longer used is destroyed while other threads poll its CQs. That must not
  * fail: they know nothing of it.
  */
 static bool streams(unsigned int nth)

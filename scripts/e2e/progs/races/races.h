@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE 20 /* seconds that no step may exceed, before E2E_SLOW */
+#define STEP_TIMEOUT 20 /* seconds that no step may exceed, before E2E_SLOW */
 
 /*
  * A thread does rounds until the time is over. @work is one round; @whole does all of them
@@ -35,7 +35,7 @@ extern const struct activity look_activities[], object_activities[], queue_activ
 extern const char *device_name, *address;
 extern unsigned int seconds, seed;
 extern bool may_go;		/* the device comes and goes: a call may say that it has */
-extern bool anything_goes;	/* what the calls answer is none of our business */
+extern bool anything_goes;	/* the results of the calls do not matter */
 extern __thread bool may_lack;	/* the kernel is made to lack memory: a call may say so */
 
 /* What the threads of this process share; librdmacm has opened the device. */
@@ -50,7 +50,7 @@ struct home {
 extern struct home home;
 
 double now(void);
-unsigned int patience(void);
+unsigned int step_timeout(void);
 
 /* Is there time left, for this process and all of its threads? */
 bool going(void);
@@ -112,7 +112,7 @@ struct pair {
 enum outcome {
 	ACCEPTED,
 	REJECTED,
-	ABANDONED, /* by its initiator, who does not wait for an answer */
+	ABANDONED, /* by its initiator, which does not wait for an answer */
 };
 
 /* With pd and CQs set; without them, nothing is made but the event channel. */
@@ -156,6 +156,6 @@ bool live_and_die(const char *activity, const char *options, unsigned int with_s
 bool live_often(const char *activity, const char *options, double lifetime);
 
 /* Without any privilege from now on. */
-void become_nobody(void);
+void drop_privileges(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory that is not to be had, one allocation at a time; the kernel has FAULT_INJECTION.
+ * Memory that cannot be allocated, one allocation at a time; the kernel has FAULT_INJECTION.
  *
  * Each call of libibverbs and librdmacm in turn, with the first, second, ... allocation that
  * it makes failing, until it makes no more: it answers that there is no memory, or does
@@ -178,7 +178,7 @@ static void a_context(void)
 }
 
 /* Requests of every kind; the connection does not break for want of memory. */
-static bool speak(struct pair *p)
+static bool exchange(struct pair *p)
 {
 	TRY0(pair_recv(p, SERVER, 1, 0, 70000));
 	TRY0(pair_send(p, CLIENT, 2, IBV_WR_SEND, 0, 70000, IBV_SEND_SIGNALED));
@@ -203,7 +203,7 @@ static void a_connection_that(enum outcome outcome)
 	if (!made(p.send_cq))
 		return;
 	may_lack = true;
-	if (pair_join(&p, outcome) && outcome == ACCEPTED && speak(&p))
+	if (pair_join(&p, outcome) && outcome == ACCEPTED && exchange(&p))
 		disconnect(&p);
 	may_lack = false;
 	disarm();	/* what is destroyed with memory short has steps of its own */
@@ -262,7 +262,7 @@ static bool shortages(unsigned int turn)
 	return true;
 }
 
-/* --- an allocation of anybody's ----------------------------------------------- */
+/* --- an allocation of any task ------------------------------------------------- */
 
 static void set(const char *directory, const char *name, unsigned int value)
 {
@@ -297,7 +297,7 @@ static bool shot(void)
 		fail_one(FAILSLAB, draw() % 100000);
 	else
 		fail_one(FAIL_PAGE, draw() % 200);
-	if (pair_join(&p, draw() % 8 ? ACCEPTED : REJECTED) && speak(&p))
+	if (pair_join(&p, draw() % 8 ? ACCEPTED : REJECTED) && exchange(&p))
 		disconnect(&p);
 	fail_none();
 	pair_part(&p);

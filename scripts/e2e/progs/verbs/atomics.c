@@ -310,7 +310,7 @@ CASE("immediate", write_with_imm)
 	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.wc_flags & IBV_WC_WITH_IMM);
 	CHECK(wc.imm_data == htonl(0x12345678) && wc.byte_len == 5000);
 	CHECK(!memcmp(s.buf + 17, c.buf + BYTES + 3, 5000));
-	/* No octet to write; the receive's own memory is not touched either. */
+	/* No byte to write; the receive's own memory is not touched either. */
 	wr.num_sge = 0;
 	CHECK(!recv_sge(&s, 3, sge(s.own, 0, 8)));
 	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
@@ -318,7 +318,7 @@ CASE("immediate", write_with_imm)
 	CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 0);
 }
 
-/* Ten Writes that nobody at the other end hears of, in the same send queue. */
+/* Ten Writes without a completion at the other end, in the same send queue. */
 static void write_silently(uint32_t length)
 {
 	for (int i = 0; i < 10; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Much data at once, both ways at the same time, every octet looked at; and
+ * Much data at once, both ways at the same time, every byte looked at; and
  * connections that end while much data is on its way.
  */
 #include "verbs.h"
@@ -102,7 +102,7 @@ CASE("bulk", bulk_both_ways)
 	close_bulk(&b);
 }
 
-/* Each end of a connection in turn lets go in the middle; the first one stays well. */
+/* Each end of a connection in turn closes in the middle; the first one stays intact. */
 CASE("bulk", bulk_and_the_end)
 {
 	for (int i = 0; i < ENDS; i++) {

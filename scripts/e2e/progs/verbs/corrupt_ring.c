@@ -243,7 +243,7 @@ UNLISTED(defers_while_its_queue_pairs_go)
 	usleep(50000);
 }
 
-/* It is told that its device is gone, and goes on. */
+/* It gets the event that its device is gone, and continues. */
 UNLISTED(corrupts_its_queues_until_its_device_goes)
 {
 	struct ibv_async_event event;

@@ -155,7 +155,7 @@ CASE("queues", cq_moderation)
 	CHECK(now() - began >= 0.040);
 	taken(2);
 	CHECK(!event_within(s.id->recv_cq_channel, 100));
-	/* Switched off: what is held back is told, and all that follow. */
+	/* Switched off: the event held back is raised, and so are all that follow. */
 	moderate(1000, 65535);
 	arrive(1);
 	moderate(0, 0);

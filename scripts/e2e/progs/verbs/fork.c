@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Processes that fork with a device open: a daemon goes on in the child, a child that only
- * ends harms nobody. Processes that drop their privileges.
+ * Processes that fork with a device open: a daemon goes on in the child, and the exit of a child
+ * does no harm. Processes that drop their privileges.
  */
 #define _GNU_SOURCE
 #include "verbs.h"
@@ -19,7 +19,7 @@
 
 #define PORT 7571
 #define CHILDREN 120
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 #define TRANSLATION IBV_REREG_MR_CHANGE_TRANSLATION
 
 static struct end c2, s2;
@@ -173,7 +173,7 @@ CASE("processes", a_daemon_accepts)
 	daemon_ends_well("accepts_as_a_daemon");
 }
 
-/* It destroys what its parent made, and the peer hears of it. */
+/* It destroys what its parent made, and the peer gets an event. */
 UNLISTED(disconnects_as_a_daemon)
 {
 	become_a_daemon();
@@ -411,12 +411,12 @@ CASE("processes", privileges_dropped_after_opening)
 	struct rlimit some = { 16 << 20, 16 << 20 };
 
 	CHECK(!setrlimit(RLIMIT_MEMLOCK, &some));
-	CHECK(!setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
+	CHECK(!setgroups(0, NULL) && !setgid(UNPRIVILEGED) && !setuid(UNPRIVILEGED));
 	works(&c, &s);
 	writes_and_reads();
 	make_and_destroy();
 	CHECK(!ibv_resize_cq(s.id->recv_cq, 500));
-	/* Nor does rdma_cm serve whom it does not know any more, until told anew. */
+	/* Nor does rdma_cm serve a process with other credentials, until it gets a new channel. */
 	errno = 0;
 	CHECK(rdma_disconnect(c.id) && errno == EACCES);
 	move_to_own_channel(the_listener());

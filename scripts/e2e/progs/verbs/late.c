@@ -22,19 +22,19 @@ static void be_late(void)
 }
 
 /* Message @id carries its number to a place of its own. */
-static void say(struct end *from, int id)
+static void send_id(struct end *from, int id)
 {
 	from->buf[BYTES + id] = id * 3 + 1;
 	CHECK(!send_sge(from, id, sge(from->own, id, 1), 0));
 	expect(from->id->send_cq, id, IBV_WC_SUCCESS);
 }
 
-static void listen_for(struct end *e, int id)
+static void recv_id(struct end *e, int id)
 {
 	CHECK(!recv_sge(e, id, sge(e->own, BYTES / 2 + id, 1)));
 }
 
-static void hears(struct end *e, int id)
+static void expect_id(struct end *e, int id)
 {
 	expect(e->id->recv_cq, id, IBV_WC_SUCCESS);
 	CHECK(e->buf[BYTES + BYTES / 2 + id] == id * 3 + 1);
@@ -47,19 +47,19 @@ CASE_WITH("late", late_receives, "rnr_timeout_ms=600000")
 
 	fill(&s, 7);
 	for (int i = 1; i <= 3; i++)
-		say(&c, i);
+		send_id(&c, i);
 	CHECK(!post(&c, 10, IBV_WR_RDMA_READ, sge(c.own, 1000, 500), (uintptr_t)s.buf, s.open->rkey,
 		    IBV_SEND_SIGNALED));
 	be_late();
 	nothing(c.id->send_cq);
 	nothing(s.id->recv_cq);
-	listen_for(&c, 20);
-	say(&s, 20);
-	hears(&c, 20);
+	recv_id(&c, 20);
+	send_id(&s, 20);
+	expect_id(&c, 20);
 	for (int i = 1; i <= 3; i++)
-		listen_for(&s, i);
+		recv_id(&s, i);
 	for (int i = 1; i <= 3; i++)
-		hears(&s, i);
+		expect_id(&s, i);
 	expect(c.id->send_cq, 10, IBV_WC_SUCCESS);
 	CHECK(!memcmp(c.buf + BYTES + 1000, s.buf, 500));
 	CHECK(counted("rnr_waits") > waits && counted("rnr_timeouts") == timeouts);
@@ -69,7 +69,7 @@ CASE_WITH("late", late_receives, "rnr_timeout_ms=600000")
 static void *post_late(void *arg)
 {
 	be_late();
-	listen_for(arg, 1);
+	recv_id(arg, 1);
 	return NULL;
 }
 
@@ -78,8 +78,8 @@ CASE_WITH("late", late_receive_of_another_thread, "rnr_timeout_ms=600000")
 	pthread_t thread;
 
 	CHECK(!pthread_create(&thread, NULL, post_late, &s));
-	say(&c, 1);
-	hears(&s, 1);
+	send_id(&c, 1);
+	expect_id(&s, 1);
 	pthread_join(thread, NULL);
 	works(&c, &s);
 }
@@ -87,13 +87,13 @@ CASE_WITH("late", late_receive_of_another_thread, "rnr_timeout_ms=600000")
 /* Both ends wait for each other's receive. */
 CASE_WITH("late", late_receives_both_ways, "rnr_timeout_ms=600000")
 {
-	say(&c, 1);
-	say(&s, 2);
+	send_id(&c, 1);
+	send_id(&s, 2);
 	be_late();
-	listen_for(&c, 2);
-	hears(&c, 2);
-	listen_for(&s, 1);
-	hears(&s, 1);
+	recv_id(&c, 2);
+	expect_id(&c, 2);
+	recv_id(&s, 1);
+	expect_id(&s, 1);
 	works(&c, &s);
 }
 
@@ -105,7 +105,7 @@ CASE_WITH("late", late_immediate, "rnr_timeout_ms=600000")
 	expect(c.id->send_cq, 1, IBV_WC_SUCCESS);
 	be_late();
 	nothing(s.id->recv_cq);
-	hear(&s);
+	post_empty_recv(&s);
 	CHECK(next(s.id->recv_cq).wc_flags & IBV_WC_WITH_IMM);
 	CHECK(!memcmp(s.buf, c.buf, 100));
 	works(&c, &s);
@@ -181,15 +181,15 @@ CASE_WITH("late", late_not_allowed, "rnr_timeout_ms=0")
 /* What the peer sent before it closed is delivered, then its end is seen. */
 CASE_WITH("late", late_peer_disconnects, "rnr_timeout_ms=600000")
 {
-	say(&c, 1);
-	say(&c, 2);
+	send_id(&c, 1);
+	send_id(&c, 2);
 	CHECK(!rdma_disconnect(c.id));
 	be_late();
 	nothing(s.id->recv_cq);
-	listen_for(&s, 1);
-	listen_for(&s, 2);
-	hears(&s, 1);
-	hears(&s, 2);
+	recv_id(&s, 1);
+	recv_id(&s, 2);
+	expect_id(&s, 1);
+	expect_id(&s, 2);
 	flushes(&s);
 }
 
@@ -198,7 +198,7 @@ CASE_WITH("late", late_peer_disconnects_for_nothing, "rnr_timeout_ms=600")
 {
 	double began = now();
 
-	say(&c, 1);
+	send_id(&c, 1);
 	CHECK(!rdma_disconnect(c.id));
 	flushes(&s);
 	CHECK(now() - began < 5);
@@ -208,7 +208,7 @@ CASE_WITH("late", late_disconnect_here, "rnr_timeout_ms=600000")
 {
 	double began;
 
-	say(&c, 1);
+	send_id(&c, 1);
 	be_late();
 	began = now();
 	CHECK(!rdma_disconnect(s.id));
@@ -221,7 +221,7 @@ CASE_WITH("late", late_destroy, "rnr_timeout_ms=600000")
 {
 	double began;
 
-	say(&c, 1);
+	send_id(&c, 1);
 	be_late();
 	began = now();
 	rdma_destroy_qp(s.id);
@@ -304,7 +304,7 @@ CASE_WITH("late", late_srq, "rnr_timeout_ms=600000")
 {
 	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++) {
-		say(&cs[i], i + 1);
+		send_id(&cs[i], i + 1);
 		usleep(50000);
 	}
 	for (int i = 0; i < CLIENTS; i++) {
@@ -322,7 +322,7 @@ CASE_WITH("late", late_srq_changes, "rnr_timeout_ms=600000")
 
 	begin_many_conns();
 	for (int i = 0; i < CLIENTS; i++) {
-		say(&cs[i], i + 1);
+		send_id(&cs[i], i + 1);
 		usleep(50000);
 	}
 	rdma_destroy_qp(ss[0].id);
@@ -358,6 +358,6 @@ CASE_WITH("late", late_srq_storm, "rnr_timeout_ms=600000")
 	for (int i = 0; i < CLIENTS; i++)
 		pthread_join(threads[i], NULL);
 	while (got++ < given)
-		say(&cs[0], 1);
+		send_id(&cs[0], 1);
 	end_many_conns();
 }

@@ -56,7 +56,7 @@ static uint32_t scatter(struct ibv_sge *list, struct ibv_mr *mr)
 	return total;
 }
 
-static void same_octets(const struct ibv_sge *list, const unsigned char *flat)
+static void same_bytes(const struct ibv_sge *list, const unsigned char *flat)
 {
 	for (int i = 0; i < SGES; i++) {
 		CHECK(!memcmp((void *)(uintptr_t)list[i].addr, flat, list[i].length));
@@ -78,7 +78,7 @@ static void many_elements(void)
 	CHECK(!send_sge(&c2, 3, sge(c2.open, 0, total), 0));
 	CHECK(expect(cq, 1, IBV_WC_SUCCESS).byte_len == total);
 	expect(c2.id->send_cq, 3, IBV_WC_SUCCESS);
-	same_octets(list, c2.buf);
+	same_bytes(list, c2.buf);
 
 	fill(&c2, 2);
 	wr.opcode = IBV_WR_RDMA_READ;
@@ -86,7 +86,7 @@ static void many_elements(void)
 	wr.wr.rdma.rkey = c2.open->rkey;
 	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
 	CHECK(expect(cq, 2, IBV_WC_SUCCESS).byte_len == total);
-	same_octets(list, c2.buf);
+	same_bytes(list, c2.buf);
 
 	fill(&s2, 3);
 	wr.opcode = IBV_WR_SEND;
@@ -94,7 +94,7 @@ static void many_elements(void)
 	CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
 	expect(cq, 2, IBV_WC_SUCCESS);
 	CHECK(expect(c2.id->recv_cq, 4, IBV_WC_SUCCESS).byte_len == total);
-	same_octets(list, c2.buf + BYTES);
+	same_bytes(list, c2.buf + BYTES);
 }
 
 static void long_inline(void)
@@ -207,7 +207,7 @@ CASE("limits", many_regions)
 	free(mr);
 }
 
-/* The window that took the last STag works: 10 octets are read through it. */
+/* The window that took the last STag works: 10 bytes are read through it. */
 static void last_window(struct ibv_mw *mw, struct ibv_mr *region)
 {
 	struct ibv_mw_bind bind = {
@@ -233,18 +233,18 @@ static void tell_millions(const char *what, int count)
 }
 
 /*
- * Have the pages of so many octets of heap now, one after the other. In User-Mode Linux
+ * Have the pages of so many bytes of heap now, one after the other. In User-Mode Linux
  * pages that came one by one are a mapping of the host each, and a process may have 65530
  * (vm.max_map_count): then its page faults never end.
  */
-static void heap_of(size_t octets)
+static void heap_of(size_t bytes)
 {
 	void *all;
 
 	CHECK(mallopt(M_MMAP_MAX, 0) && mallopt(M_TRIM_THRESHOLD, INT_MAX));
-	all = malloc(octets);
+	all = malloc(bytes);
 	CHECK(all);
-	explicit_bzero(all, octets);
+	explicit_bzero(all, bytes);
 	free(all);
 }
 

@@ -61,15 +61,15 @@ static void close_side(struct side *side)
 	drop(side->back, side->back_mr);
 }
 
-static void write_words(uint32_t *at, uint32_t octets, uint32_t seed)
+static void write_words(uint32_t *at, uint32_t bytes, uint32_t seed)
 {
-	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+	for (uint32_t i = 0; i < bytes / sizeof(*at); i++)
 		at[i] = word_of(i, seed);
 }
 
-static void check_words(const uint32_t *at, uint32_t octets, uint32_t seed)
+static void check_words(const uint32_t *at, uint32_t bytes, uint32_t seed)
 {
-	for (uint32_t i = 0; i < octets / sizeof(*at); i++)
+	for (uint32_t i = 0; i < bytes / sizeof(*at); i++)
 		CHECK(at[i] == word_of(i, seed));
 }
 
@@ -152,12 +152,12 @@ UNLISTED(receives_long_messages)
 	struct ibv_mr *mr;
 	uint32_t *in;
 
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	connect_end(&mine);
 	in = region(&mine, &mr);
 	for (int i = 0; i < MESSAGES; i++)
 		CHECK(!recv_sge(&mine, i, sge(mr, i * LONG, LONG)));
-	tell(&mine);
+	send_empty(&mine);
 	for (uint32_t n = 0;; n++) {
 		uint32_t *at = in + n % MESSAGES * (LONG / sizeof(*in));
 		struct ibv_wc wc = polled(mine.id->recv_cq);
@@ -168,7 +168,7 @@ UNLISTED(receives_long_messages)
 		check_words(at, LONG, n / MESSAGES);
 		CHECK(!recv_sge(&mine, wc.wr_id, sge(mr, wc.wr_id * LONG, LONG)));
 		if (n % MESSAGES == MESSAGES - 1)
-			tell(&mine);
+			send_empty(&mine);
 	}
 	drop(in, mr);
 	release(&mine);
@@ -187,7 +187,7 @@ static pid_t start_receiver(struct end *e, int port)
 {
 	pid_t pid = start_case("receives_long_messages", port);
 
-	accept_end(e, make_hearing);
+	accept_end(e, make_receiving);
 	good(e->id->recv_cq, 1);
 	return pid;
 }
@@ -212,7 +212,7 @@ CASE("long messages", stopped_process_delays_no_other)
 		good(mine.id->send_cq, MESSAGES);
 		CHECK(now() - begin < 5);
 		CHECK(!kill(pid, SIGCONT));
-		hear(&mine);
+		post_empty_recv(&mine);
 		good(mine.id->recv_cq, 1);
 	}
 	rdma_disconnect(mine.id);

@@ -163,7 +163,7 @@ void reconnect_pair(struct end *client, struct end *server)
 	pthread_join(thread, NULL);
 }
 
-/* The core reads its counters afresh by and by. */
+/* The core refreshes its counters with a delay. */
 unsigned long counted(const char *name)
 {
 	unsigned long value;
@@ -294,24 +294,24 @@ int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg)
 	return ibv_post_recv(e->id->qp, &wr, &bad);
 }
 
-void hear(struct end *e)
+void post_empty_recv(struct end *e)
 {
 	struct ibv_recv_wr *bad, wr = {};
 
 	CHECK(!ibv_post_recv(e->id->qp, &wr, &bad));
 }
 
-void tell(struct end *e)
+void send_empty(struct end *e)
 {
 	CHECK(!send_sge(e, 0, sge(e->own, 0, 0), 0));
 	good(e->id->send_cq, 1);
 }
 
-void make_hearing(struct end *e)
+void make_receiving(struct end *e)
 {
 	make_qp(e);
-	hear(e);
-	hear(e);
+	post_empty_recv(e);
+	post_empty_recv(e);
 }
 
 /* The stream has failed: what is posted now, or was, is flushed. */

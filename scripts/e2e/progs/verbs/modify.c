@@ -42,7 +42,7 @@ static int to(struct ibv_qp *qp, enum ibv_qp_state state)
 	return modify(qp, IBV_QP_STATE, (struct ibv_qp_attr){ .qp_state = state });
 }
 
-/* As whoever connects by hand does. */
+/* As a program that connects by hand does. */
 static void init_with(struct ibv_qp *qp, unsigned int access)
 {
 	CHECK(!modify(qp, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
@@ -134,7 +134,7 @@ static void refuses(struct ibv_qp *qp, int mask, struct ibv_qp_attr attr, int er
 	}
 }
 
-/* What weft does not do, and values that nobody takes. */
+/* What weft does not do, and values that no device accepts. */
 CASE("modify", what_is_not_done_is_refused)
 {
 	struct ibv_qp_attr sqd = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
@@ -360,7 +360,7 @@ static void make_restricted(struct end *e)
 	restrict_to(e, IBV_ACCESS_REMOTE_READ);
 }
 
-/* rdma_accept() names Read and Write in vain. */
+/* rdma_accept() sets Read and Write, without effect. */
 CASE("access flags", own_flags_outlast_rdma_cm)
 {
 	connect_pair(&c2, &s2, make_restricted);

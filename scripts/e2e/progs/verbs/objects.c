@@ -353,7 +353,7 @@ static int open_context(const uint32_t *own, size_t words, int missing)
 	return ret;
 }
 
-/* A mistake is told; it is not taken for less than what was asked. */
+/* A mistake is an error; it is not treated as a smaller request. */
 CASE("objects", unknown_requests_are_refused)
 {
 	uint32_t own[6] = { WEFT_CTX_SHARED_PAGES };

@@ -23,7 +23,7 @@ void *map_at(void *at, size_t bytes, int fd)
 }
 
 /* A domain of the end's, whose QP it is used on. */
-struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access)
+struct ibv_mr *reg_odp(struct end *e, void *at, size_t bytes, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(e->id->pd, at, bytes, access | IBV_ACCESS_ON_DEMAND);
 
@@ -35,7 +35,7 @@ struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access)
 
 struct ibv_mr *implicit(struct end *e)
 {
-	return on_demand(e, NULL, SIZE_MAX, RIGHTS);
+	return reg_odp(e, NULL, SIZE_MAX, RIGHTS);
 }
 
 /* All memory of an implicit region is at its address. */
@@ -113,7 +113,7 @@ CASE("on demand", odp_registration)
 	refused(&c, (void *)PAGE, SIZE_MAX, 0, EINVAL);
 	refused(&c, (void *)(SIZE_MAX - PAGE), 2 * PAGE, 0, EINVAL);
 	refused(&c, NULL, SIZE_MAX, IBV_ACCESS_REMOTE_WRITE, EINVAL);
-	CHECK(!ibv_dereg_mr(on_demand(&c, (void *)(16 * PAGE), PAGE, RIGHTS)));
+	CHECK(!ibv_dereg_mr(reg_odp(&c, (void *)(16 * PAGE), PAGE, RIGHTS)));
 	CHECK(!ibv_dereg_mr(implicit(&c)));
 }
 
@@ -154,9 +154,9 @@ void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, 
 
 CASE("on demand", odp_every_operation)
 {
-	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
-	struct ibv_mr *near_mr = on_demand(&c, near, ROOM, RIGHTS);
-	struct ibv_mr *far_mr = on_demand(&s, far, ROOM, RIGHTS);
+	char *near = map_at(NULL, AREA, -1), *far = map_at(NULL, AREA, -1);
+	struct ibv_mr *near_mr = reg_odp(&c, near, AREA, RIGHTS);
+	struct ibv_mr *far_mr = reg_odp(&s, far, AREA, RIGHTS);
 	unsigned long waits = counted("odp_page_waits");
 
 	every_operation(near_mr, near, far_mr, far);
@@ -168,7 +168,7 @@ CASE("on demand", odp_every_operation)
 CASE("on demand", odp_whole_address_space)
 {
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
-	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
+	char *near = map_at(NULL, AREA, -1), *far = map_at(NULL, AREA, -1);
 	uint32_t on_stack[64], *heap = malloc(sizeof(on_stack));
 
 	every_operation(near_mr, near, far_mr, far);
@@ -187,11 +187,11 @@ CASE("on demand", odp_whole_address_space)
 /* Pinned and not, in one list. */
 CASE("on demand", odp_in_a_list)
 {
-	char *near = map_at(NULL, ROOM, -1), *far = map_at(NULL, ROOM, -1);
+	char *near = map_at(NULL, AREA, -1), *far = map_at(NULL, AREA, -1);
 	struct ibv_mr *near_mr = implicit(&c), *far_mr = implicit(&s);
 	struct ibv_sge from[3] = { at(near_mr, near + 1, 3 * PAGE), sge(c.own, 4, 1000),
 				   at(near_mr, near + MIB, 2 * PAGE) };
-	struct ibv_sge to[2] = { at(far_mr, far + 2, PAGE), at(far_mr, far + MIB, ROOM - MIB) };
+	struct ibv_sge to[2] = { at(far_mr, far + 2, PAGE), at(far_mr, far + MIB, AREA - MIB) };
 	struct ibv_recv_wr *bad_recv, recv = { .sg_list = to, .num_sge = 2 };
 	struct ibv_send_wr *bad, send = { .sg_list = from,
 					  .num_sge = 3,
@@ -216,19 +216,19 @@ CASE("on demand", odp_in_a_list)
 
 char *hole(size_t before)
 {
-	char *room = map_at(NULL, MIB, -1);
+	char *area = map_at(NULL, MIB, -1);
 
-	CHECK(!munmap(room + before, PAGE));
-	return room;
+	CHECK(!munmap(area + before, PAGE));
+	return area;
 }
 
 CASE("on demand", odp_send_of_nothing)
 {
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&c, area, MIB, RIGHTS);
 
 	CHECK(!recv_sge(&s, 1, sge(s.own, 0, BYTES)));
-	CHECK(!send_sge(&c, 2, at(mr, room + 10 * PAGE, 8), 0));
+	CHECK(!send_sge(&c, 2, at(mr, area + 10 * PAGE, 8), 0));
 	expect(c.id->send_cq, 2, IBV_WC_LOC_PROT_ERR);
 	flushes(&c);
 	CHECK(!ibv_dereg_mr(mr));
@@ -237,12 +237,12 @@ CASE("on demand", odp_send_of_nothing)
 /* Found in the middle of a long message, segments of which are tried many at once. */
 CASE("on demand", odp_long_send_into_nothing)
 {
-	char *room = hole(40 * PAGE);
-	struct ibv_mr *mr = on_demand(&c, room, MIB, RIGHTS);
-	struct ibv_mr *far = on_demand(&s, map_at(NULL, MIB, -1), MIB, RIGHTS);
+	char *area = hole(40 * PAGE);
+	struct ibv_mr *mr = reg_odp(&c, area, MIB, RIGHTS);
+	struct ibv_mr *far = reg_odp(&s, map_at(NULL, MIB, -1), MIB, RIGHTS);
 
 	CHECK(!recv_sge(&s, 1, sge(far, 0, MIB)));
-	CHECK(!send_sge(&c, 2, at(mr, room, MIB), 0));
+	CHECK(!send_sge(&c, 2, at(mr, area, MIB), 0));
 	expect(c.id->send_cq, 2, IBV_WC_LOC_PROT_ERR);
 	flushes(&c);
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(far));
@@ -250,10 +250,10 @@ CASE("on demand", odp_long_send_into_nothing)
 
 CASE("on demand", odp_receive_into_nothing)
 {
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
-	CHECK(!recv_sge(&s, 1, at(mr, room + 9 * PAGE, 2 * PAGE)));
+	CHECK(!recv_sge(&s, 1, at(mr, area + 9 * PAGE, 2 * PAGE)));
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 2 * PAGE), 0));
 	expect(s.id->recv_cq, 1, IBV_WC_LOC_PROT_ERR);
 	flushes(&s);
@@ -277,29 +277,29 @@ static void fails_at_the_server(enum ibv_wr_opcode what, struct ibv_sge sg, void
 
 CASE("on demand", odp_write_to_nothing)
 {
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
-	fails_at_the_server(IBV_WR_RDMA_WRITE, sge(c.own, 0, 3 * PAGE), room + 8 * PAGE, mr->rkey);
+	fails_at_the_server(IBV_WR_RDMA_WRITE, sge(c.own, 0, 3 * PAGE), area + 8 * PAGE, mr->rkey);
 	CHECK(!ibv_dereg_mr(mr));
 }
 
 CASE("on demand", odp_read_of_nothing)
 {
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
-	fails_at_the_server(IBV_WR_RDMA_READ, sge(c.own, 0, 3 * PAGE), room + 8 * PAGE, mr->rkey);
+	fails_at_the_server(IBV_WR_RDMA_READ, sge(c.own, 0, 3 * PAGE), area + 8 * PAGE, mr->rkey);
 	CHECK(!ibv_dereg_mr(mr));
 }
 
 CASE("on demand", odp_atomic_on_nothing)
 {
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
 	CHECK(!post_atomic(&c, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, sge(c.own, 0, 8),
-			   (uintptr_t)room + 10 * PAGE, mr->rkey, 1, 0));
+			   (uintptr_t)area + 10 * PAGE, mr->rkey, 1, 0));
 	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
 	flushes(&c);
 	flushes(&s);
@@ -330,16 +330,16 @@ CASE("on demand", odp_no_address_of_a_process)
 /* The key says that it may be written, the process' own mapping that it may not. */
 CASE("on demand", odp_write_to_what_is_read_only)
 {
-	char *room = map_at(NULL, MIB, -1);
+	char *area = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr;
 
-	make_words(room, MIB, 8);
-	CHECK(!mprotect(room, MIB, PROT_READ));
-	mr = on_demand(&s, room, MIB, RIGHTS);
-	read_from(room + PAGE, mr->rkey, sge(c.own, 0, PAGE));
-	CHECK(!memcmp(room + PAGE, c.buf + BYTES, PAGE));
-	fails_at_the_server(IBV_WR_RDMA_WRITE, sge(c.own, 0, PAGE), room, mr->rkey);
-	CHECK(has_words(room, MIB, 8));
+	make_words(area, MIB, 8);
+	CHECK(!mprotect(area, MIB, PROT_READ));
+	mr = reg_odp(&s, area, MIB, RIGHTS);
+	read_from(area + PAGE, mr->rkey, sge(c.own, 0, PAGE));
+	CHECK(!memcmp(area + PAGE, c.buf + BYTES, PAGE));
+	fails_at_the_server(IBV_WR_RDMA_WRITE, sge(c.own, 0, PAGE), area, mr->rkey);
+	CHECK(has_words(area, MIB, 8));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -348,16 +348,16 @@ CASE("on demand", odp_secret_memory)
 {
 	int fd = syscall(SYS_memfd_secret, 0);
 	struct ibv_mr *mr;
-	char *room;
+	char *area;
 
 	if (fd < 0)
 		SKIP("no memfd_secret()");
 	CHECK(!ftruncate(fd, MIB));
-	room = map_at(NULL, MIB, fd);
-	make_words(room, MIB, 9);
-	mr = on_demand(&s, room, MIB, RIGHTS);
-	fails_at_the_server(IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), room, mr->rkey);
-	CHECK(has_words(room, MIB, 9));
+	area = map_at(NULL, MIB, fd);
+	make_words(area, MIB, 9);
+	mr = reg_odp(&s, area, MIB, RIGHTS);
+	fails_at_the_server(IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), area, mr->rkey);
+	CHECK(has_words(area, MIB, 9));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -366,68 +366,68 @@ CASE("on demand", odp_secret_memory)
 /* What is at an address counts when it is accessed. */
 CASE("on demand", odp_follows_the_address)
 {
-	char *room = map_at(NULL, MIB, -1), *other = map_at(NULL, MIB, -1);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = map_at(NULL, MIB, -1), *other = map_at(NULL, MIB, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
-	make_words(room, MIB, 1);
+	make_words(area, MIB, 1);
 	make_words(other, MIB, 2);
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(has_words(c.own->addr, BYTES, 1));
-	CHECK(mremap(other, MIB, MIB, MREMAP_MAYMOVE | MREMAP_FIXED, room) == room);
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(mremap(other, MIB, MIB, MREMAP_MAYMOVE | MREMAP_FIXED, area) == area);
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(has_words(c.own->addr, BYTES, 2));
-	CHECK(!madvise(room, MIB, MADV_DONTNEED));
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(!madvise(area, MIB, MADV_DONTNEED));
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	for (int i = 0; i < BYTES; i++)
 		CHECK(!((char *)c.own->addr)[i]);
-	CHECK(!munmap(room, MIB));
-	map_at(room, MIB, -1);
+	CHECK(!munmap(area, MIB));
+	map_at(area, MIB, -1);
 	make_words(c.own->addr, BYTES, 3);
-	write_to(room + PAGE, mr->rkey, sge(c.own, 0, BYTES));
+	write_to(area + PAGE, mr->rkey, sge(c.own, 0, BYTES));
 	written(&s);
 	/* But for what was read last. */
-	CHECK(!memcmp(room + PAGE + 8, (char *)c.own->addr + 8, BYTES - 8));
+	CHECK(!memcmp(area + PAGE + 8, (char *)c.own->addr + 8, BYTES - 8));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
 /* A page that is free to be dropped is not, once a peer has written to it. */
 CASE("on demand", odp_written_memory_is_kept)
 {
-	char *room = map_at(NULL, MIB, -1);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	char *area = map_at(NULL, MIB, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 
-	make_words(room, MIB, 1);
-	CHECK(!madvise(room, MIB, MADV_FREE));
+	make_words(area, MIB, 1);
+	CHECK(!madvise(area, MIB, MADV_FREE));
 	make_words(c.own->addr, BYTES, 2);
-	write_to(room, mr->rkey, sge(c.own, 0, BYTES));
+	write_to(area, mr->rkey, sge(c.own, 0, BYTES));
 	memcpy(c.buf, c.own->addr, BYTES);
 	written(&s);
-	if (madvise(room, MIB, MADV_PAGEOUT))
+	if (madvise(area, MIB, MADV_PAGEOUT))
 		SKIP("no MADV_PAGEOUT");
-	CHECK(!memcmp(room, c.buf, BYTES));
+	CHECK(!memcmp(area, c.buf, BYTES));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
 /* A region may become one that is paged, and the other way round. */
 CASE("on demand", odp_rereg)
 {
-	char *room = map_at(NULL, MIB, -1);
-	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, room, MIB, RIGHTS);
+	char *area = map_at(NULL, MIB, -1);
+	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, area, MIB, RIGHTS);
 	int flags = IBV_REREG_MR_CHANGE_ACCESS;
 
 	CHECK(mr);
-	make_words(room, MIB, 1);
+	make_words(area, MIB, 1);
 	CHECK(!ibv_rereg_mr(mr, flags, NULL, NULL, 0, RIGHTS | IBV_ACCESS_ON_DEMAND));
-	CHECK(!munmap(room, MIB));
-	map_at(room, MIB, -1);
-	make_words(room, MIB, 2);
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(!munmap(area, MIB));
+	map_at(area, MIB, -1);
+	make_words(area, MIB, 2);
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(has_words(c.own->addr, BYTES, 2));
 	CHECK(!ibv_rereg_mr(mr, flags, NULL, NULL, 0,
 			    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ));
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(!ibv_rereg_mr(mr, flags, NULL, NULL, 0, RIGHTS));
-	read_from(room, mr->rkey, sge(c.own, 0, BYTES));
+	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(has_words(c.own->addr, BYTES, 2));
 	CHECK(!ibv_dereg_mr(mr));
 }
@@ -440,7 +440,7 @@ static int stage_fd;
 
 #define ROUNDS	1500
 
-/* The same memory, mapped anew and anew. */
+/* The same memory, mapped again and again. */
 static void *remaps(void *arg)
 {
 	for (unsigned long i = 0; !over; i++) {
@@ -499,7 +499,7 @@ void hammer(void *(*storm)(void *))
 {
 	char *near = map_at(NULL, STAGE, -1);
 	struct ibv_mr *near_mr = ibv_reg_mr(c.id->pd, near, STAGE, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *mr = on_demand(&s, stage, STAGE, RIGHTS);
+	struct ibv_mr *mr = reg_odp(&s, stage, STAGE, RIGHTS);
 	uint32_t length, offset;
 	double end = now() + 4;
 	pthread_t thread;
@@ -539,13 +539,13 @@ CASE("on demand", odp_copied_on_write_amid_traffic)
 
 CASE("on demand", odp_collapsed_amid_traffic)
 {
-	char *room = map_at(NULL, 4 * MIB, -1);
+	char *area = map_at(NULL, 4 * MIB, -1);
 
-	stage = (char *)(((uintptr_t)room + 2 * MIB - 1) & ~(2 * MIB - 1));
+	stage = (char *)(((uintptr_t)area + 2 * MIB - 1) & ~(2 * MIB - 1));
 	hammer(collapses);
 }
 
-/* The process takes it away amid a Write: who had it afterwards is not written to. */
+/* The process unmaps it amid a Write: the next owner of the page is not written to. */
 static void *unmaps(void *arg)
 {
 	while (!over) {
@@ -572,7 +572,7 @@ CASE("on demand", odp_unmapped_amid_traffic)
 	CHECK(!pthread_create(&thread, NULL, unmaps, NULL));
 	for (int i = 0; now() < end; i++) {
 		connect_pair(&client, &server, NULL);
-		mr = on_demand(&server, stage, STAGE, RIGHTS);
+		mr = reg_odp(&server, stage, STAGE, RIGHTS);
 		memset(client.own->addr, 0xa5, BYTES);
 		do {
 			/* Pages that were the region's a moment ago. */
@@ -601,26 +601,26 @@ CASE("on demand", odp_destroyed_amid_faults)
 	struct end client, server;
 	double end = now() + 4;
 	struct ibv_mr *mr;
-	char *room;
+	char *area;
 
 	for (int i = 0; now() < end; i++) {
-		room = map_at(NULL, ROOM, -1);
+		area = map_at(NULL, AREA, -1);
 		connect_pair(&client, &server, NULL);
-		mr = i % 2 ? implicit(&server) : on_demand(&server, room, ROOM, RIGHTS);
+		mr = i % 2 ? implicit(&server) : reg_odp(&server, area, AREA, RIGHTS);
 		for (int j = 0; j < 8; j++)
 			CHECK(!post(&client, j, IBV_WR_RDMA_WRITE, sge(client.own, 0, BYTES),
-				    (uintptr_t)room + j * (ROOM / 8), mr->rkey, 0));
+				    (uintptr_t)area + j * (AREA / 8), mr->rkey, 0));
 		usleep(i % 10 * 100);
 		if (i % 4 == 0)
 			CHECK(!ibv_dereg_mr(mr));
 		if (i % 3 == 0)
-			munmap(room, ROOM);
+			munmap(area, AREA);
 		release(&server);
 		if (i % 4)
 			CHECK(!ibv_dereg_mr(mr));
 		release(&client);
 		if (i % 3)
-			munmap(room, ROOM);
+			munmap(area, AREA);
 	}
 	works(&c, &s);
 }

@@ -7,7 +7,7 @@
 
 #define PAGE	4096UL
 #define MIB	(1024 * 1024UL)
-#define ROOM	(4 * MIB)
+#define AREA	(4 * MIB)
 #define STAGE	(256 * 1024UL)
 #define RIGHTS                                                                             \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -20,7 +20,7 @@ void *map_at(void *at, size_t bytes, int fd);
 char *hole(size_t before);
 
 /* A domain of the end's, whose QP it is used on. */
-struct ibv_mr *on_demand(struct end *e, void *at, size_t bytes, int access);
+struct ibv_mr *reg_odp(struct end *e, void *at, size_t bytes, int access);
 struct ibv_mr *implicit(struct end *e);
 
 /* All memory of an implicit region is at its address. */
@@ -36,7 +36,7 @@ void written(struct end *e);
 void make_words(void *to, size_t bytes, uint32_t seed);
 int has_words(const void *at, size_t bytes, uint32_t seed);
 
-/* The client's memory @near is there, the server's @far is nowhere yet; ROOM each. */
+/* The client's memory @near is there, the server's @far is nowhere yet; AREA each. */
 void every_operation(struct ibv_mr *near_mr, char *near, struct ibv_mr *far_mr, char *far);
 
 /* Traffic to and from STAGE bytes at @stage, of the server, while a thread changes what is there

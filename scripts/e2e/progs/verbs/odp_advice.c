@@ -12,7 +12,7 @@
 
 static int pages_there(void *from, size_t bytes)
 {
-	unsigned char vec[ROOM / PAGE];
+	unsigned char vec[AREA / PAGE];
 	int there = 0;
 
 	CHECK(!mincore(from, bytes, vec));
@@ -29,46 +29,46 @@ static int advised(struct ibv_mr *mr, enum ibv_advise_mr_advice advice, int flus
 	return ibv_advise_mr(s.id->pd, advice, flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sg, 1);
 }
 
-static void prefetches(struct ibv_mr *mr, char *room)
+static void prefetches(struct ibv_mr *mr, char *area)
 {
 	double end = now() + SECONDS;
 	unsigned long waits;
 
-	madvise(room, ROOM, MADV_NOHUGEPAGE); /* a large one would come for a small one */
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
-	CHECK(!pages_there(room, MIB));
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, room, MIB));
-	CHECK(pages_there(room, ROOM) == MIB / PAGE);
+	madvise(area, AREA, MADV_NOHUGEPAGE); /* a large one would come for a small one */
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, area, MIB));
+	CHECK(!pages_there(area, MIB));
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, area, MIB));
+	CHECK(pages_there(area, AREA) == MIB / PAGE);
 	waits = counted("odp_page_waits");
-	write_to(room + 100, mr->rkey, sge(c.own, 0, BYTES));
+	write_to(area + 100, mr->rkey, sge(c.own, 0, BYTES));
 	written(&s);
 	CHECK(counted("odp_page_waits") == waits);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, room + MIB, MIB));
-	while (pages_there(room + MIB, MIB) != MIB / PAGE && now() < end)
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, area + MIB, MIB));
+	while (pages_there(area + MIB, MIB) != MIB / PAGE && now() < end)
 		usleep(1000);
-	CHECK(pages_there(room, ROOM) == 2 * MIB / PAGE);
+	CHECK(pages_there(area, AREA) == 2 * MIB / PAGE);
 	/* What the process has made itself is found. */
-	make_words(room + 2 * MIB, BYTES, 4);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room + 2 * MIB, MIB));
+	make_words(area + 2 * MIB, BYTES, 4);
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, area + 2 * MIB, MIB));
 	waits = counted("odp_page_waits");
-	read_from(room + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
+	read_from(area + 2 * MIB, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(has_words(c.own->addr, BYTES, 4) && counted("odp_page_waits") == waits);
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, room + 3 * MIB, MIB));
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH, 1, area + 3 * MIB, MIB));
 	waits = counted("odp_page_waits");
-	read_from(room + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
+	read_from(area + 3 * MIB, mr->rkey, sge(c.own, 0, BYTES));
 	CHECK(counted("odp_page_waits") == waits);
 }
 
 CASE("on demand", odp_prefetch)
 {
-	char *room = map_at(NULL, ROOM, -1);
-	struct ibv_mr *mr = on_demand(&s, room, ROOM, RIGHTS);
+	char *area = map_at(NULL, AREA, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, AREA, RIGHTS);
 
-	prefetches(mr, room);
+	prefetches(mr, area);
 	CHECK(!ibv_dereg_mr(mr));
-	room = map_at(NULL, ROOM, -1);
+	area = map_at(NULL, AREA, -1);
 	mr = implicit(&s);
-	prefetches(mr, room);
+	prefetches(mr, area);
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -93,7 +93,7 @@ CASE("on demand", odp_unmapped_amid_advice)
 	int err;
 
 	stage = map_at(NULL, STAGE, -1);
-	mr = on_demand(&s, stage, STAGE, RIGHTS);
+	mr = reg_odp(&s, stage, STAGE, RIGHTS);
 	CHECK(!pthread_create(&thread, NULL, unmaps_pages, NULL));
 	while (now() < end) {
 		CHECK(!advised(mr, present, 1, stage, STAGE));
@@ -110,17 +110,17 @@ CASE("on demand", odp_unmapped_amid_advice)
 CASE("on demand", odp_prefetch_of_nothing)
 {
 	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-	char *room = hole(10 * PAGE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *reader = on_demand(&s, room, MIB, IBV_ACCESS_REMOTE_READ);
+	char *area = hole(10 * PAGE);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *reader = reg_odp(&s, area, MIB, IBV_ACCESS_REMOTE_READ);
 
-	CHECK(advised(mr, writes, 1, room, MIB) == EFAULT);
-	CHECK(!advised(mr, writes, 0, room, MIB));
-	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, room, MIB));
-	CHECK(advised(mr, writes, 1, room, MIB + 1) == EFAULT);
-	CHECK(advised(reader, writes, 1, room, PAGE) == EPERM);
+	CHECK(advised(mr, writes, 1, area, MIB) == EFAULT);
+	CHECK(!advised(mr, writes, 0, area, MIB));
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, 1, area, MIB));
+	CHECK(advised(mr, writes, 1, area, MIB + 1) == EFAULT);
+	CHECK(advised(reader, writes, 1, area, PAGE) == EPERM);
 	for (int i = 0; i < 200; i++)
-		CHECK(!advised(mr, writes, 0, room, MIB));
+		CHECK(!advised(mr, writes, 0, area, MIB));
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(reader));
 	works(&c, &s);
 }

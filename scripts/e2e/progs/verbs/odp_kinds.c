@@ -60,9 +60,9 @@ static void swap_out(char *from, size_t bytes)
 /* What a peer wrote goes to swap like anything else, and comes back when it is accessed. */
 UNLISTED(odp_swapped_out)
 {
-	char *room = map_at(NULL, MIB, -1), *near = map_at(NULL, 2 * MIB, -1);
+	char *area = map_at(NULL, MIB, -1), *near = map_at(NULL, 2 * MIB, -1);
 	struct ibv_mr *near_mr = ibv_reg_mr(c.id->pd, near, 2 * MIB, IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_mr *mr = on_demand(&s, room, MIB, RIGHTS);
+	struct ibv_mr *mr = reg_odp(&s, area, MIB, RIGHTS);
 	unsigned long waits;
 
 	if (!has_swap())
@@ -70,16 +70,16 @@ UNLISTED(odp_swapped_out)
 	CHECK(near_mr);
 	for (uint32_t seed = 1; seed <= 3; seed++) {
 		make_words(near, MIB, seed);
-		write_to(room, mr->rkey, at(near_mr, near, MIB));
+		write_to(area, mr->rkey, at(near_mr, near, MIB));
 		written(&s);
 		make_words(near, 8, seed); /* where the Read of written() went may be ours */
-		swap_out(room, MIB);
+		swap_out(area, MIB);
 		waits = counted("odp_page_waits");
-		read_from(room, mr->rkey, at(near_mr, near + MIB, MIB));
+		read_from(area, mr->rkey, at(near_mr, near + MIB, MIB));
 		CHECK(has_words(near + MIB, MIB, seed));
 		CHECK(counted("odp_page_waits") > waits);
-		swap_out(room, MIB);
-		CHECK(has_words(room, MIB, seed));
+		swap_out(area, MIB);
+		CHECK(has_words(area, MIB, seed));
 	}
 	CHECK(!ibv_dereg_mr(mr) && !ibv_dereg_mr(near_mr));
 }
@@ -105,12 +105,12 @@ UNLISTED(odp_swapped_out_amid_traffic)
 
 static char *huge(void)
 {
-	char *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
+	char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
-	if (room == MAP_FAILED)
-		SKIP("no huge pages to be had");
-	return room;
+	if (area == MAP_FAILED)
+		SKIP("no huge pages available");
+	return area;
 }
 
 UNLISTED(odp_huge_pages)
@@ -122,8 +122,8 @@ UNLISTED(odp_huge_pages)
 	for (unsigned int i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		near = huge();
 		far = huge();
-		near_mr = on_demand(&c, near, ROOM, RIGHTS | flags[i]);
-		far_mr = on_demand(&s, far, ROOM, RIGHTS | flags[i]);
+		near_mr = reg_odp(&c, near, AREA, RIGHTS | flags[i]);
+		far_mr = reg_odp(&s, far, AREA, RIGHTS | flags[i]);
 		every_operation(near_mr, near, far_mr, far);
 		/* Others come in their place. */
 		CHECK(!madvise(far, HUGE_PAGE, MADV_DONTNEED));
@@ -131,9 +131,9 @@ UNLISTED(odp_huge_pages)
 		write_to(far + MIB / 2, far_mr->rkey, at(near_mr, near, MIB));
 		written(&s);
 		CHECK(has_words(far + MIB / 2, MIB, 9));
-		CHECK(!munmap(far, ROOM));
+		CHECK(!munmap(far, AREA));
 		CHECK(!ibv_dereg_mr(near_mr) && !ibv_dereg_mr(far_mr));
-		CHECK(!munmap(near, ROOM));
+		CHECK(!munmap(near, AREA));
 	}
 }
 
@@ -159,29 +159,29 @@ static void bind_window(struct ibv_mw *mw, struct ibv_mr *mr, char *from, size_t
 /* A window on pages that are not there; what is at its addresses counts when it is used. */
 CASE("on demand", odp_window)
 {
-	char *room = map_at(NULL, ROOM, -1);
-	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	char *area = map_at(NULL, AREA, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, AREA, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
 	unsigned long waits = counted("odp_page_waits");
 
 	CHECK(mw);
-	bind_window(mw, mr, room + MIB, MIB);
+	bind_window(mw, mr, area + MIB, MIB);
 	for (uint32_t seed = 1; seed <= 2; seed++) {
 		make_words(c.own->addr, BYTES, seed);
-		write_to(room + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
+		write_to(area + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
 		memset(c.own->addr, 0, BYTES);
-		read_from(room + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
+		read_from(area + MIB + 100, mw->rkey, sge(c.own, 0, BYTES));
 		CHECK(has_words(c.own->addr, BYTES, seed));
-		CHECK(has_words(room + MIB + 100, BYTES, seed));
-		CHECK(!munmap(room + MIB, MIB));
-		map_at(room + MIB, MIB, -1);
-		read_from(room + MIB, mw->rkey, sge(c.own, 0, BYTES));
+		CHECK(has_words(area + MIB + 100, BYTES, seed));
+		CHECK(!munmap(area + MIB, MIB));
+		map_at(area + MIB, MIB, -1);
+		read_from(area + MIB, mw->rkey, sge(c.own, 0, BYTES));
 		for (int i = 0; i < BYTES; i++)
 			CHECK(!((char *)c.own->addr)[i]);
 	}
 	CHECK(counted("odp_page_waits") > waits);
 	/* Beyond it is memory of the region, which grants nothing itself. */
-	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)room + MIB - PAGE,
+	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)area + MIB - PAGE,
 		    mw->rkey, IBV_SEND_SIGNALED));
 	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
 	flushes(&c);
@@ -192,16 +192,16 @@ CASE("on demand", odp_window)
 /* Its pages have gone while it was bound. */
 CASE("on demand", odp_window_on_nothing)
 {
-	char *room = map_at(NULL, ROOM, -1);
-	struct ibv_mr *mr = on_demand(&s, room, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	char *area = map_at(NULL, AREA, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, AREA, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
 
 	CHECK(mw);
-	bind_window(mw, mr, room, MIB);
-	write_to(room, mw->rkey, sge(c.own, 0, BYTES));
-	read_from(room, mw->rkey, sge(c.own, 0, BYTES)); /* the Write has been placed */
-	CHECK(!munmap(room, MIB));
-	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)room, mw->rkey,
+	bind_window(mw, mr, area, MIB);
+	write_to(area, mw->rkey, sge(c.own, 0, BYTES));
+	read_from(area, mw->rkey, sge(c.own, 0, BYTES)); /* the Write has been placed */
+	CHECK(!munmap(area, MIB));
+	CHECK(!post(&c, 2, IBV_WR_RDMA_READ, sge(c.own, 0, PAGE), (uintptr_t)area, mw->rkey,
 		    IBV_SEND_SIGNALED));
 	expect(c.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
 	flushes(&c);
@@ -244,16 +244,16 @@ static long charged_tables(void)
 /* What a peer makes the device remember is its process', though a worker allocates it. */
 UNLISTED(odp_is_charged_to_the_process)
 {
-	char *room = mmap(NULL, CHUNKS * CHUNK_BYTES, PROT_READ | PROT_WRITE,
+	char *area = mmap(NULL, CHUNKS * CHUNK_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct ibv_mr *mr = implicit(&s);
 	double end = now() + SECONDS;
 	long before, grown;
 
-	CHECK(room != MAP_FAILED && !madvise(room, CHUNKS * CHUNK_BYTES, MADV_NOHUGEPAGE));
+	CHECK(area != MAP_FAILED && !madvise(area, CHUNKS * CHUNK_BYTES, MADV_NOHUGEPAGE));
 	before = charged_tables();
 	for (int i = 0; i < CHUNKS; i++)
-		write_to(room + i * CHUNK_BYTES, mr->rkey, sge(c.own, 0, 8));
+		write_to(area + i * CHUNK_BYTES, mr->rkey, sge(c.own, 0, 8));
 	written(&s);
 	grown = charged_tables() - before;
 	printf("%ld bytes charged for %d chunks\n", grown, CHUNKS);

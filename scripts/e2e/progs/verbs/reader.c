@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Connections to those who keep a target, and what is read over them. */
+/* Connections to processes that keep a target, and what is read over them. */
 #include "reader.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ void reader_listens(struct reader *r)
 	CHECK(!recv_sge(&r->e, 0, sge(r->at_mr, 0, sizeof(r->at))));
 }
 
-/* It hears from the beginning. */
+/* It has its receives from the start. */
 static void make_reader(struct end *e)
 {
 	make_qp(e);

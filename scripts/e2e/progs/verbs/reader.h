@@ -23,11 +23,11 @@ struct reader {
 /* Before the other end says where its target is, or what else it keeps: its first message. */
 void reader_listens(struct reader *r);
 
-/* Somebody connects to us who keeps a target: the next one, or a process of that name. */
+/* A process connects to us that keeps a target: the next one, or the one of that name. */
 void reader_meets(struct reader *r);
 void reader_starts(struct reader *r, const char *name, int port);
 
-/* Only our end; it says good bye, and the process has to end well. */
+/* Only our end; it sends a last message, and the process has to exit with 0. */
 void reader_leaves(struct reader *r);
 void reader_ends(struct reader *r);
 

@@ -22,7 +22,7 @@
 #define STREAM 960 /* one after the other, READS of them at a time */
 #define GOES 12
 
-/* --- who is read from ------------------------------------------------------------ */
+/* --- the target ------------------------------------------------------------------ */
 
 /* A kernel that checks everything takes a minute for a case. */
 static void poll_for_long(struct end *e)
@@ -47,10 +47,10 @@ UNLISTED(keeps_much_and_polls)
 	CHECK(words);
 	for (uint32_t i = 0; i < LONG / sizeof(*words); i++)
 		words[i] = word_of(i, SEED);
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	read_depth = 128;
 	connect_end(&mine);
-	hear(&mine);
+	post_empty_recv(&mine);
 	mr = ibv_reg_mr(mine.id->pd, words, LONG, IBV_ACCESS_REMOTE_READ);
 	place_mr = ibv_reg_mr(mine.id->pd, &place, sizeof(place), 0);
 	CHECK(mr && place_mr);
@@ -63,7 +63,7 @@ UNLISTED(keeps_much_and_polls)
 	release(&mine);
 }
 
-/* --- who reads ------------------------------------------------------------------- */
+/* --- the reader ------------------------------------------------------------------ */
 
 static struct reader r;
 static struct ibv_mr *sink_mr;

@@ -138,9 +138,9 @@ CASE("resources", destroying_forgets_its_own_completions_only)
 	for (int i = 0; i < 4; i++) {
 		CHECK(!recv_sge(&s, i, sge(s.own, 0, 8)));
 		CHECK(!recv_sge(&s2, 100 + i, sge(s2.own, 0, 8)));
-		tell(&c);
+		send_empty(&c);
 		settled(&c, &s);
-		tell(&c2);
+		send_empty(&c2);
 		settled(&c2, &s2);
 	}
 	send_cq = s2.id->send_cq;

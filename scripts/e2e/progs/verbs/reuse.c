@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#define ROOM (4U << 20)
+#define AREA (4U << 20)
 #define LONGEST (1U << 20)
 #define ROUNDS 6
 #define ENDS 20
@@ -25,7 +25,7 @@ static const struct {
 	uint32_t at, length;
 } pieces[] = {
 	{ 0, 131072 },	     { 131072 + 3, 131073 },	  { 300001, 262144 - 1 },
-	{ 700000, LONGEST }, { 2 * LONGEST + 5, 999999 }, { ROOM - 4096 * 64, 4096 * 64 },
+	{ 700000, LONGEST }, { 2 * LONGEST + 5, 999999 }, { AREA - 4096 * 64, 4096 * 64 },
 };
 
 #define PIECES (sizeof(pieces) / sizeof(pieces[0]))
@@ -33,9 +33,9 @@ static const struct {
 static void open_haul(struct haul *h, struct end *e)
 {
 	h->e = e;
-	CHECK(!posix_memalign((void **)&h->at, 4096, ROOM));
-	memset(h->at, 0, ROOM);
-	h->mr = ibv_reg_mr(e->id->pd, h->at, ROOM,
+	CHECK(!posix_memalign((void **)&h->at, 4096, AREA));
+	memset(h->at, 0, AREA);
+	h->mr = ibv_reg_mr(e->id->pd, h->at, AREA,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	CHECK(h->mr);
 }
@@ -46,7 +46,7 @@ static void close_haul(struct haul *h)
 	free(h->at);
 }
 
-static unsigned char octet(uint32_t i, uint32_t seed)
+static unsigned char pattern_byte(uint32_t i, uint32_t seed)
 {
 	return word_of(i, seed) >> 24;
 }
@@ -54,13 +54,13 @@ static unsigned char octet(uint32_t i, uint32_t seed)
 static void write_piece(struct haul *h, uint32_t k, uint32_t seed)
 {
 	for (uint32_t i = 0; i < pieces[k].length; i++)
-		h->at[pieces[k].at + i] = octet(i, seed + k);
+		h->at[pieces[k].at + i] = pattern_byte(i, seed + k);
 }
 
 static void check_piece(const struct haul *h, uint32_t k, uint32_t seed)
 {
 	for (uint32_t i = 0; i < pieces[k].length; i++)
-		CHECK(h->at[pieces[k].at + i] == octet(i, seed + k));
+		CHECK(h->at[pieces[k].at + i] == pattern_byte(i, seed + k));
 }
 
 static struct ibv_sge piece(const struct haul *h, uint32_t k)
@@ -68,7 +68,7 @@ static struct ibv_sge piece(const struct haul *h, uint32_t k)
 	return sge(h->mr, pieces[k].at, pieces[k].length);
 }
 
-/* Who may use its memory again does so at once. */
+/* An end that may reuse its memory does so at once. */
 static void done_and_reused(struct haul *from, uint32_t k)
 {
 	expect(from->e->id->send_cq, k, IBV_WC_SUCCESS);
@@ -93,7 +93,7 @@ static void sends(struct haul *from, struct haul *to, uint32_t seed)
 
 static void writes(struct haul *from, struct haul *to, uint32_t seed)
 {
-	hear(to->e);
+	post_empty_recv(to->e);
 	for (uint32_t k = 0; k < PIECES; k++) {
 		write_piece(from, k, seed);
 		CHECK(!post(from->e, k, IBV_WR_RDMA_WRITE, piece(from, k),
@@ -101,7 +101,7 @@ static void writes(struct haul *from, struct haul *to, uint32_t seed)
 	}
 	for (uint32_t k = 0; k < PIECES; k++)
 		done_and_reused(from, k);
-	tell(from->e);
+	send_empty(from->e);
 	good(to->e->id->recv_cq, 1);
 	for (uint32_t k = 0; k < PIECES; k++)
 		check_piece(to, k, seed);
@@ -141,7 +141,7 @@ CASE_WITH("reuse", a_list_arrives_whole, "mpa_crc=0")
 		write_piece(&a, k, 0);
 		list[k] = piece(&a, k);
 	}
-	CHECK(!recv_sge(&s, 1, sge(b.mr, 0, ROOM)));
+	CHECK(!recv_sge(&s, 1, sge(b.mr, 0, AREA)));
 	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
 	expect(c.id->send_cq, 7, IBV_WC_SUCCESS);
 	for (uint32_t k = 0; k < 4; k++)
@@ -149,7 +149,7 @@ CASE_WITH("reuse", a_list_arrives_whole, "mpa_crc=0")
 	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
 	for (uint32_t k = 0; k < 4; k++)
 		for (uint32_t i = 0; i < pieces[k].length; i++, at++)
-			CHECK(b.at[at] == octet(i, k));
+			CHECK(b.at[at] == pattern_byte(i, k));
 	close_haul(&a);
 	close_haul(&b);
 }
@@ -164,8 +164,8 @@ CASE_WITH("reuse", a_bad_element_fails_in_its_turn, "mpa_crc=0")
 
 	open_haul(&a, &c);
 	open_haul(&b, &s);
-	CHECK(!recv_sge(&s, 1, sge(b.mr, 0, ROOM)));
-	CHECK(!recv_sge(&s, 2, sge(b.mr, 0, ROOM)));
+	CHECK(!recv_sge(&s, 1, sge(b.mr, 0, AREA)));
+	CHECK(!recv_sge(&s, 2, sge(b.mr, 0, AREA)));
 	list[0] = sge(a.mr, 0, LONGEST);
 	list[1] = sge(a.mr, LONGEST, LONGEST);
 	list[1].lkey ^= 0xff;
@@ -173,7 +173,7 @@ CASE_WITH("reuse", a_bad_element_fails_in_its_turn, "mpa_crc=0")
 	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
 	expect(c.id->send_cq, 6, IBV_WC_SUCCESS);
 	expect(c.id->send_cq, 7, IBV_WC_LOC_PROT_ERR);
-	memset(a.at, 0xee, ROOM);
+	memset(a.at, 0xee, AREA);
 	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
 	flushes(&c);
 	close_haul(&a);
@@ -219,7 +219,7 @@ CASE_WITH("reuse", long_messages_end_with_their_connection, "mpa_crc=0")
 		usleep(i * 200);
 		rdma_disconnect(i & 1 ? client.id : server.id);
 		all_complete(&client, WRITES);
-		memset(a.at, 0xee, ROOM);
+		memset(a.at, 0xee, AREA);
 		close_haul(&a);
 		close_haul(&b);
 		release(i & 2 ? &server : &client);

@@ -27,7 +27,7 @@ static void with_srq(struct end *e)
 	CHECK(!rdma_create_qp(e->id, NULL, &attr));
 }
 
-/* Receive @id is for octet @id of the server's private region. */
+/* Receive @id is for byte @id of the server's private region. */
 static int give(int id)
 {
 	struct ibv_sge sg = sge(s.own, id, 1);
@@ -133,7 +133,7 @@ CASE("queues", srq_resize)
 	end_srq();
 }
 
-/* The one who finds nothing fails; who shares the queue goes on. */
+/* The QP that finds nothing fails; others that share the queue continue. */
 CASE("queues", srq_run_dry)
 {
 	struct end c3, s3;
@@ -248,8 +248,8 @@ static void no_event(struct end *e)
 }
 
 /*
- * Destroying waits until its events are acknowledged, which nobody does here: so another
- * thread looks for them meanwhile. The core frees those that nobody has taken.
+ * Destroying waits until its events are acknowledged, which this thread cannot do meanwhile: so
+ * another one looks for them. The core frees those that have not been read.
  */
 static volatile int destroyed;
 

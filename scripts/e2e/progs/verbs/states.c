@@ -106,8 +106,8 @@ static void fill_queues_and_reset(struct end *e)
 	}
 }
 
-/* All of a queue can be posted anew, and the QP works as if nothing had been. */
-CASE("states", reset_makes_room)
+/* All of a queue can be posted again, and the QP works as if it were new. */
+CASE("states", reset_frees_all_entries)
 {
 	before_connecting = fill_queues_and_reset;
 	connect_pair(&c2, &s2, NULL);
@@ -125,7 +125,7 @@ static void with_srq_and_reset(struct end *e)
 	reset(e);
 }
 
-/* Its receives belong to whoever comes next. */
+/* Its receives belong to the QPs that still use it. */
 CASE("states", reset_leaves_the_srq_alone)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = WRS, .max_sge = 1 } };

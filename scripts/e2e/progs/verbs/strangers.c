@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define PORT 7557
-#define NOBODY 65534
+#define UNPRIVILEGED 65534
 
 static struct rdma_cm_id *resolved(void)
 {
@@ -25,14 +25,15 @@ UNLISTED(connects_the_qp_of_another)
 	struct rdma_cm_id *id;
 
 	CHECK(param.qp_num);
-	CHECK(!setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY));
+	CHECK(!setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) &&
+	      !setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED));
 	id = resolved();
 	errno = 0;
 	CHECK(rdma_connect(id, &param) && (errno == EINVAL || errno == EPERM));
 	rdma_destroy_ep(id);
 }
 
-/* A peer of somebody else's choice must not write to its memory, nor take its receives. */
+/* A peer that another user chose must not write to its memory, nor take its receives. */
 CASE("objects", other_users_cannot_connect_my_qp)
 {
 	struct ibv_qp_init_attr init = { .cap = { WRS, WRS, 4, 4, 64 },

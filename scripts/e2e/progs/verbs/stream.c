@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * An application that streams posts without system calls; one that does not poll
- * is served all the same. Writes of one octet tell when a post has got through.
+ * is served all the same. Writes of one byte tell when a post has got through.
  */
 #include "verbs.h"
 
@@ -17,8 +17,8 @@ static volatile unsigned char *target(void)
 	return s.buf;
 }
 
-/* A write of octet @value; nothing comes back but with IBV_SEND_SIGNALED. */
-static void write_octet(int value, int flags)
+/* A write of byte @value; nothing comes back but with IBV_SEND_SIGNALED. */
+static void write_byte(int value, int flags)
 {
 	c.buf[BYTES] = value;
 	CHECK(!post(&c, value, IBV_WR_RDMA_WRITE, sge(c.own, 0, 1), (uintptr_t)s.buf, s.open->rkey,
@@ -38,8 +38,8 @@ static void stream(int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
 		for (int k = 1; k < WRS; k++)
-			write_octet(k, 0);
-		write_octet(WRS, IBV_SEND_SIGNALED);
+			write_byte(k, 0);
+		write_byte(WRS, IBV_SEND_SIGNALED);
 		while (ibv_poll_cq(c.id->send_cq, 1, &(struct ibv_wc){}) == 0)
 			;
 	}
@@ -75,7 +75,7 @@ CASE("streams", unpolled_post_goes_out)
 	stream(20);
 	begin = now();
 	for (int i = 0; i < 100; i++) {
-		write_octet(100 + i, 0);
+		write_byte(100 + i, 0);
 		arrives(100 + i);
 	}
 	printf("100 posts took %.1f ms\n", (now() - begin) * 1e3);
@@ -110,7 +110,7 @@ CASE_WITH("streams", a_post_beside_a_ringing_thread_goes_out, "sq_poll_interval_
 	CHECK(!pthread_create(&thread, NULL, keep_ringing, NULL));
 	for (int i = 0; i < 10; i++) {
 		began = now();
-		write_octet(100 + i, 0);
+		write_byte(100 + i, 0);
 		arrives(100 + i);
 		began = now() - began;
 		printf("a post took %.1f ms\n", began * 1e3);
@@ -128,7 +128,7 @@ CASE("streams", a_post_before_sleeping_goes_out)
 	stream(20);
 	for (int i = 0; i < 20; i++) {
 		CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
-		write_octet(i, IBV_SEND_SIGNALED);
+		write_byte(i, IBV_SEND_SIGNALED);
 		CHECK(event_within(c.id->send_cq_channel, 5000));
 		expect(c.id->send_cq, i, IBV_WC_SUCCESS);
 		stream(1);
@@ -140,7 +140,7 @@ CASE("streams", arming_announces_what_was_posted)
 {
 	stream(20);
 	for (int i = 0; i < 20; i++) {
-		write_octet(i, IBV_SEND_SIGNALED);
+		write_byte(i, IBV_SEND_SIGNALED);
 		CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
 		if (!ibv_poll_cq(c.id->send_cq, 1, &(struct ibv_wc){})) {
 			CHECK(event_within(c.id->send_cq_channel, 5000));
@@ -154,7 +154,7 @@ CASE("streams", arming_announces_what_was_posted)
 CASE("streams", a_post_before_destroying_goes_out)
 {
 	stream(20);
-	write_octet(77, 0);
+	write_byte(77, 0);
 	rdma_destroy_qp(c.id);
 	arrives(77);
 }

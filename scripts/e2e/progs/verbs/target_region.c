@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Processes that others read from. Each connects to who has started it and says where its
+ * Processes that others read from. Each connects to the process that started it and says where its
  * target is; what it does while it is read from, until that one goes, is in its name.
  */
 #include "target_region.h"
@@ -44,9 +44,9 @@ static void serve(void (*until_it_goes)(struct end *e))
 {
 	struct end mine = {};
 
-	unsetenv("VERBS_PORT"); /* connect to who started us */
+	unsetenv("VERBS_PORT"); /* connect to the process that started us */
 	connect_end(&mine);
-	hear(&mine);
+	post_empty_recv(&mine);
 	open_target(&mine);
 	until_it_goes(&mine);
 	close_target();
@@ -81,7 +81,7 @@ UNLISTED(waits_for_events)
 	serve(wait_until_it_goes);
 }
 
-/* A poll now and then, as one does who has something else to do. */
+/* A poll now and then, as in a program that also does other work. */
 static void sleep_until_it_goes(struct end *e)
 {
 	CHECK(next(e->id->recv_cq).status == IBV_WC_WR_FLUSH_ERR);
@@ -92,7 +92,7 @@ UNLISTED(sleeps)
 	serve(sleep_until_it_goes);
 }
 
-/* By turns there is a Send to receive, and a word that somebody writes. */
+/* By turns there is a Send to receive, and a word that the reader writes. */
 static void answer_until_it_goes(struct end *e)
 {
 	volatile uint64_t *written = &target.written;
@@ -104,11 +104,11 @@ static void answer_until_it_goes(struct end *e)
 			if (wc.status == IBV_WC_WR_FLUSH_ERR)
 				return;
 			CHECK(wc.status == IBV_WC_SUCCESS);
-			hear(e);
-			tell(e);
+			post_empty_recv(e);
+			send_empty(e);
 		} else if (*written != answered) {
 			CHECK(*written == ++answered);
-			tell(e);
+			send_empty(e);
 		}
 	}
 }

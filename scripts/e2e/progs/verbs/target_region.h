@@ -18,17 +18,17 @@ struct target {
 	uint64_t written; /* by the reader; answered by a Send */
 };
 
-/* Where it is: what its reader is told first. */
+/* Where it is: the first message to its reader. */
 struct place {
 	uint64_t to;
 	uint32_t rkey;
 };
 
-/* One at a time. The reader has said that it can be told. */
+/* One at a time. The reader has said that it is ready. */
 void open_target(struct end *e);
 void close_target(void);
 
-/* In vain, until the reader goes or has been silent for long. */
+/* Finds nothing, until the reader goes or has been silent for long. */
 void poll_until_it_goes(struct end *e);
 
 #endif

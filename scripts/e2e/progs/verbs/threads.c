@@ -178,7 +178,7 @@ static void resize_in_vain(void)
 }
 
 /* A queue that cannot be mapped is not the kernel's either: the old one goes on. */
-CASE("threads", cq_resize_without_room)
+CASE("threads", cq_resize_too_small)
 {
 	int before = s.id->recv_cq->cqe;
 
@@ -222,7 +222,7 @@ static void one_message(uint64_t id)
 	expect(s2.id->recv_cq, id, IBV_WC_SUCCESS);
 }
 
-CASE("threads", srq_resize_without_room)
+CASE("threads", srq_resize_too_small)
 {
 	struct ibv_srq_attr attr = { .max_wr = 1000 };
 
@@ -264,7 +264,7 @@ static void write_there(int id, size_t offset, uint32_t length, int flags)
 		    (uintptr_t)s2.buf + offset, s2.open->rkey, flags));
 }
 
-/* Posts that go out when the other thread polls in vain. The first one's arrival is seen. */
+/* Posts that go out when the other thread finds the CQ empty. The first one is seen to arrive. */
 static void put_off_posts(void)
 {
 	for (int burst = 0; burst < 3; burst++) {

@@ -75,16 +75,16 @@ double now(void);
 /* Where connections to ourselves are accepted. */
 struct rdma_cm_id *the_listener(void);
 
-/* Of a connection with somebody else; who accepts may bring a QP of its own making. */
+/* Of a connection with another process; the side that accepts may bring a QP of its own making. */
 void connect_end(struct end *e);
 void accept_end(struct end *e, void (*make)(struct end *));
 
 /* What a case does with the client's QP before it connects. */
 extern void (*before_connecting)(struct end *e);
 
-/* The usual QP; the same, with two messages without a payload to be heard of. */
+/* The usual QP; the same, with room for two messages without a payload. */
 void make_qp(struct end *e);
-void make_hearing(struct end *e);
+void make_receiving(struct end *e);
 
 /* Another connection to ourselves. */
 void connect_pair(struct end *client, struct end *server, void (*make_server_qp)(struct end *));
@@ -108,8 +108,8 @@ int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags);
 int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg);
 
 /* A message without a payload. */
-void hear(struct end *e);
-void tell(struct end *e);
+void post_empty_recv(struct end *e);
+void send_empty(struct end *e);
 
 /* The next completion; the one that has to be next; none for a while. */
 struct ibv_wc next(struct ibv_cq *cq);

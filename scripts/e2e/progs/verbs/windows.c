@@ -44,7 +44,7 @@ static int bind2(struct end *e, uint64_t id, uint32_t rkey, size_t offset, size_
 	return ibv_post_send(e->id->qp, &wr, &bad);
 }
 
-/* Binds the window to the server's QP, octets 1000 to 3000. */
+/* Binds the window to the server's QP, bytes 1000 to 3000. */
 static void bound(void)
 {
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
@@ -78,7 +78,7 @@ static void writes(struct end *e, size_t offset, uint32_t length, uint32_t rkey)
 	CHECK(!memcmp(e->buf + BYTES + 30000, e->buf + BYTES, length));
 }
 
-/* What a peer may not reach: it is told so, and the memory keeps its octets. */
+/* What a peer may not reach: it gets an error, and the memory keeps its bytes. */
 static void refuses(struct end *client, struct end *server, size_t offset, uint32_t rkey)
 {
 	unsigned char before[BYTES];
@@ -100,7 +100,7 @@ CASE("windows", window1)
 	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
 	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
 	writes(&c, 100, 1000, mw->rkey);
-	/* Bound anew, elsewhere: the old key is dead. */
+	/* Bound again, elsewhere: the old key is invalid. */
 	old = mw->rkey;
 	bind.bind_info.addr += 4096;
 	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
@@ -170,7 +170,7 @@ CASE("windows", window_after_remote_invalidate)
 	done();
 }
 
-/* Whoever posts chose the key, and need not store it into what the library made. */
+/* The poster chose the key, and need not store it in the library's object. */
 CASE("windows", window_bound_again)
 {
 	uint32_t rkey, original;
@@ -228,7 +228,7 @@ CASE("windows", window_beyond_region)
 	done();
 }
 
-/* What a QP has bound is nobody's once it is gone. */
+/* What a QP has bound is unusable once it is gone. */
 CASE("windows", window_after_its_qp)
 {
 	uint32_t rkey;
@@ -248,7 +248,7 @@ CASE("windows", window_after_its_qp)
 	CHECK(!ibv_dealloc_mw(mw));
 }
 
-/* --- a region taken away from under a writer ------------------------------------- */
+/* --- a region deregistered under a writer ---------------------------------------- */
 
 static void *keep_writing(void *result)
 {
@@ -285,7 +285,7 @@ CASE("windows", dereg_while_written)
 	usleep(100000);
 	CHECK(s.buf[0] == 0x11);
 	CHECK(!ibv_dereg_mr(key));
-	/* From here on nobody writes. */
+	/* From here on there are no more writes. */
 	memset(s.buf, 0x22, BYTES);
 	pthread_join(writer, NULL);
 	CHECK(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_WR_FLUSH_ERR);

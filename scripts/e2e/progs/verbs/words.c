@@ -91,7 +91,7 @@ static double time_one(struct reader *r, uint64_t *writes)
 	double begin;
 	uint32_t i;
 
-	hear(&r->e);
+	post_empty_recv(&r->e);
 	begin = now();
 	if (writes) {
 		*out = ++*writes;
@@ -232,7 +232,7 @@ UNLISTED(reads_and_exits)
 	unsetenv("VERBS_PORT");
 	connect_end(&r.e);
 	reader_listens(&r);
-	tell(&r.e);
+	send_empty(&r.e);
 	good(r.e.id->recv_cq, 1);
 	read_words(&r);
 	post_read(&r, 0);
@@ -246,9 +246,9 @@ CASE("one word", readers_exit_amid_a_read)
 		pid_t pid = start_case("reads_and_exits", PORT);
 		struct end mine = {};
 
-		accept_end(&mine, make_hearing);
+		accept_end(&mine, make_receiving);
 		good(mine.id->recv_cq, 1);
-		hear(&mine);
+		post_empty_recv(&mine);
 		open_target(&mine);
 		poll_until_it_goes(&mine);
 		ends_well(pid);

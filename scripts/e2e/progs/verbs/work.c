@@ -143,7 +143,7 @@ CASE("good", around_the_rings)
 }
 
 /*
- * A Write of 4 GiB less one octet, the largest message there is: both regions
+ * A Write of 4 GiB less one byte, the largest message there is: both regions
  * are the same two megabytes mapped over and over.
  */
 UNLISTED(largest_message)
@@ -482,7 +482,7 @@ CASE("objects", query_qp)
 	CHECK(init.send_cq == c.id->send_cq && init.recv_cq == c.id->recv_cq);
 }
 
-/* RLIMIT_MEMLOCK counts for whoever lacks CAP_IPC_LOCK: the caller sets both. */
+/* RLIMIT_MEMLOCK applies to processes without CAP_IPC_LOCK: the caller sets both. */
 UNLISTED(memlock)
 {
 	void *big = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
