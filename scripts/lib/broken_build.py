@@ -132,9 +132,12 @@ class Build:
             raise Failed("the provider does not compile")
 
     def prepare_plugin(self, log):
-        """All of it, before anything is changed."""
-        if self.clean.exists():
-            _copy(self.clean, self.plugin)
+        """All of it, before anything is changed.
+
+        From nothing: the sources keep the times of the build that they were copied from, and an
+        object of another revision may be younger than they are.
+        """
+        shutil.rmtree(self.plugin, ignore_errors=True)
         self.make_plugin(log)
         _copy(self.plugin, self.clean)
         self.plugin_made = True
