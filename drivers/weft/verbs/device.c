@@ -7,6 +7,7 @@
 
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
 
@@ -43,7 +44,8 @@ static void unmake_device(struct ib_device *ib)
 	weft_stream_index_destroy(&dev->streams);
 	weft_stag_table_destroy(&dev->stags);
 	ida_destroy(&dev->pds);
-	weft_counter_list_exit(dev);
+	WARN_ON_ONCE(!list_empty(&dev->qp_counters));
+	mutex_destroy(&dev->qp_counters_lock);
 	weft_counters_free(&dev->counters);
 	weft_gids_exit(dev);
 	netdev_put(dev->netdev, &dev->netdev_tracker);
@@ -215,7 +217,8 @@ static int init_tools(struct weft_device *dev)
 	ret = weft_counters_init(&dev->counters);
 	if (ret)
 		return ret;
-	weft_counter_list_init(dev);
+	INIT_LIST_HEAD(&dev->qp_counters);
+	mutex_init(&dev->qp_counters_lock);
 	weft_stag_table_init(&dev->stags);
 	weft_stream_index_init(&dev->streams);
 	ida_init(&dev->pds);
@@ -251,21 +254,16 @@ dealloc:
 	return ERR_PTR(ret);
 }
 
-static bool has_weft(struct net_device *netdev)
-{
-	struct ib_device *ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
-
-	if (ib)
-		ib_device_put(ib);
-	return ib;
-}
-
 /* While the device was not registered, its netdev may have gone, or have new addresses. */
 static int check_alive(struct net_device *netdev)
 {
-	bool alive = weft_netdev_alive(netdev);
 	struct ib_device *ib;
+	bool alive;
 
+	rtnl_lock();
+	alive = netdev->reg_state == NETREG_REGISTERED;
+	rtnl_unlock();
+	/* Where it is, the notifier hears of an unregistration from here on. */
 	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
 	if (ib && alive) {
 		weft_gids_refresh(to_weft_dev(ib));
@@ -278,12 +276,15 @@ static int check_alive(struct net_device *netdev)
 
 static int add_device(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
 {
+	struct ib_device *ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
 	struct weft_device *dev;
 	int ret;
 
 	lockdep_assert_held(&add_mutex);
-	if (has_weft(netdev))
+	if (ib) {
+		ib_device_put(ib);
 		return -EEXIST;
+	}
 	dev = make_device(netdev);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);

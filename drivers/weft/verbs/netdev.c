@@ -86,23 +86,6 @@ void weft_netdev_untag(struct net_device *netdev)
 	rtnl_unlock();
 }
 
-/**
- * weft_netdev_alive - is the network device still registered?
- * @netdev: a reference is held
- *
- * Context: process, takes RTNL. Once this said yes, an unregistration will be
- * heard by the notifier.
- */
-bool weft_netdev_alive(struct net_device *netdev)
-{
-	bool alive;
-
-	rtnl_lock();
-	alive = netdev->reg_state == NETREG_REGISTERED;
-	rtnl_unlock();
-	return alive;
-}
-
 enum ib_port_state weft_netdev_port_state(const struct net_device *netdev)
 {
 	return netif_running(netdev) && netif_carrier_ok(netdev) ? IB_PORT_ACTIVE : IB_PORT_DOWN;

@@ -14,7 +14,6 @@ bool weft_netdev_suitable(const struct net_device *netdev);
 bool weft_netdev_needs_tag(const struct net_device *netdev);
 void weft_netdev_tag(struct net_device *netdev);
 void weft_netdev_untag(struct net_device *netdev);
-bool weft_netdev_alive(struct net_device *netdev);
 enum ib_port_state weft_netdev_port_state(const struct net_device *netdev);
 
 void weft_netdev_leave(struct work_struct *work);
