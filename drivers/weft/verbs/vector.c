@@ -12,19 +12,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 
-/* The n-th CPU that is online now, counting round. */
-static int cpu_of(u32 vector)
-{
-	u32 n = vector % num_online_cpus();
-	int cpu;
-
-	for_each_online_cpu(cpu) {
-		if (!n--)
-			return cpu;
-	}
-	return cpumask_first(cpu_online_mask);
-}
-
 /* On the vector's CPU, as from an interrupt. */
 static void arrive(void *data)
 {
@@ -56,7 +43,17 @@ static void notify_here(struct tasklet_struct *t)
  */
 void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *arg), void *arg)
 {
-	v->cpu = cpu_of(vector);
+	u32 n = vector % num_online_cpus();
+	int cpu;
+
+	/* The n-th CPU that is online now, counting round. */
+	v->cpu = cpumask_first(cpu_online_mask);
+	for_each_online_cpu(cpu) {
+		if (!n--) {
+			v->cpu = cpu;
+			break;
+		}
+	}
 	v->pending = 0;
 	atomic_set(&v->sent, 0);
 	atomic_set(&v->done, 0);
