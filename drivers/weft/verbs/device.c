@@ -155,7 +155,7 @@ static const struct ib_device_ops device_ops = {
 
 	.create_qp = weft_create_qp,
 	.modify_qp = weft_modify_qp,
-	.query_qp = weft_query_tracked_qp,
+	.query_qp = weft_query_qp,
 	.destroy_qp = weft_destroy_qp,
 	.post_send = weft_post_send,
 	.post_recv = weft_post_recv,
@@ -274,30 +274,6 @@ static int check_alive(struct net_device *netdev)
 	return alive ? 0 : -ENODEV;
 }
 
-static int add_device(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
-{
-	struct ib_device *ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
-	struct weft_device *dev;
-	int ret;
-
-	lockdep_assert_held(&add_mutex);
-	if (ib) {
-		ib_device_put(ib);
-		return -EEXIST;
-	}
-	dev = make_device(netdev);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	ib_mark_name_assigned_by_user(&dev->ib);
-	ret = ib_register_device(&dev->ib, name, NULL);
-	if (ret) {
-		ib_dealloc_device(&dev->ib);
-		/* The core's word for a name that is taken. */
-		return ret == -ENFILE ? -EEXIST : ret;
-	}
-	return check_alive(netdev);
-}
-
 /**
  * weft_device_add - make and register a device
  * @name: of the new device, from the user
@@ -309,12 +285,33 @@ static int add_device(const char *name, struct net_device *netdev) __must_hold(&
  */
 int weft_device_add(const char *name, struct net_device *netdev)
 {
-	int ret;
+	struct weft_device *dev;
+	struct ib_device *ib;
+	int ret = -EEXIST;
 
 	if (!weft_netdev_suitable(netdev))
 		return -EOPNOTSUPP;
 	mutex_lock(&add_mutex);
-	ret = add_device(name, netdev);
+	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
+	if (ib) {
+		ib_device_put(ib);
+		goto unlock;
+	}
+	dev = make_device(netdev);
+	if (IS_ERR(dev)) {
+		ret = PTR_ERR(dev);
+		goto unlock;
+	}
+	ib_mark_name_assigned_by_user(&dev->ib);
+	ret = ib_register_device(&dev->ib, name, NULL);
+	if (ret) {
+		ib_dealloc_device(&dev->ib);
+		if (ret == -ENFILE)
+			ret = -EEXIST; /* the core's word for a name that is taken */
+		goto unlock;
+	}
+	ret = check_alive(netdev);
+unlock:
 	mutex_unlock(&add_mutex);
 	return ret;
 }

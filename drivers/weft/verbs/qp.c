@@ -116,6 +116,7 @@ static void free_queues(struct weft_qp *qp)
 static int init_qp_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 			  struct ib_udata *udata)
 {
+	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct ib_pd *rq_pd = init->srq ? init->srq->pd : qp->ib.pd;
 	struct weft_stream_config cfg = {
@@ -131,7 +132,7 @@ static int init_qp_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init
 		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
-		.db_stat = weft_udata_db_stat(udata),
+		.db_stat = uctx ? &uctx->db_stat : NULL,
 		.events = &stream_events,
 		.owner = qp,
 	};
@@ -263,14 +264,6 @@ static bool may_name(const struct weft_qp *qp)
 	       uid_eq(task_cred_xxx(maker, euid), current_euid());
 }
 
-/* With the lock of the index held a QP that is found is not gone yet. */
-static struct weft_qp *find_locked(struct xarray *streams, u32 qpn)
-{
-	struct weft_stream *st = xa_load(streams, qpn);
-
-	return st ? weft_stream_owner(st) : NULL;
-}
-
 /*
  * It may be the number of a QP that is being destroyed. Under the lock of the index it is not
  * gone, and its end sees the lookup.
@@ -278,11 +271,13 @@ static struct weft_qp *find_locked(struct xarray *streams, u32 qpn)
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
 	struct weft_qp *qp;
 	unsigned long flags;
 
 	xa_lock_irqsave(streams, flags);
-	qp = find_locked(streams, qpn);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
 	if (qp && !may_name(qp))
 		qp = NULL;
 	if (qp)
@@ -350,11 +345,13 @@ void weft_iw_disown(struct ib_device *ib, u32 qpn)
 {
 	struct disowned_ref *ref = kmalloc(sizeof(*ref), GFP_KERNEL);
 	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
 	struct weft_qp *qp;
 
 	/* Not what iw_cm names by itself: any QP that is still found by its number. */
 	xa_lock_irq(streams);
-	qp = find_locked(streams, qpn);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
 	if (qp && !weft_tracked_get_hidden(&qp->tracked))
 		qp = NULL;
 	xa_unlock_irq(streams);

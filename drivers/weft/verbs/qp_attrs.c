@@ -61,25 +61,6 @@ int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 	return 0;
 }
 
-/*
- * What the application itself has said stays, whatever rdma_cm asks for afterwards.
- *
- * That asks for INIT and RTR of an iWARP device, in the kernel and in librdmacm, without a P_Key
- * and a peer, which whoever connects by hand has to name. Its flags are none on the active side,
- * and Read and Write on the other.
- */
-static void set_access(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
-{
-	bool is_init = mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT;
-	bool own = !weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask) &&
-		   !(is_init && !(mask & IB_QP_PKEY_INDEX));
-
-	if (attrs->access_is_own && !own)
-		return;
-	attrs->access = attr->qp_access_flags;
-	attrs->access_is_own = own;
-}
-
 static void set_peer(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_DEST_QPN)
@@ -106,13 +87,25 @@ static void set_peer(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr,
  */
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
 {
+	/*
+	 * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in
+	 * librdmacm: without a P_Key and a peer, which whoever connects by hand has to name. The
+	 * flags are none on the active side, and Read and Write on the other.
+	 */
+	bool is_rtr = weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask);
+	bool is_init = mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT &&
+		       !(mask & IB_QP_PKEY_INDEX);
+
 	attrs->set |= mask;
-	if (mask & IB_QP_STATE && !weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask)) {
+	if (mask & IB_QP_STATE && !is_rtr) {
 		attrs->state = attr->qp_state;
 		attrs->by_hand |= attr->qp_state == IB_QPS_RTR;
 	}
-	if (mask & IB_QP_ACCESS_FLAGS)
-		set_access(attrs, attr, mask);
+	/* What the application itself has said stays, whatever rdma_cm asks for afterwards. */
+	if (mask & IB_QP_ACCESS_FLAGS && !(attrs->access_is_own && (is_rtr || is_init))) {
+		attrs->access = attr->qp_access_flags;
+		attrs->access_is_own = !is_rtr && !is_init;
+	}
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		attrs->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)

@@ -63,11 +63,23 @@ static struct weft_qp_now qp_now(const struct weft_qp *qp) __must_hold(&qp->modi
 	};
 }
 
+/**
+ * weft_query_qp - tell what holds
+ * @ib: a QP, also one that is being destroyed: the core asks for any before it asks for what
+ *	`rdma resource` shows
+ * @attr: written completely
+ * @mask: unused
+ * @init: written completely
+ *
+ * Context: process. Return: 0, or -EAGAIN while it is being destroyed.
+ */
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_stream_info info;
 
+	if (!weft_tracked_get(&qp->tracked))
+		return -EAGAIN;
 	/* The core tells a process all of it. */
 	*attr = (struct ib_qp_attr){ .port_num = 1 };
 	mutex_lock(&qp->modify_lock);
@@ -93,6 +105,7 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	init->recv_cq = ib->recv_cq;
 	init->srq = ib->srq;
 	init->cap = attr->cap;
+	weft_tracked_put(&qp->tracked);
 	return 0;
 }
 

@@ -137,16 +137,27 @@ static void put_stream(struct table *t, const struct weft_stream_details *d, u32
 	put_u32(t, "tcp_unacked", d->tcp.unacked);
 }
 
-static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
+/**
+ * weft_fill_res_qp - a QP, its stream and the TCP connection below
+ * @msg: netlink message
+ * @ib: kept alive by the core
+ *
+ * Context: process. Return: 0, -ENOMEM, -EMSGSIZE, or -EAGAIN while it is being destroyed.
+ */
+int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
 {
+	struct weft_qp *qp = to_weft_qp(ib);
 	const struct weft_sendq *sq = &qp->sq;
 	struct weft_stream_details *d;
 	struct weft_stream_info info;
+	int ret = -ENOMEM;
 	struct table t;
 
+	if (!weft_tracked_get(&qp->tracked))
+		return -EAGAIN;
 	d = kmalloc(sizeof(*d), GFP_KERNEL);
 	if (!d)
-		return -ENOMEM;
+		goto put;
 	weft_stream_query(qp->stream, &info);
 	weft_stream_inspect(qp->stream, d);
 	t = begin_nest(msg);
@@ -154,7 +165,7 @@ static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
 	put_u32(&t, "sq_entries", sq->ring.entries);
 	put_u32(&t, "sq_pending", weft_sendq_waiting(sq));
 	put_u32(&t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
-	if (!qp->ib.srq) {
+	if (!ib->srq) {
 		put_u32(&t, "rq_entries", qp->rq.ring.entries);
 		put_u32(&t, "rq_posted", weft_recvq_depth(&qp->rq));
 	}
@@ -165,47 +176,8 @@ static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
 	if (d->started)
 		put_stream(&t, d, info.mulpdu);
 	kfree(d);
-	return end_nest(&t);
-}
-
-/**
- * weft_fill_res_qp - a QP, its stream and the TCP connection below
- * @msg: netlink message
- * @ib: kept alive by the core
- *
- * Context: process. Return: 0, -EMSGSIZE, or -EAGAIN while it is being destroyed.
- */
-int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	int ret;
-
-	if (!weft_tracked_get(&qp->tracked))
-		return -EAGAIN;
-	ret = fill_qp(msg, qp);
-	weft_tracked_put(&qp->tracked);
-	return ret;
-}
-
-/**
- * weft_query_tracked_qp - weft_query_qp() for anybody
- * @ib: as for weft_query_qp(), but also one that is being destroyed
- * @attr: as for weft_query_qp()
- * @mask: as for weft_query_qp()
- * @init: as for weft_query_qp()
- *
- * The core asks this way before it asks for what is above. Context: process. Return: as
- * weft_query_qp(), or -EAGAIN while it is being destroyed.
- */
-int weft_query_tracked_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-			  struct ib_qp_init_attr *init)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	int ret;
-
-	if (!weft_tracked_get(&qp->tracked))
-		return -EAGAIN;
-	ret = weft_query_qp(ib, attr, mask, init);
+	ret = end_nest(&t);
+put:
 	weft_tracked_put(&qp->tracked);
 	return ret;
 }

@@ -24,14 +24,6 @@ struct weft_ring_space *weft_udata_ring_space(struct ib_udata *udata)
 	return uctx ? &uctx->space : NULL;
 }
 
-/* How the process that calls rings doorbells; NULL: a kernel consumer. Context: process. */
-struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata)
-{
-	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
-
-	return uctx ? &uctx->db_stat : NULL;
-}
-
 /**
  * weft_udata_check - refuse what a newer library asks for and this kernel does not know
  * @udata: of a verbs operation, NULL for a kernel consumer

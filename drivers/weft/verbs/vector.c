@@ -63,19 +63,6 @@ void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *ar
 	v->arg = arg;
 }
 
-/* False when the CPU has gone offline. */
-static bool send_ipi(struct weft_vector *v)
-{
-	if (test_and_set_bit(0, &v->pending))
-		return true;
-	atomic_inc(&v->sent);
-	if (!smp_call_function_single_async(v->cpu, &v->csd))
-		return true;
-	clear_bit(0, &v->pending);
-	atomic_inc(&v->done);
-	return false;
-}
-
 /**
  * weft_vector_fire - notify on the vector's CPU, here if that is this one
  * @v: from weft_vector_init()
@@ -89,8 +76,17 @@ static bool send_ipi(struct weft_vector *v)
 void weft_vector_fire(struct weft_vector *v)
 {
 	local_bh_disable();
-	if (raw_smp_processor_id() == v->cpu || !send_ipi(v))
+	if (raw_smp_processor_id() == v->cpu) {
 		tasklet_schedule(&v->here);
+	} else if (!test_and_set_bit(0, &v->pending)) {
+		atomic_inc(&v->sent);
+		if (smp_call_function_single_async(v->cpu, &v->csd)) {
+			/* That CPU has gone offline. */
+			clear_bit(0, &v->pending);
+			atomic_inc(&v->done);
+			tasklet_schedule(&v->here);
+		}
+	}
 	local_bh_enable();
 }
 
