@@ -79,9 +79,6 @@ void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out
 		.entries = ring->entries,
 		.stride = ring->stride,
 	};
-	if (!ring->map)
-		return;
-	out->key = weft_ring_map_key(ring->map);
-	out->bytes = weft_ring_map_bytes(ring->map);
-	out->offset = weft_ring_map_offset(ring->map, ring->mem);
+	if (ring->map)
+		weft_ring_map_describe(ring->map, ring->mem, out);
 }
