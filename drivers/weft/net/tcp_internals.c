@@ -101,7 +101,8 @@ void weft_tcp_unreserve(struct sock *sk)
 /**
  * weft_tcp_charge - count memory as if it were in the receive queue of a connection
  * @sk: the connection
- * @bytes: how much
+ * @charged: bytes that are counted so far
+ * @bytes: how many there are now
  *
  * It does not take room from the window, since what is missing has to come through that.
  *
@@ -109,22 +110,21 @@ void weft_tcp_unreserve(struct sock *sk)
  * peer, as the queue is. Instead: a function of sk_rmem_schedule() and sk_mem_charge() for
  * modules.
  *
- * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ * Context: socket lock held, up to softirq. Return: bytes that are counted now, @charged if TCP
+ * gives no more.
  */
-bool weft_tcp_charge(struct sock *sk, u32 bytes)
+u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 {
-	int more = bytes - sk->sk_forward_alloc;
+	int more = bytes - charged - sk->sk_forward_alloc;
 
+	if (bytes < charged) {
+		sk_mem_uncharge(sk, charged - bytes);
+		return bytes;
+	}
 	if (more > 0 && !__sk_mem_schedule(sk, more, SK_MEM_RECV))
-		return false;
-	sk_mem_charge(sk, bytes);
-	return true;
-}
-
-/* Give back what weft_tcp_charge() took. Context: as there. */
-void weft_tcp_uncharge(struct sock *sk, u32 bytes)
-{
-	sk_mem_uncharge(sk, bytes);
+		return charged;
+	sk_mem_charge(sk, bytes - charged);
+	return bytes;
 }
 
 /**

@@ -239,8 +239,7 @@ bool weft_tcp_has_child(const struct sock *sk);
 bool weft_tcp_memory_plentiful(const struct sock *sk);
 bool weft_tcp_reserve(struct sock *sk, u32 bytes);
 void weft_tcp_unreserve(struct sock *sk);
-bool weft_tcp_charge(struct sock *sk, u32 bytes);
-void weft_tcp_uncharge(struct sock *sk, u32 bytes);
+u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes);
 void weft_tcp_drop_fragment(struct sock *sk);
 
 #endif

@@ -201,7 +201,7 @@ static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w) __must_hold
  * Context and return as of weft_recvq_fetch(); -ENOENT: @w goes on to wait, or waits for nothing
  * if it had been granted a receive that is not there.
  */
-int noinline weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waiter *w,
+noinline int weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waiter *w,
 				     struct weft_rwr *out)
 {
 	unsigned long flags;
