@@ -144,24 +144,6 @@ void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex)
 		sin6->sin6_scope_id = ifindex;
 }
 
-#if IS_ENABLED(CONFIG_IPV6)
-static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
-{
-	struct net_device *netdev;
-
-	for_each_netdev_rcu(net, netdev) {
-		if (ipv6_chk_addr(net, addr, netdev, 1))
-			return netdev;
-	}
-	return NULL;
-}
-#else
-static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
-{
-	return NULL;
-}
-#endif
-
 /**
  * weft_addr_find_netdev - the network device that has an address
  * @net: where
@@ -172,7 +154,15 @@ static struct net_device *find_netdev6(struct net *net, const struct in6_addr *a
  */
 struct net_device *weft_addr_find_netdev(struct net *net, const struct sockaddr_storage *addr)
 {
-	if (addr->ss_family == AF_INET6)
-		return find_netdev6(net, &v6(addr)->sin6_addr);
-	return __ip_dev_find(net, v4(addr)->sin_addr.s_addr, false);
+	struct net_device *netdev;
+
+	if (addr->ss_family != AF_INET6)
+		return __ip_dev_find(net, v4(addr)->sin_addr.s_addr, false);
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return NULL;
+	for_each_netdev_rcu(net, netdev) {
+		if (ipv6_chk_addr(net, &v6(addr)->sin6_addr, netdev, 1))
+			return netdev;
+	}
+	return NULL;
 }

@@ -7,21 +7,30 @@
 #include <linux/mm.h>
 
 #include "base/compat.h"
+#include "proto/hot.h"
 
 #define RECEIVING	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)
 
 /**
- * weft_tcp_send_window - tell the peer how much room there is
- * @sk: a connection of which weft_tcp_window_shut() was true
+ * weft_tcp_check_window - tell the peer of room that TCP does not tell it of
+ * @sk: a connection whose lock was held by a process, and was let go
+ *
+ * Why: what arrives while a process has the socket lock is received when it lets go, and
+ * read then and there by our callback. Until all of it is through, TCP counts all of it as
+ * unread, so that the peer may be told of hardly any room. Then it waits until its timer of
+ * 200 ms asks again.
+ * Instead: tcp_cleanup_rbuf() exported, or called by release_sock() behind the backlog.
  *
  * Takes the lock as a softirq does: held by a process for longer than a moment, there would
  * be something to receive behind it again. A process that has it by now sees to the window
- * itself. Why and instead: see weft_tcp_check_window().
+ * itself.
  *
  * Context: process, socket lock not held.
  */
-void weft_tcp_send_window(struct sock *sk)
+void weft_hot weft_tcp_check_window(struct sock *sk)
 {
+	if (likely(!weft_tcp_window_shut(sk)))
+		return;
 	local_bh_disable();
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk) && BIT(sk->sk_state) & RECEIVING && weft_tcp_window_shut(sk))
@@ -69,33 +78,24 @@ bool weft_tcp_memory_plentiful(const struct sock *sk)
 /**
  * weft_tcp_reserve - let a connection keep memory for its buffers
  * @sk: the connection
- * @bytes: how much in all, more than it has
+ * @bytes: how much in all, more than it has; 0: what is not in use is given back
  *
  * Why: a socket takes memory from the account of all sockets for each buffer and gives it
  * back with the buffer, which for small messages is once each, at both ends. What
  * sk_reserved_mem says stays in sk_forward_alloc.
  * Instead: SO_RESERVE_MEM, once it takes sockets that no memory cgroup accounts.
  *
- * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ * Context: socket lock held, up to softirq; process, to give it back. Return: false if TCP does
+ * not give it.
  */
 bool weft_tcp_reserve(struct sock *sk, u32 bytes)
 {
-	if (!__sk_mem_schedule(sk, bytes - sk->sk_reserved_mem, SK_MEM_SEND))
+	if (bytes && !__sk_mem_schedule(sk, bytes - sk->sk_reserved_mem, SK_MEM_SEND))
 		return false;
 	WRITE_ONCE(sk->sk_reserved_mem, bytes);
+	if (!bytes)
+		sk_mem_reclaim(sk);
 	return true;
-}
-
-/**
- * weft_tcp_unreserve - give back what weft_tcp_reserve() took, but for what is in use
- * @sk: the connection, whether it has any or not
- *
- * Context: process, socket lock held.
- */
-void weft_tcp_unreserve(struct sock *sk)
-{
-	WRITE_ONCE(sk->sk_reserved_mem, 0);
-	sk_mem_reclaim(sk);
 }
 
 /**
@@ -125,34 +125,6 @@ u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 		return charged;
 	sk_mem_charge(sk, bytes - charged);
 	return bytes;
-}
-
-/**
- * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
- * @sk: a bound socket
- *
- * Why: what connect() would share, bind() refuses, whoever has the port.
- * Instead: a flag of bind() that asks for what connect() does.
- *
- * Context: process.
- */
-bool weft_tcp_shares_port(const struct sock *sk)
-{
-	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
-}
-
-/**
- * weft_tcp_has_child - is there a connection to accept?
- * @sk: a listening socket
- *
- * Why: room is made for a connection only if there is one.
- * Instead: poll() of the socket, which needs a file.
- *
- * Context: any.
- */
-bool weft_tcp_has_child(const struct sock *sk)
-{
-	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
 }
 
 /**

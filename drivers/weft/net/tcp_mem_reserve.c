@@ -32,12 +32,6 @@ static DEFINE_SPINLOCK(holders_lock); /* bh; after the socket lock */
 static LIST_HEAD(holders);
 static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);
 
-void weft_mem_reserve_init(struct weft_mem_reserve *reserve)
-{
-	INIT_LIST_HEAD(&reserve->node);
-	reserve->not_before = jiffies;
-}
-
 /**
  * weft_mem_reserve_check - let the reserve grow to what the buffers hold now
  * @sk: an attached connection; to be called when its buffers are full
@@ -79,28 +73,24 @@ void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk)
 	spin_lock_bh(&holders_lock);
 	list_del_init(&reserve->node);
 	spin_unlock_bh(&holders_lock);
-	weft_tcp_unreserve(sk);
+	weft_tcp_reserve(sk, 0);
 }
 
-/* Has nothing come or gone since the last walk? */
-static bool was_idle(struct weft_sock *s)
-{
-	u32 moved = weft_tcp_segs(s);
-	bool same = moved == s->reserve.moved;
-
-	s->reserve.moved = moved;
-	return same;
-}
-
-/* Detached meanwhile, it has lost its allotment already. */
+/* It loses its reserve if nothing has come or gone since the last walk. */
 static void review_reserve(struct sock *sk)
 {
 	struct weft_sock *s;
 
 	lock_sock(sk);
 	s = sk->sk_user_data;
-	if (s && (was_idle(s) || !weft_tcp_memory_plentiful(sk)))
-		weft_mem_reserve_end(&s->reserve, sk);
+	if (s) { /* else it was detached meanwhile, and has lost its reserve already */
+		u32 moved = weft_tcp_segs(s);
+		bool idle = moved == s->reserve.moved;
+
+		s->reserve.moved = moved;
+		if (idle || !weft_tcp_memory_plentiful(sk))
+			weft_mem_reserve_end(&s->reserve, sk);
+	}
 	release_sock(sk);
 }
 
