@@ -36,15 +36,6 @@ static bool is_remote_of(const struct weft_loopback_end *a, const struct weft_lo
 	       weft_addr_port(&local) == weft_addr_port(&remote);
 }
 
-static void publish_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
-{
-	bool same = net_eq(sock_net(end->sock->sk), sock_net(peer->sock->sk));
-
-	end->mode = same ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
-	refcount_inc(&peer->refs);
-	smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
-}
-
 /**
  * weft_loopback_may_find - can a connection have its other end where @mode allows it?
  * @sock: the connection
@@ -82,6 +73,7 @@ bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
 void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
 {
 	struct weft_loopback_end *peer;
+	bool same;
 	u32 key;
 
 	refcount_set(&end->refs, 1);
@@ -100,8 +92,14 @@ void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, v
 	}
 	if (peer) {
 		hash_del(&peer->node);
-		publish_peer(end, peer); /* its owner does not run yet */
-		publish_peer(peer, end);
+		same = net_eq(sock_net(sock->sk), sock_net(peer->sock->sk));
+		end->mode = same ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
+		peer->mode = end->mode;
+		refcount_inc(&peer->refs);
+		refcount_inc(&end->refs);
+		/* Both pair with weft_loopback_peer(). The owner of @end does not run yet. */
+		smp_store_release(&end->peer, peer);
+		smp_store_release(&peer->peer, end);
 	} else {
 		hash_add(ends, &end->node, key);
 	}

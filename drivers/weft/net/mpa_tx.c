@@ -151,6 +151,10 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 
 /* --- space: a page fragment, and runs of bytes there --- */
 
+/*
+ * The fragment that is written to where nothing may sleep, protected by bottom halves that are
+ * off: the interrupted task may be in the middle of its own.
+ */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
 /* No stream is left. Context: process. */
@@ -165,15 +169,6 @@ void weft_mpa_tx_module_exit(void)
 			put_page(frag->page);
 		frag->page = NULL;
 	}
-}
-
-/*
- * The fragment that is written to. The interrupted task may be in the middle of its own, so
- * where nothing may sleep it is one of this CPU, which bottom halves that are off protect.
- */
-static __always_inline struct page_frag *staging_frag(const struct weft_mpa_tx *tx)
-{
-	return unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
 }
 
 static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
@@ -212,7 +207,7 @@ static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 /* Nothing is written in the space any more: add what was to the batch. */
 static __always_inline int close_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = staging_frag(tx);
+	struct page_frag *frag = tx->atomic ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
 	u32 len = tx->fresh;
 	struct bio_vec *last;
 	int ret = 0;
@@ -245,7 +240,7 @@ static __always_inline int close_fragment(struct weft_mpa_tx *tx)
  */
 static __always_inline int open_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = staging_frag(tx);
+	struct page_frag *frag = tx->atomic ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))

@@ -62,20 +62,6 @@ bool weft_tcp_await_space(struct sock *sk)
 }
 
 /**
- * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
- * @sk: one of them
- *
- * Below the first limit of tcp_mem TCP leaves sockets alone. Half of that may be ours and
- * others'. Why and instead: see weft_tcp_reserve().
- */
-bool weft_tcp_memory_plentiful(const struct sock *sk)
-{
-	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
-
-	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
-}
-
-/**
  * weft_tcp_reserve - let a connection keep memory for its buffers
  * @sk: the connection
  * @bytes: how much in all, more than it has; 0: what is not in use is given back

@@ -229,6 +229,20 @@ static inline bool weft_tcp_has_child(const struct sock *sk)
 /* --- memory --- */
 
 /**
+ * weft_tcp_segs - does anything come or go?
+ * @sk: a connection
+ *
+ * Why: one at rest needs no reserve. Instead: TCP_INFO for modules, without the socket lock.
+ *
+ * Context: any; a hint without the socket lock. Return: segments in both directions so far,
+ * which wraps.
+ */
+static inline u32 weft_tcp_segs(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->segs_in) + READ_ONCE(tcp_sk(sk)->segs_out);
+}
+
+/**
  * weft_tcp_buffered - bytes that the buffers of a connection hold
  * @sk: the connection
  *
@@ -240,13 +254,26 @@ static inline u32 weft_tcp_buffered(const struct sock *sk)
 	return sk->sk_wmem_queued + atomic_read(&sk->sk_rmem_alloc);
 }
 
+/**
+ * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
+ * @sk: one of them
+ *
+ * Below the first limit of tcp_mem TCP leaves sockets alone. Half of that may be ours and
+ * others'. Why and instead: see weft_tcp_reserve().
+ */
+static inline bool weft_tcp_memory_plentiful(const struct sock *sk)
+{
+	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
+
+	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
+}
+
 /* What the connection keeps of TCP's memory. Why and instead: see weft_tcp_reserve(). */
 static inline u32 weft_tcp_reserved(const struct sock *sk)
 {
 	return sk->sk_reserved_mem;
 }
 
-bool weft_tcp_memory_plentiful(const struct sock *sk);
 bool weft_tcp_reserve(struct sock *sk, u32 bytes);
 u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes);
 void weft_tcp_drop_fragment(struct sock *sk);

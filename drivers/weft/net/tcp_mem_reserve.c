@@ -16,7 +16,6 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
@@ -84,7 +83,7 @@ static void review_reserve(struct sock *sk)
 	lock_sock(sk);
 	s = sk->sk_user_data;
 	if (s) { /* else it was detached meanwhile, and has lost its reserve already */
-		u32 moved = weft_tcp_segs(s);
+		u32 moved = weft_tcp_segs(sk);
 		bool idle = moved == s->reserve.moved;
 
 		s->reserve.moved = moved;

@@ -10,6 +10,7 @@
  */
 #include "net/tcp_socket.h"
 
+#include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -234,10 +235,12 @@ void weft_sock_set_memalloc(struct weft_sock *s)
 int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse)
 {
 	struct sockaddr_storage copy = *addr;
+	int len = addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 
 	if (reuse)
 		sock_set_reuseaddr(s->sk);
-	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
+	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, len);
 }
 
 /**
@@ -338,9 +341,10 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage copy = *addr;
+	int len = addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 
-	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr),
-			      O_NONBLOCK);
+	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, len, O_NONBLOCK);
 }
 
 /**

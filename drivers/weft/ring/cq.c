@@ -23,16 +23,6 @@ static void notify_owner(struct weft_cq *cq)
 	cq->events->completion(cq->owner);
 }
 
-/* True when an event is due for what was held back. */
-static bool release_held(struct weft_cq *cq) __must_hold(&cq->lock)
-{
-	bool held = cq->moderation.held;
-
-	lockdep_assert_held(&cq->lock);
-	cq->moderation.held = 0;
-	return held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
-}
-
 /* The first completion that is held back has waited long enough. */
 static enum hrtimer_restart period_over(struct hrtimer *timer)
 {
@@ -41,7 +31,8 @@ static enum hrtimer_restart period_over(struct hrtimer *timer)
 	bool event;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	event = release_held(cq);
+	event = cq->moderation.held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+	cq->moderation.held = 0;
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
 		notify_owner(cq);
@@ -312,7 +303,8 @@ void weft_cq_tell_held(struct weft_cq *cq)
 
 	hrtimer_cancel(&cq->moderation.timer);
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	event = release_held(cq);
+	event = cq->moderation.held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+	cq->moderation.held = 0;
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
 		notify_owner(cq);

@@ -25,6 +25,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/compat.h"
+#include "ring/ring.h"
 #include "uapi/weft-abi.h"
 
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
@@ -102,8 +103,8 @@ static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes
 	ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes,
 						max(next, FIRST_PAGE), U32_MAX);
 	if (ret)
-		ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes,
-							FIRST_PAGE, U32_MAX);
+		ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes, FIRST_PAGE,
+							U32_MAX);
 	if (!ret)
 		return map;
 	free_pages_of(map->mem);
@@ -202,19 +203,23 @@ void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 }
 
 /**
- * weft_ring_map_describe - what the provider needs for mmap()
- * @map: from weft_ring_map_get()
- * @mem: set there
- * @out: key, length, and where the queue begins in what is mapped are filled in
+ * weft_ring_describe - tell the provider where a queue is found
+ * @ring: a ring that may be mapped, or one that was never initialised
+ * @out: written completely
  *
  * Context: any.
  */
-void weft_ring_map_describe(const struct weft_ring_map *map, const void *mem,
-			    struct weft_queue_map *out)
+void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
 {
-	out->key = rdma_user_mmap_get_offset(&map->entry);
-	out->bytes = map->bytes;
-	out->offset = mem - map->mem;
+	*out = (struct weft_queue_map){
+		.entries = ring->entries,
+		.stride = ring->stride,
+	};
+	if (!ring->map)
+		return;
+	out->key = rdma_user_mmap_get_offset(&ring->map->entry);
+	out->bytes = ring->map->bytes;
+	out->offset = ring->mem - ring->map->mem;
 }
 
 /**

@@ -14,7 +14,6 @@
 struct ib_ucontext;
 struct rdma_user_mmap_entry;
 struct vm_area_struct;
-struct weft_queue_map;
 struct weft_ring_map;
 
 /**
@@ -40,8 +39,6 @@ void weft_ring_space_destroy(struct weft_ring_space *space);
 /* For ring.c. */
 struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes, void **mem);
 void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes);
-void weft_ring_map_describe(const struct weft_ring_map *map, const void *mem,
-			    struct weft_queue_map *out);
 
 /* For struct ib_device_ops. */
 int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);

@@ -116,16 +116,6 @@ static __always_inline int fetch_rqe(struct weft_recvq *rq, struct weft_rwr *out
 	return ret;
 }
 
-/* Disarms the limit when it is time to raise it. */
-static bool limit_reached(struct weft_recvq *rq) __must_hold(&rq->lock)
-{
-	lockdep_assert_held(&rq->lock);
-	if (!rq->limit || entries_available(rq) >= rq->limit)
-		return false;
-	rq->limit = 0;
-	return true;
-}
-
 /* --- whose turn it is --- */
 
 /*
@@ -152,8 +142,7 @@ void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 		return;
 	available = entries_available(rq);
 	while (!list_empty(&q->list) && available > q->granted && wakes++ < WAKES_MAX) {
-		struct weft_rq_waiter *w =
-			list_first_entry(&q->list, struct weft_rq_waiter, node);
+		struct weft_rq_waiter *w = list_first_entry(&q->list, struct weft_rq_waiter, node);
 
 		list_del_init(&w->node);
 		q->granted++;
@@ -162,13 +151,6 @@ void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 	}
 	if (list_empty(&q->list))
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
-}
-
-static void give_back(struct weft_rq_waiters *q, struct weft_rq_waiter *w)
-{
-	WRITE_ONCE(w->granted, false);
-	if (!WARN_ON_ONCE(!q->granted))
-		q->granted--;
 }
 
 /*
@@ -184,7 +166,9 @@ static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w) __must_hold
 		return true;
 	weft_recvq_grant(rq);
 	if (w && w->granted) {
-		give_back(q, w);
+		WRITE_ONCE(w->granted, false);
+		if (!WARN_ON_ONCE(!q->granted))
+			q->granted--;
 		return true;
 	}
 	return list_empty(&q->list) && entries_available(rq) > q->granted;
@@ -210,7 +194,9 @@ noinline int weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waite
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
 	ret = is_turn(rq, w) ? fetch_rqe(rq, out) : -ENOENT;
-	reached = limit_reached(rq);
+	reached = rq->limit && entries_available(rq) < rq->limit;
+	if (reached)
+		rq->limit = 0;
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
@@ -267,10 +253,13 @@ void weft_recvq_leave(struct weft_recvq *rq, struct weft_rq_waiter *w)
 {
 	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
 
-	if (w->granted)
-		give_back(&rq->waiters, w);
-	else
+	if (w->granted) {
+		WRITE_ONCE(w->granted, false);
+		if (!WARN_ON_ONCE(!rq->waiters.granted))
+			rq->waiters.granted--;
+	} else {
 		list_del_init(&w->node);
+	}
 	weft_recvq_grant(rq);
 	if (list_empty(&rq->waiters.list))
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
@@ -382,7 +371,9 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
 	rq->limit = limit;
-	reached = limit_reached(rq);
+	reached = rq->limit && entries_available(rq) < rq->limit;
+	if (reached)
+		rq->limit = 0;
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)

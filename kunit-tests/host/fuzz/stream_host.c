@@ -37,13 +37,6 @@ void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 	kfree(map);
 }
 
-void weft_ring_map_describe(const struct weft_ring_map *map, const void *mem,
-			    struct weft_queue_map *out)
-{
-	out->key = map->bytes;
-	out->bytes = map->bytes;
-}
-
 /* --- TCP --- */
 
 static struct world *world_of(const struct sock *sk)
