@@ -97,9 +97,9 @@ void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, v
 		peer->mode = end->mode;
 		refcount_inc(&peer->refs);
 		refcount_inc(&end->refs);
-		/* Both pair with weft_loopback_peer(). The owner of @end does not run yet. */
-		smp_store_release(&end->peer, peer);
-		smp_store_release(&peer->peer, end);
+		/* The owner of @end does not run yet. */
+		smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
+		smp_store_release(&peer->peer, end); /* likewise */
 	} else {
 		hash_add(ends, &end->node, key);
 	}

@@ -207,7 +207,8 @@ static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 /* Nothing is written in the space any more: add what was to the batch. */
 static __always_inline int close_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = tx->atomic ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
+	struct page_frag *frag = unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) :
+							&current->task_frag;
 	u32 len = tx->fresh;
 	struct bio_vec *last;
 	int ret = 0;
@@ -240,7 +241,8 @@ static __always_inline int close_fragment(struct weft_mpa_tx *tx)
  */
 static __always_inline int open_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = tx->atomic ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
+	struct page_frag *frag = unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) :
+							&current->task_frag;
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))
@@ -445,7 +447,7 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 	int ret = 0;
 	u32 run;
 
-	if (weft_mpa_tx_fits(tx, pad + WEFT_MPA_CRC_OCTETS)) {
+	if (!tx->markers && pad + WEFT_MPA_CRC_OCTETS <= tx->space) {
 		put_unaligned(0, (u32 *)tx->to);
 		advance_summed(tx, pad);
 		sum_up(tx);

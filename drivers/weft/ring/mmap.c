@@ -71,19 +71,28 @@ void weft_ring_space_destroy(struct weft_ring_space *space)
 	mutex_destroy(&space->lock);
 }
 
-static void free_pages_of(void *mem)
+/**
+ * weft_ring_mmap_free - the device's mmap_free operation
+ * @entry: of a struct weft_ring_map whose last reference is gone
+ *
+ * Context: may sleep.
+ */
+void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry)
 {
-	if (is_vmalloc_addr(mem))
-		vfree(mem);
+	struct weft_ring_map *map = container_of(entry, struct weft_ring_map, entry);
+
+	if (is_vmalloc_addr(map->mem))
+		vfree(map->mem);
 	else
-		free_page((unsigned long)mem);
+		free_page((unsigned long)map->mem);
+	kfree(map);
 }
 
 static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes)
 {
 	struct weft_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	int ret = -ENOMEM;
 	u32 next;
+	int ret;
 
 	if (!map)
 		return ERR_PTR(-ENOMEM);
@@ -95,9 +104,10 @@ static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes
 		map->mem = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	else
 		map->mem = __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!map->mem)
-		goto free_map;
-
+	if (!map->mem) {
+		kfree(map);
+		return ERR_PTR(-ENOMEM);
+	}
 	/* A key that no map had before, until all 2^32 were used. */
 	next = atomic_fetch_add(bytes >> PAGE_SHIFT, &space->next);
 	ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes,
@@ -107,9 +117,7 @@ static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes
 							U32_MAX);
 	if (!ret)
 		return map;
-	free_pages_of(map->mem);
-free_map:
-	kfree(map);
+	weft_ring_mmap_free(&map->entry);
 	return ERR_PTR(ret);
 }
 
@@ -257,18 +265,4 @@ int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	}
 	rdma_user_mmap_entry_put(entry);
 	return ret;
-}
-
-/**
- * weft_ring_mmap_free - the device's mmap_free operation
- * @entry: of a struct weft_ring_map whose last reference is gone
- *
- * Context: may sleep.
- */
-void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct weft_ring_map *map = container_of(entry, struct weft_ring_map, entry);
-
-	free_pages_of(map->mem);
-	kfree(map);
 }
