@@ -167,6 +167,7 @@ static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, cons
 /* Run for run, as long as there is something left, or something was not taken. */
 static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_buff *skb)
 {
+	read_descriptor_t desc = { .arg.data = rx };
 	u32 most = r->piece ?: skb->len;
 	u32 runs = 0;
 	u32 taken = 0;
@@ -174,7 +175,7 @@ static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_b
 	do {
 		KUNIT_ASSERT_LT(r->test, runs++, 100U);
 		if (weft_mpa_rx_begin(rx))
-			taken += weft_mpa_rx_take(rx, skb, taken, min(most, skb->len - taken));
+			taken += weft_mpa_rx_take(&desc, skb, taken, min(most, skb->len - taken));
 	} while (taken < skb->len || weft_mpa_rx_is_paused(rx));
 	return taken;
 }

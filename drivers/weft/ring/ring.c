@@ -65,23 +65,3 @@ void weft_ring_free(struct weft_ring *ring)
 		vfree(ring->mem);
 	memset(ring, 0, sizeof(*ring));
 }
-
-/**
- * weft_ring_describe - tell the provider where a queue is found
- * @ring: a ring that may be mapped, or one that was never initialised
- * @out: written completely
- *
- * Context: any.
- */
-void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
-{
-	*out = (struct weft_queue_map){
-		.entries = ring->entries,
-		.stride = ring->stride,
-	};
-	if (!ring->map)
-		return;
-	out->key = weft_ring_map_key(ring->map);
-	out->bytes = weft_ring_map_bytes(ring->map);
-	out->offset = weft_ring_map_offset(ring->map, ring->mem);
-}

@@ -37,21 +37,6 @@ void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 	kfree(map);
 }
 
-u64 weft_ring_map_key(const struct weft_ring_map *map)
-{
-	return map->bytes;
-}
-
-u32 weft_ring_map_bytes(const struct weft_ring_map *map)
-{
-	return map->bytes;
-}
-
-u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
-{
-	return 0;
-}
-
 /* --- TCP --- */
 
 static struct world *world_of(const struct sock *sk)
