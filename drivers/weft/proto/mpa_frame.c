@@ -72,30 +72,10 @@ void weft_mpa_cursor_init(struct weft_mpa_cursor *c, u32 pos, u32 ulpdu_len, boo
 	c->at = 0;
 }
 
-/* What stands at @c if no marker does, and up to where it goes. */
-static enum weft_mpa_run bare_run(const struct weft_mpa_cursor *c, u32 *end)
+enum weft_mpa_run weft_mpa_cursor_run(const struct weft_mpa_cursor *c, u32 *len)
 {
 	u32 body = WEFT_MPA_LEN_OCTETS + c->ulpdu_len;
 	u32 total = weft_mpa_bare_len(c->ulpdu_len);
-
-	if (c->at < WEFT_MPA_LEN_OCTETS) {
-		*end = WEFT_MPA_LEN_OCTETS;
-		return WEFT_RUN_LENGTH;
-	}
-	if (c->at < body) {
-		*end = body;
-		return WEFT_RUN_ULPDU;
-	}
-	if (c->at < total - WEFT_MPA_CRC_OCTETS) {
-		*end = total - WEFT_MPA_CRC_OCTETS;
-		return WEFT_RUN_PAD;
-	}
-	*end = total;
-	return c->at < total ? WEFT_RUN_CRC : WEFT_RUN_END;
-}
-
-enum weft_mpa_run weft_mpa_cursor_run(const struct weft_mpa_cursor *c, u32 *len)
-{
 	enum weft_mpa_run run;
 	u32 end;
 
@@ -103,7 +83,19 @@ enum weft_mpa_run weft_mpa_cursor_run(const struct weft_mpa_cursor *c, u32 *len)
 		*len = WEFT_MPA_MARKER_OCTETS;
 		return WEFT_RUN_MARKER;
 	}
-	run = bare_run(c, &end);
+	if (c->at < WEFT_MPA_LEN_OCTETS) {
+		run = WEFT_RUN_LENGTH;
+		end = WEFT_MPA_LEN_OCTETS;
+	} else if (c->at < body) {
+		run = WEFT_RUN_ULPDU;
+		end = body;
+	} else if (c->at < total - WEFT_MPA_CRC_OCTETS) {
+		run = WEFT_RUN_PAD;
+		end = total - WEFT_MPA_CRC_OCTETS;
+	} else {
+		run = c->at < total ? WEFT_RUN_CRC : WEFT_RUN_END;
+		end = total;
+	}
 	*len = end - c->at;
 	if (c->markers && to_marker(c->pos))
 		*len = min_t(u32, *len, to_marker(c->pos));
