@@ -24,19 +24,19 @@ uint32_t weft_generation = 1;
 /* What is mapped and registered is known completely in the child, too. */
 static void before_fork(void)
 {
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 }
 
 static void after_fork_in_parent(void)
 {
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 static void after_fork_in_child(void)
 {
 	weft_generation++;
 	weft_mrs_are_inherited();
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 void weft_process_init(void)
