@@ -78,6 +78,7 @@ bool weft_owns(struct ibv_context *context, uint32_t generation)
 
 int weft_must_own(struct ibv_context *context, uint32_t generation)
 {
+	const struct timespec moment = { .tv_nsec = WEFT_PAUSE_NS };
 	struct weft_context *ctx = weft_context(context);
 	struct timespec now, begin;
 	int ret;
@@ -90,7 +91,7 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + OWN_TIMEOUT)
 			break;
-		weft_lock_pause();
+		nanosleep(&moment, NULL);
 	}
 	if (ret)
 		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells no other way */
