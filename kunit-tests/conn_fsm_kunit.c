@@ -201,7 +201,7 @@ static void expect_sane_step(struct kunit *test, struct life life, u32 event,
 	/* only a stream that was started can be aborted */
 	KUNIT_EXPECT_TRUE_MSG(test, needs(done, WEFT_CONNA_ABORT_STREAM, WEFT_CONNA_START_STREAM),
 			      "%s, %s", from, what);
-	/* RFC 5044, 7.1.2 (10): whoever waits for the peer has a limit. */
+	/* RFC 5044, 7.1.2 (10): each wait for the peer has a limit. */
 	if (step.next == WEFT_CONN_CONNECTING || step.next == WEFT_CONN_AWAIT_REPLY ||
 	    step.next == WEFT_CONN_AWAIT_REQUEST || step.next == WEFT_CONN_AWAIT_RTR)
 		KUNIT_EXPECT_TRUE_MSG(test, done & WEFT_CONNA_ARM_TIMER, "%s, %s", from, what);

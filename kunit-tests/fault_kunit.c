@@ -121,7 +121,8 @@ static void info_codes_are_unique(struct kunit *test)
 
 			if (a->terminate && b->terminate)
 				KUNIT_EXPECT_FALSE_MSG(test,
-						       a->layer == b->layer && a->etype == b->etype &&
+						       a->layer == b->layer &&
+							       a->etype == b->etype &&
 							       a->ecode == b->ecode,
 						       "%s and %s", a->name, b->name);
 		}

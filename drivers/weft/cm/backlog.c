@@ -84,8 +84,8 @@ static void wake_within_locked(struct weft_backlog *b, unsigned long delay) __mu
 
 static void offer_oldest_locked(struct weft_backlog *b, bool probe) __must_hold(&b->lock)
 {
-	struct weft_conn *conn = list_first_entry(&b->list[WEFT_BACKLOG_QUEUED], struct weft_conn,
-						  backlog);
+	struct weft_conn *conn =
+		list_first_entry(&b->list[WEFT_BACKLOG_QUEUED], struct weft_conn, backlog);
 
 	lockdep_assert_held(&b->lock);
 	move_locked(b, conn, WEFT_BACKLOG_OFFERED);
@@ -120,7 +120,8 @@ void weft_backlog_offer(struct weft_backlog *b)
 	if (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
 	    !time_before(jiffies, b->quiet_since + PROBE_AFTER)) {
 		for (n = b->probes; n > 0 && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
-				    b->num[WEFT_BACKLOG_OFFERED] < OFFERED_MAX; n--)
+				    b->num[WEFT_BACKLOG_OFFERED] < OFFERED_MAX;
+		     n--)
 			offer_oldest_locked(b, true);
 		b->probes = min(b->probes * 2, OFFERED_MAX);
 		b->quiet_since = jiffies;
