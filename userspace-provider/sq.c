@@ -126,11 +126,13 @@ enum payload {
 	PAYLOAD,
 };
 
+#define SEND_OPS (IBV_WR_SEND_WITH_INV + 1)
+
 /* By enum ibv_wr_opcode; one that is missing here is invalid. */
 static const struct send_op {
 	uint8_t opcode;
 	enum payload payload;
-} send_ops[] = {
+} send_ops[SEND_OPS] = {
 	[IBV_WR_SEND] = { WEFT_WR_SEND, PAYLOAD },
 	[IBV_WR_SEND_WITH_INV] = { WEFT_WR_SEND_INV, PAYLOAD },
 	[IBV_WR_RDMA_WRITE] = { WEFT_WR_WRITE, PAYLOAD },
@@ -213,7 +215,7 @@ static int put_wr(struct weft_sq *sq, const struct ibv_send_wr *wr)
 
 	if (wr->opcode == IBV_WR_TSO)
 		return EOPNOTSUPP;
-	if ((unsigned int)wr->opcode >= sizeof(send_ops) / sizeof(send_ops[0]))
+	if ((unsigned int)wr->opcode >= SEND_OPS)
 		return EINVAL;
 	op = &send_ops[wr->opcode];
 	if (op->payload == UNKNOWN_OPCODE)
