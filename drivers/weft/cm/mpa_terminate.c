@@ -15,8 +15,8 @@
 #include "proto/term.h"
 
 #define FPDU_MAX \
-	(WEFT_MPA_MARKER_OCTETS + WEFT_MPA_LEN_OCTETS + WEFT_DDP_UNTAGGED_LEN + \
-	 WEFT_TERM_MAX_LEN + 3 + WEFT_MPA_CRC_OCTETS)
+	(WEFT_MPA_MARKER_BYTES + WEFT_MPA_LEN_BYTES + WEFT_DDP_UNTAGGED_LEN + WEFT_TERM_MAX_LEN + \
+	 3 + WEFT_MPA_CRC_BYTES)
 
 /**
  * weft_mpa_terminate_send - say why, as the first and only FPDU of the direction
@@ -37,8 +37,8 @@ void weft_mpa_terminate_send(struct weft_sock *s, const struct weft_mpa_result *
 	};
 	/* A marker at stream position 0 points at what follows it: all zero. */
 	u8 fpdu[FPDU_MAX] = {};
-	u32 at = mpa->markers_tx ? WEFT_MPA_MARKER_OCTETS : 0;
-	u8 *ulpdu = fpdu + at + WEFT_MPA_LEN_OCTETS;
+	u32 at = mpa->markers_tx ? WEFT_MPA_MARKER_BYTES : 0;
+	u8 *ulpdu = fpdu + at + WEFT_MPA_LEN_BYTES;
 	struct weft_fault_rec rec = {};
 	u32 ulpdu_len, len;
 
@@ -46,7 +46,7 @@ void weft_mpa_terminate_send(struct weft_sock *s, const struct weft_mpa_result *
 	weft_fault_rec_fill(&rec, fault, NULL, 0, 0);
 	ulpdu_len += weft_term_build(&rec, ulpdu + ulpdu_len);
 	put_unaligned_be16(ulpdu_len, fpdu + at);
-	len = at + WEFT_MPA_LEN_OCTETS + ulpdu_len + weft_mpa_pad(ulpdu_len);
+	len = at + WEFT_MPA_LEN_BYTES + ulpdu_len + weft_mpa_pad(ulpdu_len);
 	weft_crc_store(weft_crc_update(WEFT_CRC_SEED, fpdu, len), fpdu + len);
-	weft_sock_send(s, fpdu, len + WEFT_MPA_CRC_OCTETS);
+	weft_sock_send(s, fpdu, len + WEFT_MPA_CRC_BYTES);
 }

@@ -203,7 +203,7 @@ static __always_inline const u8 *skb_span(const struct sk_buff *skb, u32 offset,
 
 static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 {
-	u8 wire[WEFT_MPA_CRC_OCTETS];
+	u8 wire[WEFT_MPA_CRC_BYTES];
 	struct skb_seq_state seq;
 	u32 crc = WEFT_CRC_SEED;
 	u32 done = 0;
@@ -230,7 +230,7 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 				      u32 avail)
 {
 	u32 ulpdu_len, wire_len, span;
-	u8 field[WEFT_MPA_LEN_OCTETS];
+	u8 field[WEFT_MPA_LEN_BYTES];
 	struct weft_ulpdu u __uninitialized;
 	const u8 *linear;
 
@@ -255,16 +255,16 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 	u.len = ulpdu_len;
 	u.head_len = min(ulpdu_len, WEFT_ULPDU_HEAD);
 	u.skb = skb;
-	u.skb_offset = offset + WEFT_MPA_LEN_OCTETS;
+	u.skb_offset = offset + WEFT_MPA_LEN_BYTES;
 	u.pages = NULL;
-	u.linear = linear ? linear + WEFT_MPA_LEN_OCTETS : NULL;
+	u.linear = linear ? linear + WEFT_MPA_LEN_BYTES : NULL;
 	if (linear && u.head_len == WEFT_ULPDU_HEAD)
 		memcpy(u.head, u.linear, WEFT_ULPDU_HEAD); /* a constant length spares a loop */
 	else if (linear)
 		weft_copy(u.head, u.linear, u.head_len);
 	else if (skb_copy_bits(skb, u.skb_offset, u.head, u.head_len))
 		return 0;
-	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
+	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_BYTES))
 		lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	else if (!hand_over(rx, &u))
 		return 0;
@@ -289,7 +289,7 @@ static u32 take_span(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u3
 	bytes = skb_span(skb, offset, avail, &most);
 	if (!bytes)
 		return 0;
-	span.first = bytes + WEFT_MPA_LEN_OCTETS;
+	span.first = bytes + WEFT_MPA_LEN_BYTES;
 	for (most = min(most, avail) / span.stride; span.count < most; span.count++) {
 		if (get_unaligned_be16(bytes) != span.len)
 			break;
@@ -350,7 +350,7 @@ static void finish_reassembly(struct weft_mpa_rx *rx)
 static int take_word(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run, struct sk_buff *skb,
 		     u32 offset, u32 avail)
 {
-	u32 size = run == WEFT_RUN_LENGTH ? WEFT_MPA_LEN_OCTETS : WEFT_MPA_MARKER_OCTETS;
+	u32 size = run == WEFT_RUN_LENGTH ? WEFT_MPA_LEN_BYTES : WEFT_MPA_MARKER_BYTES;
 	u32 n = min(avail, size - g->word_fill);
 
 	if (skb_copy_bits(skb, offset, g->word + g->word_fill, n))

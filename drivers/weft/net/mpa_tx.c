@@ -314,7 +314,7 @@ static int stage_bytes(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 /* Stage the marker if one is due, then say how far it is to the next. */
 static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 {
-	u8 marker[WEFT_MPA_MARKER_OCTETS];
+	u8 marker[WEFT_MPA_MARKER_BYTES];
 	int ret;
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
@@ -372,7 +372,7 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 /**
  * weft_mpa_tx_begin - start an FPDU
  * @tx: the writer, not full
- * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_OCTETS that are filled in here
+ * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_BYTES that are filled in here
  * @hdr_len: of that header
  * @payload_len: what the copy calls will bring in all
  *
@@ -415,7 +415,7 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 	tx->unsummed = 0;
 	ret = open_fragment(tx);
 	if (!ret)
-		ret = weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+		ret = weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_BYTES + hdr_len);
 	if (ret)
 		weft_mpa_tx_cancel(tx);
 	return ret;
@@ -443,16 +443,16 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 {
 	static const u8 zero[4];
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
-	u8 field[WEFT_MPA_CRC_OCTETS]; /* whatever its value, the field itself is always there */
+	u8 field[WEFT_MPA_CRC_BYTES]; /* whatever its value, the field itself is always there */
 	int ret = 0;
 	u32 run;
 
-	if (!tx->markers && pad + WEFT_MPA_CRC_OCTETS <= tx->space) {
+	if (!tx->markers && pad + WEFT_MPA_CRC_BYTES <= tx->space) {
 		put_unaligned(0, (u32 *)tx->to);
 		advance_summed(tx, pad);
 		sum_up(tx);
 		weft_crc_store(tx->running, tx->to);
-		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
+		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_BYTES);
 	} else {
 		if (tx->markers)
 			ret = stage_marked(tx, zero, pad) ?: pass_marker(tx, &run);

@@ -213,7 +213,7 @@ static __always_inline void weft_mpa_tx_span_put(struct weft_mpa_tx *tx, const v
 static __always_inline void weft_mpa_tx_span_put_crc(struct weft_mpa_tx *tx)
 {
 	weft_crc_store(WEFT_CRC_SEED, tx->to);
-	weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
+	weft_mpa_tx_advance(tx, WEFT_MPA_CRC_BYTES);
 }
 
 #endif

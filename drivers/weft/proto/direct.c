@@ -40,7 +40,7 @@
 /**
  * weft_direct_build - write the private data of a request, or of an accepting reply
  * @hello: the own end
- * @out: WEFT_DIRECT_LEN octets
+ * @out: WEFT_DIRECT_LEN bytes
  */
 void weft_direct_build(const struct weft_direct_hello *hello, u8 *out)
 {
@@ -64,7 +64,7 @@ void weft_direct_build(const struct weft_direct_hello *hello, u8 *out)
 /**
  * weft_direct_parse - read the private data of the peer
  * @pd: what it sent
- * @len: octets of it; more than WEFT_DIRECT_LEN are ignored
+ * @len: bytes of it; more than WEFT_DIRECT_LEN are ignored
  * @out: filled only if the result is WEFT_DIRECT_OK
  *
  * Flags and extensions that are not known are ignored; numbers of more than 24 bits are
@@ -117,7 +117,7 @@ enum weft_direct_reason weft_direct_match(const struct weft_direct_hello *own,
 /**
  * weft_direct_build_reject - write the private data of a rejecting reply
  * @reason: why
- * @out: WEFT_DIRECT_REJECT_LEN octets
+ * @out: WEFT_DIRECT_REJECT_LEN bytes
  */
 void weft_direct_build_reject(enum weft_direct_reason reason, u8 *out)
 {
@@ -130,7 +130,7 @@ void weft_direct_build_reject(enum weft_direct_reason reason, u8 *out)
 /**
  * weft_direct_parse_reject - read why the peer has rejected the request
  * @pd: what it sent
- * @len: octets of it
+ * @len: bytes of it
  *
  * Return: the reason; WEFT_DIRECT_MALFORMED if none is given that is known.
  */
@@ -165,7 +165,7 @@ const char *weft_direct_reason_name(enum weft_direct_reason reason)
 
 /**
  * weft_direct_role - which end of a pair of QPs connects
- * @gid: of this side, WEFT_DIRECT_GID_LEN octets
+ * @gid: of this side, WEFT_DIRECT_GID_LEN bytes
  * @qpn: of this side
  * @peer_gid: of the other side
  * @peer_qpn: of the other side

@@ -8,7 +8,7 @@
 #define REVISION_PLAIN		1
 #define REVISION_ENHANCED	2
 
-/* Octets of private data: IRD half and ORD half of the enhanced block. */
+/* Bytes of private data: IRD half and ORD half of the enhanced block. */
 #define ENH_IRD_AT		WEFT_MPA_START_LEN
 #define ENH_ORD_AT		(WEFT_MPA_START_LEN + 2)
 
@@ -24,9 +24,9 @@ static bool is_enhanced(const u8 *start)
 
 /**
  * weft_mpa_start_length - judge the fixed part of a start frame
- * @start: WEFT_MPA_START_LEN octets
+ * @start: WEFT_MPA_START_LEN bytes
  * @request: which kind is due
- * @pd_length: set to the octets that follow
+ * @pd_length: set to the bytes that follow
  *
  * Return: WEFT_FAULT_NONE or WEFT_FAULT_MPA_START.
  */
@@ -68,7 +68,7 @@ static void parse_enhanced(const u8 *frame, struct weft_mpa_frame *out)
 /**
  * weft_mpa_start_parse - take a whole start frame apart
  * @frame: stays the caller's; @out points into it
- * @len: octets of it
+ * @len: bytes of it
  * @request: which kind is due; R means nothing in a request
  * @out: filled only if the result is WEFT_FAULT_NONE
  *
@@ -141,8 +141,8 @@ static int store_frame(const struct weft_mpa_frame *f, bool request, const void 
  * weft_mpa_build_request - write a request frame
  * @policy: depths of WEFT_MPA_ENH_DEPTH and more are sent as "not negotiated"
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_request(const struct weft_mpa_policy *policy, const void *pd, u32 pd_len,
 			   u8 *out)
@@ -183,8 +183,8 @@ static void reply_frame(const struct weft_mpa_frame *request, const struct weft_
  * @policy: M and C state what this side wants, not what was agreed on
  * @result: from weft_mpa_respond()
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_accept(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy,
@@ -212,8 +212,8 @@ static u8 accepted_rtr(const struct weft_mpa_frame *request, const struct weft_m
  * @request: what it answers
  * @policy: its depths go into the block, as those this side would need
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy, const void *pd, u32 pd_len, u8 *out)

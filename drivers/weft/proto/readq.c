@@ -28,7 +28,7 @@ size_t weft_readq_bytes(u32 ord, u32 ird)
 /**
  * weft_readq_init - empty rings
  * @q: before either side uses it
- * @mem: weft_readq_bytes() octets, zeroed, aligned for a u64; stays the caller's
+ * @mem: weft_readq_bytes() bytes, zeroed, aligned for a u64; stays the caller's
  * @ord: as in weft_readq_bytes()
  * @ird: as in weft_readq_bytes()
  */

@@ -22,7 +22,7 @@
 /**
  * struct weft_readq_sent - a request we wait for; produced by tx, consumed by rx
  * @wr_index: send queue index, unused with @no_wr (ready-to-receive Read)
- * @received: octets of the response placed so far; owner: rx
+ * @received: bytes of the response placed so far; owner: rx
  */
 struct weft_readq_sent {
 	u32 wr_index;
@@ -63,7 +63,7 @@ struct weft_readq_owed {
  * @owed_head: next to pop; written by tx
  * @owed_tail: next to push; written by rx
  *
- * Indices and octets run freely.
+ * Indices and bytes run freely.
  */
 struct weft_readq {
 	struct weft_readq_sent *sent;
@@ -76,7 +76,7 @@ struct weft_readq {
 	u32 owed_head, owed_tail;
 };
 
-/* Octets of caller-provided, zeroed memory for these depths. */
+/* Bytes of caller-provided, zeroed memory for these depths. */
 size_t weft_readq_bytes(u32 ord, u32 ird);
 void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird);
 

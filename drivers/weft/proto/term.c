@@ -6,14 +6,14 @@
 #include "proto/term.h"
 #include "proto/ddp.h"
 
-#define TERM_SEGMENT_LEN	2	/* octets of DDP Segment Length */
+#define TERM_SEGMENT_LEN	2	/* bytes of DDP Segment Length */
 
 /**
  * weft_fault_rec_fill - keep of a segment what its Terminate will carry
  * @rec: filled completely
  * @fault: what was wrong
  * @ulpdu: the segment, or NULL if none caused it
- * @head_len: octets of @ulpdu that can be read
+ * @head_len: bytes of @ulpdu that can be read
  * @ulpdu_len: its ULPDU_Length
  *
  * A header that cannot be read as a whole is left out.
@@ -45,7 +45,7 @@ void weft_fault_rec_fill(struct weft_fault_rec *rec, enum weft_fault fault, cons
 /**
  * weft_term_build - payload of a Terminate
  * @rec: a filled record
- * @out: WEFT_TERM_MAX_LEN octets
+ * @out: WEFT_TERM_MAX_LEN bytes
  *
  * Return: its length.
  */
@@ -72,7 +72,7 @@ u32 weft_term_build(const struct weft_fault_rec *rec, u8 *out)
 
 /**
  * weft_term_parse - what a received Terminate says
- * @payload: all octets behind its DDP header, at least min(@len, WEFT_TERM_MAX_LEN)
+ * @payload: all bytes behind its DDP header, at least min(@len, WEFT_TERM_MAX_LEN)
  * @len: how many it has
  * @out: fields that are absent are 0
  *

@@ -101,7 +101,7 @@ static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref 
 			n = min(left, span->payload - span->filled);
 			if (!span->filled) {
 				put_unaligned_be16(span->ulpdu_len, sock->to);
-				weft_mpa_tx_advance(sock, WEFT_MPA_LEN_OCTETS);
+				weft_mpa_tx_advance(sock, WEFT_MPA_LEN_BYTES);
 				weft_mpa_tx_advance(sock, weft_ddp_build(&span->hdr, sock->to));
 				span->hdr.to += span->payload;
 				span->hdr.mo += span->payload;
@@ -177,7 +177,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 						     bool *last)
 {
 	struct weft_mpa_tx *sock = &st->tx.sock;
-	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
+	u8 start[WEFT_MPA_LEN_BYTES + WEFT_ULPDU_HDR_MAX] __uninitialized;
 	struct weft_ddp_hdr hdr __uninitialized;
 	enum weft_fault fault = WEFT_FAULT_NONE;
 	u32 payload, len, left, at;
@@ -186,7 +186,7 @@ static __always_inline enum weft_fault stage_segment(struct weft_stream *st, str
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_mpa_tx_mulpdu(sock, len, left), len, last);
 	fill_header(msg, *last, &hdr);
-	at = WEFT_MPA_LEN_OCTETS;
+	at = WEFT_MPA_LEN_BYTES;
 	at += weft_ddp_build(&hdr, start + at);
 	if (msg->hdr_len)
 		memcpy(start + at, st->tx.hdr, msg->hdr_len);
