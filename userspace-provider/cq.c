@@ -140,7 +140,7 @@ int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 }
 
 /*
- * libibverbs hands an event of this CQ to the application. It was asked for once; whoever
+ * libibverbs hands an event of this CQ to the application. It was asked for once; a thread that
  * has armed the CQ since then waits for another.
  */
 void weft_cq_event(struct ibv_cq *ibcq)

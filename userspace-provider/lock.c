@@ -16,7 +16,7 @@
 #endif
 
 /*
- * Whoever resizes a queue holds its lock over a system call, and on a CPU that the caller
+ * A thread that resizes a queue holds its lock over a system call, and on a CPU that the caller
  * has for itself, as under a real-time policy, a holder that was preempted never runs.
  */
 void weft_lock_wait(struct weft_lock *l)

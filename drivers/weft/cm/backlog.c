@@ -2,7 +2,7 @@
 /*
  * How many connections a listener takes from TCP, and how many of them its consumer is told of.
  *
- * Two bounds, for two kinds of peers. Peers that send no request cost memory and nobody's
+ * Two bounds, for two kinds of peers. Peers that send no request cost memory and no
  * decision: there are at most WAITING_MAX, and when another one comes the oldest makes room for
  * it, once it has had REQUEST_GRACE. So silent peers delay others, by at most the time TCP's
  * accept queue takes to pass through here, and do not exclude them. Peers with a request are
@@ -29,7 +29,7 @@
 #define PROBE_AFTER	(HZ / 10)
 
 /**
- * weft_backlog_init - nobody has come yet
+ * weft_backlog_init - no connection has come yet
  * @b: the backlog
  * @wq: where @work runs
  * @work: of the listener

@@ -25,7 +25,7 @@
 #define BACKLOG		256
 /* Beyond this the connection that has waited longest for its request is dropped. */
 #define WAITING_MAX	128U
-/* When memory is out TCP does not say again that somebody waits. */
+/* When memory is out TCP does not say again that a connection waits. */
 #define TRY_AGAIN	(HZ / 10)
 
 /**
@@ -247,8 +247,8 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
  * @port: from weft_direct_port_open()
  *
  * With the last one the listener goes, and connections that have not sent their request.
- * Its worker takes no lock of weft_directs, so it is waited for with that held: whoever
- * opens the port next finds it free.
+ * Its worker takes no lock of weft_directs, so it is waited for with that held: the
+ * next one to open the port finds it free.
  *
  * Context: process, the lock of weft_directs held.
  */

@@ -126,7 +126,7 @@ static int fill_iwcm_handshake(struct weft_conn *conn, const struct iw_cm_id *id
  * @param: QP, depths, private data (508 bytes in revision 2, 512 in 1)
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
- * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
+ * iw_cm fills them with the plain ones where no port mapper runs. Return: 0 and one
  * CONNECT_REPLY later, or -errno and no event: -EINVAL for a QP that cannot be
  * connected, or is being connected.
  */
@@ -229,8 +229,8 @@ static bool was_refused(struct weft_conn *conn, u32 pd_len)
 }
 
 /*
- * iw_cm has put the QP of this accept in the place of the first one's, whose reference nobody
- * would drop now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
+ * iw_cm has put the QP of this accept in the place of the first one's, whose reference
+ * would not be dropped now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
  */
 static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __must_hold(&conn->lock)
 {
@@ -319,7 +319,7 @@ int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 p
  * weft_cm_listen - iw_create_listen
  * @cm: of the device
  * @id: the consumer's
- * @backlog: connections nobody has looked at yet
+ * @backlog: connections that the consumer has not accepted or rejected yet
  * @net: network namespace of the consumer
  * @scope: what a wildcard means
  *
@@ -409,7 +409,7 @@ static void give_settled_depths(struct iw_cm_event *event, const struct weft_con
  * @conn: of a listener, its request is in
  *
  * Context: the worker of @conn. Return: 0; -ENOMEM if iw_cm has no room for
- * another request now; other -errno if nobody will answer.
+ * another request now; other -errno if there will be no answer.
  */
 int weft_iwcm_tell_request(struct weft_conn *conn)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Listeners. Taking a connection off TCP is all that happens here; its request is
- * awaited by its own worker with its own deadline, so nobody waits for another.
+ * awaited by its own worker with its own deadline, so no connection waits for another.
  * Those for a wildcard share a socket, see cm/wildcard.c.
  */
 #include "cm/listen.h"
@@ -22,7 +22,7 @@
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
-/* When memory is out TCP does not say again that somebody waits. */
+/* When memory is out TCP does not say again that a connection waits. */
 #define TRY_AGAIN	(HZ / 10)
 
 static void free_listener(struct kref *ref)

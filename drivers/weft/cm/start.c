@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Carrying MPA start frames, RFC 5044, 7.1. Nothing here waits, so a peer that
- * sends half a frame keeps nobody but itself waiting, and nothing behind the
+ * sends half a frame keeps only itself waiting, and nothing behind the
  * frame is touched: those bytes are for the stream.
  */
 #include "cm/start.h"

@@ -35,7 +35,7 @@
  * @port: TCP port
  * @v6only: no IPv4 peers
  * @sock: the socket
- * @lock: protects @listeners, with @wake_lock; whoever accepts holds it
+ * @lock: protects @listeners, with @wake_lock; held while accepting
  * @wake_lock: protects @listeners, too
  * @listeners: one of each device
  */

@@ -88,7 +88,7 @@ static noinline enum weft_fault check_access_rules(const struct weft_mem_user *u
 	return no_memory[req.context];
 }
 
-/* The pages are there, or will be asked for by whoever runs the direction. */
+/* The pages are there, or the context that runs the direction will ask for them. */
 static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct weft_odp *odp,
 					    enum weft_mem_right right, struct weft_mem_ref *ref)
 {

@@ -107,7 +107,7 @@ struct weft_backing *weft_backing_kernel(void)
 
 /**
  * weft_backing_free - unpin and free
- * @b: nobody accesses it any more; NULL does nothing
+ * @b: no longer accessed; NULL does nothing
  *
  * Context: may sleep.
  */

@@ -185,7 +185,7 @@ void weft_mem_set_access(struct weft_mem_user *user, u32 access)
  * weft_mem_invalidate_windows - take back what a QP has bound
  * @user: the QP, on its way out: nothing is bound on its behalf any more
  *
- * A type 2 window belongs to one QP and opens its region to nobody once that is
+ * A type 2 window belongs to one QP and gives no access to its region once that is
  * gone. The walk is long on a device with many STags, and is only taken by a QP
  * that has ever bound one. Context: process, may sleep.
  */
@@ -226,7 +226,7 @@ static bool is_invalidatable(const struct weft_mem_region *mr, const struct weft
  * @user: the QP that is told to, or whose peer asks
  * @stag: the STag
  * @remote: a peer asks; then it must have been valid
- * @busy: set to NULL when nobody accesses the memory any more; else to a region
+ * @busy: set to NULL when the memory is no longer accessed; else to a region
  *	whose last accesses are under way: the caller completes nothing before
  *	weft_mem_quiet(), and hands it to weft_mem_quiesce()
  *

@@ -38,7 +38,7 @@ enum weft_odp_want_state {
  * @state: enum weft_odp_want_state
  * @err: once DONE: 0, or why there are none
  *
- * Owned by whoever runs the direction of the stream; while STARTED only @moot, and the worker
+ * Owned by the context of the stream's direction; while STARTED only @moot, and the worker
  * writes @err, then @state.
  */
 struct weft_odp_want {

@@ -218,8 +218,8 @@ void weft_stag_drain(struct weft_mem_region *mr)
  * @mr: the region
  * @for_good: it is to be freed, weft_stag_enable() fails from now on
  *
- * Context: process, may sleep; by the owner. Return: 0: nobody accesses it any
- * more; -EBUSY: windows are bound to it, nothing was changed.
+ * Context: process, may sleep; by the owner. Return: 0: it is no longer
+ * accessed; -EBUSY: windows are bound to it, nothing was changed.
  */
 int weft_stag_revoke(struct weft_mem_region *mr, bool for_good)
 {

@@ -131,7 +131,7 @@ int weft_mpa_tx_end(struct weft_mpa_tx *tx);
 void weft_mpa_tx_cancel(struct weft_mpa_tx *tx);
 int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 
-/* Whoever receives on the socket. */
+/* For the context that receives on the socket. */
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos);
 
 /* The next @len bytes of the space are written, and summed up if need be. Context: tx claim. */

@@ -202,7 +202,7 @@ static inline bool weft_tcp_at_urgent(const struct sock *sk)
  * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
  * @sk: a bound socket
  *
- * Why: what connect() would share, bind() refuses, whoever has the port.
+ * Why: what connect() would share, bind() refuses, whatever socket has the port.
  * Instead: a flag of bind() that asks for what connect() does.
  *
  * Context: process.

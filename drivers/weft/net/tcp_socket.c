@@ -362,7 +362,7 @@ int weft_sock_error(const struct weft_sock *s)
  * weft_sock_is_unreachable - does an error mean that no packet gets to the peer?
  * @err: of weft_sock_error()
  *
- * That is what ARP and ICMP report. Nobody answered at all: -ETIMEDOUT.
+ * That is what ARP and ICMP report. No answer at all: -ETIMEDOUT.
  */
 bool weft_sock_is_unreachable(int err)
 {

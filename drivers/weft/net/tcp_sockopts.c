@@ -24,7 +24,7 @@ static int set_congestion(struct weft_sock *s, const char *name)
 }
 
 /*
- * The choice is the operator's, whoever connects: a process may lack the right to
+ * The choice is the operator's, not the process's: a process may lack the right to
  * the congestion control or the size of buffer that it is given.
  */
 static void set_privileged(struct weft_sock *s, const struct weft_sock_opts *opts)

@@ -318,7 +318,7 @@ static u8 chosen_rtr(const struct weft_mpa_frame *reply, const struct weft_mpa_p
  * @sent: the policy the request was built from
  * @out: filled in any case; all of it is valid also on a fault of the terms
  *
- * Return: WEFT_FAULT_MPA_START for a reply with a block nobody asked for, or
+ * Return: WEFT_FAULT_MPA_START for a reply with a block that was not asked for, or
  * without the one we asked for (RFC 6581, 10: the reply mirrors the request), or
  * without the CRC that @sent requires,
  * WEFT_FAULT_MPA_IRD or WEFT_FAULT_MPA_RTR if the terms cannot be met.

@@ -72,7 +72,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 
 /**
  * weft_cq_free - give the memory back
- * @cq: a queue nobody posts to or polls any more
+ * @cq: a queue that is no longer posted to or polled
  *
  * Context: may sleep.
  */
@@ -293,7 +293,7 @@ void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us)
  * weft_cq_tell_held - raise now the event that moderation holds back, if any
  * @cq: the queue
  *
- * When nobody posts any more, no event comes by itself afterwards.
+ * When there are no more posts, no event comes by itself afterwards.
  * Context: process.
  */
 void weft_cq_tell_held(struct weft_cq *cq)
@@ -312,7 +312,7 @@ void weft_cq_tell_held(struct weft_cq *cq)
 
 /**
  * weft_cq_resize - go on in another ring
- * @cq: the queue; whoever polls it does not while this runs
+ * @cq: the queue, which is not polled while this runs
  * @ring: initialised with entries of struct weft_cqe; afterwards the one that is
  *	not in use and must be freed
  *

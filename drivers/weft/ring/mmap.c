@@ -5,7 +5,7 @@
  * cannot lose it; established mappings hold the pages themselves.
  *
  * A page of its own would be too much for each small queue of thousands of idle
- * connections. A process can scribble over its queues anyway, so those of one context share
+ * connections. A process can overwrite its queues anyway, so those of one context share
  * pages, those of two contexts never. A context is what a process got by opening the device;
  * another one has it too if it was handed the file (ibv_import_device()), and with it all
  * queues, to destroy them for instance.
@@ -255,7 +255,7 @@ int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	/*
 	 * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
-	 * that is charged to nobody.
+	 * that is charged to no cgroup.
 	 */
 	for (off = 0; !ret && off < size; off += PAGE_SIZE) {
 		void *mem = map->mem + off;

@@ -53,7 +53,7 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 
 /**
  * weft_recvq_free - give the memory back
- * @rq: a queue nobody uses any more, or one that was never initialised
+ * @rq: a queue that is no longer used, or one that was never initialised
  *
  * Context: may sleep.
  */
@@ -282,7 +282,7 @@ void weft_recvq_posted(struct weft_recvq *rq)
 
 /**
  * weft_recvq_discard - forget all that is posted
- * @rq: the queue of one QP; nobody fetches from it
+ * @rq: the queue of one QP; not being fetched from
  *
  * Context: any. Return: 0, or -EIO when the producer index is impossible.
  */
@@ -302,7 +302,7 @@ int weft_recvq_discard(struct weft_recvq *rq)
 /**
  * weft_recvq_set_flushing - whether producers must ring after posting
  * @rq: the queue of one QP, or a shared one that is about to go
- * @flushing: true once the QP has failed, or nobody fetches any more
+ * @flushing: true once the QP has failed, or entries are no longer fetched
  *
  * After this returns, the caller fetches until the queue is empty: what it does
  * not see then was published by a producer that will see the wish and ring.
@@ -455,7 +455,7 @@ void weft_recvq_commit(struct weft_recvq *rq) __must_hold(&rq->lock)
 }
 
 /**
- * weft_recvq_needs_doorbell - must somebody be told of what was committed?
+ * weft_recvq_needs_doorbell - is a doorbell due for what was committed?
  * @rq: a kernel queue
  *
  * Once per posted list, after @rq->lock was dropped. Context: any.

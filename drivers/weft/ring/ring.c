@@ -54,7 +54,7 @@ int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_
  * weft_ring_free - let go of a queue's memory
  * @ring: may be one that was never initialised, all zero
  *
- * Nobody in the kernel may touch the entries any more. A process that still has
+ * The kernel may not touch the entries any more. A process that still has
  * them mapped keeps the pages. Context: may sleep.
  */
 void weft_ring_free(struct weft_ring *ring)

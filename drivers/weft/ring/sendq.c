@@ -68,7 +68,7 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 
 /**
  * weft_sendq_free - give the memory back
- * @sq: a queue nobody uses any more, or one that was never initialised
+ * @sq: a queue that is no longer used, or one that was never initialised
  *
  * Context: may sleep.
  */

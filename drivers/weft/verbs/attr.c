@@ -62,7 +62,7 @@ static void fill_abilities(const struct weft_device *dev, struct ib_device_attr 
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
-	/* Done by the CPU on the word itself, so nobody sees it half done. */
+	/* Done by the CPU on the word itself, so it is never seen half done. */
 	attr->atomic_cap = READ_ONCE(dev->streams.atomics) ? IB_ATOMIC_GLOB : IB_ATOMIC_NONE;
 	attr->masked_atomic_cap = attr->atomic_cap;
 	attr->page_size_cap = PAGE_SIZE;

@@ -120,7 +120,7 @@ int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib)
  * weft_counter_unbind_qp - count a QP with all others again
  * @ib: bound
  *
- * When it returns nobody adds to the counter on behalf of this QP. One that is being
+ * When it returns the counter no longer counts for this QP. One that is being
  * destroyed counts until its end. Context: process. Return: 0.
  */
 int weft_counter_unbind_qp(struct ib_qp *ib)

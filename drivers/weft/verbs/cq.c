@@ -45,7 +45,7 @@ static void call_handler_on_vector(void *owner)
 	weft_vector_fire(&cq->vector);
 }
 
-/* Whoever posts may hold locks; that is no place for the owner's code. */
+/* The context that posts may hold locks; that is no place for the owner's code. */
 static void on_overflow(void *owner)
 {
 	struct weft_ibcq *cq = owner;

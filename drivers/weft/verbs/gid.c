@@ -6,7 +6,7 @@
  * there, because a QP names its own by index.
  *
  * ib_core keeps a copy of the table. For a device that is not RoCE it reads it anew on
- * IB_EVENT_GID_CHANGE, and tells nobody; so that is left to us.
+ * IB_EVENT_GID_CHANGE, and does not pass that on; so weft does.
  */
 #include "verbs/gid.h"
 
@@ -187,7 +187,7 @@ static void refresh_work(struct work_struct *work)
 	if (update_table(dev)) {
 		ib_dispatch_event(&event);
 		/*
-		 * As ib_core does for a table that is its own. Whoever hears of the change and
+		 * As ib_core does for a table that is its own. A process that gets the event and
 		 * asks shall see it, so ib_core's copy comes first: that is an item of ib_wq.
 		 */
 		flush_workqueue(ib_wq);

@@ -81,7 +81,7 @@ static struct ib_mr *make_valid_mr(struct ib_pd *ibpd, struct weft_backing *back
 	mr->ib.length = length;
 	mr->zero_based = access & IB_ZERO_BASED;
 	grant.stag = mr->region->grant.stag;
-	/* Cannot fail: nobody else knows the region. */
+	/* Cannot fail: the region is not known elsewhere yet. */
 	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
 	return &mr->ib;
 }

@@ -20,7 +20,7 @@
  * @mask: which of it counts
  *
  * Whether they suit the state of the QP is another question. Context: any. Return: 0,
- * -EOPNOTSUPP for what weft does not do, -EINVAL for values that nobody takes.
+ * -EOPNOTSUPP for what weft does not do, -EINVAL for values that no device takes.
  */
 int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 {
@@ -89,7 +89,7 @@ void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
 {
 	/*
 	 * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in
-	 * librdmacm: without a P_Key and a peer, which whoever connects by hand has to name. The
+	 * librdmacm: without a P_Key and a peer, which a program that connects by hand has to name. The
 	 * flags are none on the active side, and Read and Write on the other.
 	 */
 	bool is_rtr = weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask);

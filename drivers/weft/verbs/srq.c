@@ -195,7 +195,7 @@ int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	weft_tracked_hide(&srq->tracked);
 	cancel_work_sync(&srq->limit_work);
 	weft_tracked_end(&srq->tracked);
-	/* A process whose device is gone may still post, and is to see that it does so in vain. */
+	/* A process whose device is gone may still post, and is to see that it fails. */
 	weft_recvq_set_flushing(&srq->rq, true);
 	weft_recvq_free(&srq->rq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_srq);

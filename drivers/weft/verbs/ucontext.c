@@ -81,7 +81,7 @@ void weft_dealloc_ucontext(struct ib_ucontext *ib)
 }
 
 /*
- * Mapped rings are ordinary memory: they stay, and nobody looks at them any
+ * Mapped rings are ordinary memory: they stay, and are not looked at any
  * more. That the operation exists is what lets a device change its namespace.
  */
 void weft_disassociate_ucontext(struct ib_ucontext *ib)

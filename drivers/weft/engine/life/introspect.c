@@ -2,7 +2,7 @@
 /*
  * Looking into a stream from outside. What belongs to an owner is read without
  * asking it: each value is true of some moment, not all of the same one. The
- * socket is safe to look at while @lifecycle is held, and whoever does not get
+ * socket is safe to look at while @lifecycle is held, and a caller that does not get
  * that at once does without, so that no operator waits for a stream that hangs.
  */
 #include "engine/life/introspect.h"

@@ -93,7 +93,7 @@ void weft_stream_index_destroy(struct weft_stream_index *index)
 
 /* --- birth and death ---------------------------------------------------- */
 
-/* In a softirq, where kvfree() may be called; whoever drops the last reference may hold a lock. */
+/* In a softirq, where kvfree() may be called; the last reference may be dropped under a lock. */
 static void free_late(struct rcu_head *rcu)
 {
 	struct weft_stream_life *life = container_of(rcu, struct weft_stream_life, st.rcu);
@@ -378,7 +378,7 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 /**
  * weft_stream_start - give a stream its connection
  * @st: stream in state IDLE
- * @sock: connected, start frames exchanged, nobody attached; the stream owns it
+ * @sock: connected, start frames exchanged, not attached; the stream owns it
  *	on success
  * @mpa: what the peers agreed on
  * @initiator: we sent the MPA request

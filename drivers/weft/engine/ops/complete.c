@@ -124,7 +124,7 @@ void weft_hot weft_complete_pushed(struct weft_stream *st, u64 pushed, struct we
  * Only then may there be a response. A peer that sends one all the same would have a request
  * complete that is still to be staged or pushed, and its slot used again meanwhile.
  *
- * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
+ * Context: owner of rx, which reads what came behind the request: TCP had that with the socket
  * locked, and so had the peer's answer.
  */
 bool weft_hot weft_complete_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
@@ -300,7 +300,7 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
  * @batch: completion queues to notify later
  *
  * The receive in hand goes first. A shared queue keeps its other entries: they
- * belong to whoever comes next. No more than the queue holds is flushed, as in
+ * belong to the next stream. No more than the queue holds is flushed, as in
  * weft_complete_flush_sends(): what is posted from here on comes with a doorbell.
  *
  * Context: process, may sleep.

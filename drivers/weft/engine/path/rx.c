@@ -229,7 +229,7 @@ const struct weft_mpa_rx_events weft_rx_mpa_events = {
 
 /**
  * weft_rx_settle - tell the completion that was held back, if its region is quiet
- * @st: stream, socket lock held: nobody else settles or holds meanwhile
+ * @st: stream, socket lock held: no other context settles or holds meanwhile
  * @batch: completion queues to notify afterwards
  *
  * Return: a region to wait for, with a reference for weft_mem_quiesce(): then call again; NULL

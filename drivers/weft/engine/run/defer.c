@@ -98,7 +98,7 @@ static struct poll_period poll_period(const struct weft_defer *w)
 }
 
 /*
- * Looks once. Return: there is work for tx, a post that nobody announced, seen twice and still
+ * Looks once. Return: there is work for tx, a post without a doorbell, seen twice and still
  * not fetched. A thread that rings the doorbells of other queues of the same CQ gets to it, unless
  * it seems that it never will.
  */
