@@ -217,9 +217,10 @@ void weft_action_run(struct weft_conn *conn, unsigned long actions)
 {
 	unsigned int i;
 
-	for_each_set_bit(i, &actions,
-			 BITS_PER_LONG) if (!conn->ops || !conn->ops->act(conn, BIT(i)))
-		carry_out(conn, BIT(i));
+	for_each_set_bit(i, &actions, BITS_PER_LONG) {
+		if (!conn->ops || !conn->ops->act(conn, BIT(i)))
+			carry_out(conn, BIT(i));
+	}
 	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED)) {
 		kfree(conn->hs);	/* the outcome is known */
 		conn->hs = NULL;

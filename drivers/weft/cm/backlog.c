@@ -119,10 +119,12 @@ void weft_backlog_offer(struct weft_backlog *b)
 	offer_wanted_locked(b);
 	if (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
 	    !time_before(jiffies, b->quiet_since + PROBE_AFTER)) {
-		for (n = b->probes; n > 0 && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
-				    b->num[WEFT_BACKLOG_OFFERED] < OFFERED_MAX;
-		     n--)
+		for (n = b->probes; n > 0; n--) {
+			if (list_empty(&b->list[WEFT_BACKLOG_QUEUED]) ||
+			    b->num[WEFT_BACKLOG_OFFERED] >= OFFERED_MAX)
+				break;
 			offer_oldest_locked(b, true);
+		}
 		b->probes = min(b->probes * 2, OFFERED_MAX);
 		b->quiet_since = jiffies;
 	}
