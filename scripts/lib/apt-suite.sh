@@ -14,7 +14,7 @@ suite_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 suite_entry() {
 	local mirror=$weft_mirror suite=${1%-src} type=deb
 	case $suite in *-security) mirror=$weft_security_mirror ;; esac
-	[ "$suite" = "$1" ] || type=deb-src
+	[ "$suite" = "$1" ] || type="deb-src"
 	printf '%s [signed-by=%s] %s %s main\n' "$type" "$2" "$mirror" "$suite"
 }
 
