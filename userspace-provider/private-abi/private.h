@@ -15,6 +15,7 @@
 #define WEFT_PRIVATE_H
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -218,7 +219,7 @@ static_assert(sizeof(struct verbs_device) == sizeof(struct ibv_device) + 48, "de
 static_assert(sizeof(struct verbs_mr) == sizeof(struct ibv_mr) + 8, "mr");
 static_assert(sizeof(struct verbs_qp) == sizeof(struct ibv_qp_ex) + 16, "qp");
 static_assert(sizeof(struct verbs_context_ops) == WEFT_PABI_SLOTS * 8, "operations");
-static_assert(sizeof(struct ibv_context) == 328, "public context");
+static_assert(sizeof(struct ibv_context) == 288 + sizeof(pthread_mutex_t), "public context");
 #endif
 static_assert(sizeof(struct pabi_get_context) == 16, "get_context");
 static_assert(sizeof(struct pabi_query_port) == 24, "query_port");
