@@ -42,7 +42,7 @@ have: kerneldir
 kerneldir:
 	@test -n '$(RELEASE)' || { \
 		echo "KERNELDIR='$(KERNELDIR)' is no configured kernel tree;" \
-			"install linux-headers-amd64 or run scripts/deps build" >&2; \
+			"install linux-headers-$$(dpkg --print-architecture) or run scripts/deps build" >&2; \
 		exit 1; }
 
 provider: ## userspace-provider/libweft-rdmavNN.so

@@ -3,24 +3,33 @@
 # Debian packages of suites that the machine is not set up for, through an apt
 # configuration of our own in the cache: nothing under /etc is edited, nothing
 # is installed. Sourced after log.sh and cache.sh. Works without root.
+# A SUITE is that of this machine's architecture; bookworm:arm64 is that of another one.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 weft_mirror=${WEFT_MIRROR:-http://deb.debian.org/debian}
 weft_security_mirror=${WEFT_SECURITY_MIRROR:-http://deb.debian.org/debian-security}
 suite_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# host_arch: this machine's architecture, as Debian calls it.
+host_arch() { dpkg --print-architecture; }
+
+# suite_arch SUITE: the architecture of its packages.
+suite_arch() { case $1 in *:*) echo "${1#*:}" ;; *) host_arch ;; esac; }
+
 # suite_entry SUITE KEYRING: the line of a suite in a list of sources. With -src at its end it is
 # the suite's source packages, which have a package list of their own.
 suite_entry() {
-	local mirror=$weft_mirror suite=${1%-src} type=deb
+	local mirror=$weft_mirror name=${1%:*} suite type=deb
+	suite=${name%-src}
 	case $suite in *-security) mirror=$weft_security_mirror ;; esac
-	[ "$suite" = "$1" ] || type="deb-src"
+	[ "$suite" = "$name" ] || type="deb-src"
 	printf '%s [signed-by=%s] %s %s main\n' "$type" "$2" "$mirror" "$suite"
 }
 
 # suite_apt SUITE TOOL ARGS...: apt-get or apt-cache that sees only SUITE.
 suite_apt() {
-	local root=$weft_cache/apt/$1 tool=$2
+	local root=$weft_cache/apt/$1 tool=$2 arch
+	arch=$(suite_arch "$1")
 	shift 2
 	"$tool" -q \
 		-o Dir::Etc::sourcelist="$root/sources.list" \
@@ -32,7 +41,7 @@ suite_apt() {
 		-o Dir::State::status="$root/status" \
 		-o Dir::Cache="$root/cache" \
 		-o APT::Sandbox::User="$(id -un)" \
-		-o APT::Architecture=amd64 -o APT::Architectures::=amd64 \
+		-o APT::Architecture="$arch" -o APT::Architectures::="$arch" \
 		-o Acquire::Languages=none \
 		-o Acquire::Retries=3 \
 		-o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false \
@@ -74,7 +83,7 @@ _suite_refresh() {
 	local suite=$1 root=$weft_cache/apt/$1 ring
 	_suite_fresh "$suite" && return 0
 	if ! _suite_update "$suite" "$suite_keyring"; then
-		case $suite in bookworm | bookworm-updates | bookworm-security) ring= ;;
+		case ${suite%:*} in bookworm | bookworm-updates | bookworm-security) ring= ;;
 		*) ring=$(suite_newer_keyring) || ring= ;; esac
 		if [ -z "$ring" ] || ! _suite_update "$suite" "$ring"; then
 			warn "no new package list for $suite"
@@ -111,15 +120,16 @@ _suite_download() {
 
 # suite_fetch SUITE PACKAGE: download once, print the path of the .deb.
 suite_fetch() {
-	local suite=$1 package=$2 debs=$weft_cache/apt/$1/debs version deb
+	local suite=$1 package=$2 debs=$weft_cache/apt/$1/debs version deb arch
+	arch=$(suite_arch "$suite")
 	version=$(suite_version "$suite" "$package") || return 1
 	deb=$debs/${package}_${version//:/%3a}
-	if [ ! -s "${deb}_amd64.deb" ] && [ ! -s "${deb}_all.deb" ]; then
+	if [ ! -s "${deb}_$arch.deb" ] && [ ! -s "${deb}_all.deb" ]; then
 		with_lock "apt-$suite" step "downloading $package $version ($suite)" \
 			"$debs/$package.log" _suite_download "$suite" "$package" || return 1
 	fi
-	if [ -s "${deb}_amd64.deb" ]; then
-		printf '%s\n' "${deb}_amd64.deb"
+	if [ -s "${deb}_$arch.deb" ]; then
+		printf '%s\n' "${deb}_$arch.deb"
 	elif [ -s "${deb}_all.deb" ]; then
 		printf '%s\n' "${deb}_all.deb"
 	else

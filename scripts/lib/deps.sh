@@ -6,15 +6,17 @@
 
 deps_lists=$weft_top/scripts/lib/packages
 
-# deps_of GROUP...: the packages of those groups, one a line; some are of one release only.
+# deps_of GROUP...: the packages of those groups, one a line; some are of one release, or of one
+# architecture, only.
 deps_of() {
-	local group codename
+	local group codename arch list
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	arch=$(dpkg --print-architecture)
 	for group; do
 		[ -r "$deps_lists/$group.list" ] || die "no package group '$group'"
-		sed '/^#/d;/^$/d' "$deps_lists/$group.list"
-		[ ! -r "$deps_lists/$group-$codename.list" ] ||
-			sed '/^#/d;/^$/d' "$deps_lists/$group-$codename.list"
+		for list in "$deps_lists/$group"{,"-$codename","-$arch"}.list; do
+			[ ! -r "$list" ] || sed '/^#/d;/^$/d' "$list"
+		done
 	done | sort -u
 }
 

@@ -21,14 +21,16 @@ _newer_unpack() {
 # A program finds its libraries by the loader that starts it. The plugin of weft
 # is the machine's own: it fits every libibverbs of its private ABI number.
 _newer_wrap() {
-	local root=$1 program
+	local root=$1 program lib loader
+	lib=usr/lib/$(gcc -print-multiarch)
+	loader=$(basename "$root.part/$lib"/ld-linux-*.so.*)
 	mkdir -p "$root.part/bin"
 	for program in "$root.part"/usr/bin/*; do
 		cat >"$root.part/bin/${program##*/}" <<-EOF
 			#!/bin/sh
 			root=$root
-			exec "\$root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" \\
-				--library-path "\$root/usr/lib/x86_64-linux-gnu" \\
+			exec "\$root/$lib/$loader" \\
+				--library-path "\$root/$lib" \\
 				"\$root/usr/bin/${program##*/}" "\$@"
 		EOF
 		chmod +x "$root.part/bin/${program##*/}"
