@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # Debian's own kernels, unpacked into the cache (never installed): image with
-# modules, and headers made usable as KERNELDIR where they lie.
+# modules, and headers made usable as KERNELDIR where they lie. NAME is a series, 6.1, or one
+# for another architecture, 6.1-arm64.
 # Sourced after log.sh, cache.sh, apt-suite.sh.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
@@ -18,24 +19,30 @@ distro_own() {
 	esac
 }
 
+# distro_arch NAME: the architecture of a kernel.
+distro_arch() { case $1 in *-*) echo "${1#*-}" ;; *) host_arch ;; esac; }
+
 # distro_suites NAME: where a kernel series is looked for. 6.12 is the one for this machine's
 # compiler: Debian 13's own, or its backport to Debian 12.
 distro_suites() {
-	case $1 in
-	6.1) echo bookworm-security bookworm ;;
+	local suites suite arch=
+	case $1 in *-*) arch=:${1#*-} ;; esac
+	case ${1%-*} in
+	6.1) suites="bookworm-security bookworm" ;;
 	6.12) case $(distro_codename) in
-		trixie) echo trixie-security trixie ;;
-		*) echo bookworm-backports ;;
+		trixie) suites="trixie-security trixie" ;;
+		*) suites=bookworm-backports ;;
 		esac ;;
 	*) return 1 ;;
 	esac
+	for suite in $suites; do echo "$suite$arch"; done
 }
 
 # _distro_ask NAME: "SUITE IMAGE VERSION" of the newest image of a series.
 _distro_ask() {
-	local regex suites
-	regex="linux-image-${1//./\\.}\\.[0-9]+(-[0-9]+|\\+[a-z0-9.]+)-amd64"
-	read -r -a suites <<<"$(distro_suites "$1")"
+	local regex suites series=${1%-*}
+	regex="linux-image-${series//./\\.}\\.[0-9]+(-[0-9]+|\\+[a-z0-9.]+)-$(distro_arch "$1")"
+	mapfile -t suites < <(distro_suites "$1")
 	suite_best "$regex" "${suites[@]}" | sed -n 1p
 }
 
@@ -71,10 +78,13 @@ _distro_relocate() {
 	done
 }
 
+# The programs of kbuild are those of this machine, whichever architecture they build for.
 _distro_unpack() {
-	local suite=$1 image=$2 root=$3 release=${2#linux-image-} package deb
+	local suite=$1 image=$2 root=$3 release=${2#linux-image-} package from deb
 	for package in "$image" $(_distro_headers "$suite" "linux-headers-$release"); do
-		deb=$(suite_fetch "$suite" "$package") || return 1
+		from=$suite
+		case $package in linux-kbuild-*) from=${suite%:*} ;; esac
+		deb=$(suite_fetch "$from" "$package") || return 1
 		echo "unpacking $package"
 		dpkg-deb -x "$deb" "$root.part" || return 1
 	done

@@ -55,7 +55,7 @@ _siw_build() {
 	fi
 	cp "$src"/siw_main.c "$src"/siw_cm.c "$work"
 	_siw_edit "$work" "$kind" || return 1
-	make -C "$kernel_dir" ${kernel_arch:+ARCH=$kernel_arch} M="$work" CONFIG_RDMA_SIW=m \
+	make -C "$kernel_dir" "${kernel_words[@]}" M="$work" CONFIG_RDMA_SIW=m \
 		-j"$(nproc)" modules || return 1
 	mkdir -p "$target/$kind"
 	cp "$work/siw.ko" "$target/$kind/siw.ko.part"

@@ -5,6 +5,26 @@
 
 qemu_modules="virtio_pci virtio_console 9pnet_virtio 9p overlay"
 
+# What to emulate of a CPU: the largest without what is slower to emulate than to do without.
+# On amd64 that is page tables of five levels, copies by REP MOVSB (byte by byte), CRC32 (a loop
+# over bits); on arm64 pointer authentication and SVE, which this one has not.
+qemu_cpu_amd64=max,la57=off,erms=off,fsrm=off,sse4.2=off
+qemu_cpu_arm64=neoverse-n1
+
+# qemu_describe: for the CPU of the kernel that kernel_describe was asked for, set
+#   qemu_program qemu_console qemu_cpu (what is emulated) qemu_machine (words)
+qemu_describe() {
+	qemu_machine=()
+	case $kernel_cpu in
+	amd64) qemu_program=qemu-system-x86_64 qemu_console=ttyS0 qemu_cpu=$qemu_cpu_amd64 ;;
+	arm64)
+		qemu_program=qemu-system-aarch64 qemu_console=ttyAMA0 qemu_cpu=$qemu_cpu_arm64
+		qemu_machine=(-machine virt)
+		;;
+	*) die "no guests on $kernel_cpu: amd64 and arm64 only" ;;
+	esac
+}
+
 _initramfs_modules() {
 	local dir=$1 root=${kernel_modules%/lib/modules/*} m path
 	mkdir -p "$dir/modules"
@@ -26,7 +46,7 @@ _initramfs_make() {
 	[ -s "$target" ] && return 0
 	rm -rf "$dir"
 	mkdir -p "$dir"/{bin,dev}
-	cp /bin/busybox "$dir/bin/"
+	cp "$kernel_userland/bin/busybox" "$dir/bin/"
 	cp "$vm_dir/initramfs-init" "$dir/init"
 	chmod 755 "$dir/init"
 	_initramfs_modules "$dir"
@@ -50,10 +70,10 @@ _kvm_probe() {
 	local log=$1.log
 	[ -s "$1" ] && return 0
 	say "trying KVM, once (up to 25 s)"
-	timeout -k 1 25 qemu-system-x86_64 -nodefaults -no-user-config -display none \
-		-no-reboot -accel kvm -cpu host -m 512 -kernel "$kernel_image" \
+	timeout -k 1 25 "$qemu_program" "${qemu_machine[@]}" -nodefaults -no-user-config \
+		-display none -no-reboot -accel kvm -cpu host -m 512 -kernel "$kernel_image" \
 		-initrd "$(initramfs)" -serial "file:$log" \
-		-append "console=ttyS0 panic=-1 weft.probe" </dev/null >/dev/null 2>&1 || true
+		-append "console=$qemu_console panic=-1 weft.probe" </dev/null >/dev/null 2>&1 || true
 	if grep -aq 'weft-probe: user space reached' "$log"; then
 		echo kvm >"$1"
 	else
@@ -62,16 +82,12 @@ _kvm_probe() {
 	fi
 }
 
-# What is slower to emulate than to do without: page tables of five levels, copies by
-# REP MOVSB (byte by byte), CRC32 (a loop over bits).
-qemu_cpu=max,la57=off,erms=off,fsrm=off,sse4.2=off
-
 # qemu_accel: the -accel and -cpu words for this machine.
 qemu_accel() {
 	local answer=tcg memo
-	if [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
+	if [ -z "$kernel_cross" ] && [ -r /dev/kvm ] && [ -w /dev/kvm ]; then
 		memo=$(cache_dir kvm)/$(hash_of "$(uname -r)" "$kernel_release" \
-			"$(qemu-system-x86_64 --version)" "$(grep -m1 'model name' /proc/cpuinfo)")
+			"$("$qemu_program" --version)" "$(grep -m1 -E 'model name|CPU part' /proc/cpuinfo)")
 		[ -s "$memo" ] || with_lock kvm _kvm_probe "$memo"
 		answer=$(cat "$memo")
 	fi
@@ -107,15 +123,17 @@ remote.type=unix,remote.path=$other" \
 # qemu_boot RUNDIR [LAN]: start the guest in the background; sets vm_pid.
 qemu_boot() {
 	local run=$1 words initrd append
+	qemu_describe
 	initrd=$(initramfs)
 	read -r -a words <<<"$(qemu_accel)"
 	mapfile -t -O "${#words[@]}" words < <(
-		_share host / readonly=on
+		_share host "${kernel_userland:-/}" readonly=on
+		[ -z "$kernel_userland" ] || _share own / readonly=on
 		_share stage "$run/stage" readonly=on
 		_share results "$run/results"
 		_lan "${2:-}"
 	)
-	append="console=ttyS0 ignore_loglevel oops=panic panic=-1 mitigations=off"
+	append="console=$qemu_console ignore_loglevel oops=panic panic=-1 mitigations=off"
 	append+=" nokaslr tsc=reliable net.ifnames=0"
 	# On a busy machine an emulated CPU may not run for seconds. One that is stuck for
 	# minutes is so for good.
@@ -123,8 +141,8 @@ qemu_boot() {
 	: >"$run/console.log"
 	# The port counts as connected only while stdin has not ended.
 	mkfifo "$run/stdin"
-	setsid qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
-		"${words[@]}" -smp "$opt_smp" -m "${opt_mem:-2048}" \
+	setsid "$qemu_program" "${qemu_machine[@]}" -nodefaults -no-user-config -display none \
+		-no-reboot "${words[@]}" -smp "$opt_smp" -m "${opt_mem:-2048}" \
 		-kernel "$kernel_image" -initrd "$initrd" -append "$append" \
 		-serial "file:$run/console.log" \
 		-device virtio-serial-pci -chardev stdio,id=out,signal=off \

@@ -70,6 +70,8 @@ vm_prepare() {
 	printf '%s\n' "$opt_timeout" >"$job/timeout"
 	printf '%s\n' "$1" >"$job/output"
 	vm_mhz >"$job/mhz"
+	# For a guest that does not see all of this machine's files.
+	[ -z "$kernel_userland" ] || printf '%s\n' "$weft_top" "$weft_cache" >"$job/shared"
 	: >"$job/modules"
 	for ko in "${opt_modules[@]}"; do printf '%s\n' "$ko" >>"$job/modules"; done
 	if [ "$opt_weft" = yes ]; then touch "$job/weft"; fi

@@ -24,8 +24,7 @@ _stage_copy() {
 kernel_make() {
 	local src=$1
 	shift
-	make -C "$src" -j"$(nproc)" W=1 KERNELDIR="$kernel_dir" \
-		${kernel_arch:+ARCH=$kernel_arch} "$@"
+	make -C "$src" -j"$(nproc)" W=1 KERNELDIR="$kernel_dir" "${kernel_words[@]}" "$@"
 }
 
 # Debian's root has /lib and /sbin as links into /usr; an overlay directory of
