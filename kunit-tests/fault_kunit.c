@@ -108,11 +108,6 @@ static void info_every_fault_has_a_row(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, (u32)fault_rows[i].fault, i, "row %u", i);
 }
 
-static bool same_code(const struct weft_fault_info *a, const struct weft_fault_info *b)
-{
-	return a->layer == b->layer && a->etype == b->etype && a->ecode == b->ecode;
-}
-
 /* Two remote faults never share a code, or the peer could not tell them apart. */
 static void info_codes_are_unique(struct kunit *test)
 {
@@ -125,8 +120,11 @@ static void info_codes_are_unique(struct kunit *test)
 			const struct weft_fault_info *b = weft_fault_info(k);
 
 			if (a->terminate && b->terminate)
-				KUNIT_EXPECT_FALSE_MSG(test, same_code(a, b), "%s and %s", a->name,
-						       b->name);
+				KUNIT_EXPECT_FALSE_MSG(test,
+						       a->layer == b->layer &&
+							       a->etype == b->etype &&
+							       a->ecode == b->ecode,
+						       "%s and %s", a->name, b->name);
 		}
 	}
 }

@@ -21,7 +21,7 @@
 
 #define FPDUS 11U
 #define WIRE_LEN 1448U
-#define ULPDU_LEN (WIRE_LEN - WEFT_MPA_LEN_OCTETS - WEFT_MPA_CRC_OCTETS)
+#define ULPDU_LEN (WIRE_LEN - WEFT_MPA_LEN_BYTES - WEFT_MPA_CRC_BYTES)
 #define STREAM_LEN (FPDUS * WIRE_LEN)
 #define ORDER 2 /* pages for all of it */
 #define DAMAGED 5 /* the FPDU that is damaged, across a page's end */
@@ -86,7 +86,7 @@ struct reading {
 static enum weft_fault take_ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct reading *r = owner;
-	const u8 *sent = r->wire + r->seen * WIRE_LEN + WEFT_MPA_LEN_OCTETS;
+	const u8 *sent = r->wire + r->seen * WIRE_LEN + WEFT_MPA_LEN_BYTES;
 	u8 *copy = kunit_kzalloc(r->test, ULPDU_LEN, GFP_KERNEL);
 
 	KUNIT_EXPECT_NOT_NULL(r->test, copy);
@@ -126,7 +126,7 @@ static u8 *make_wire(struct kunit *test)
 	for (i = 0; i < STREAM_LEN; i++)
 		wire[i] = weft_next_random(&state);
 	for (at = 0; at < STREAM_LEN; at += WIRE_LEN) {
-		u32 summed = WEFT_MPA_LEN_OCTETS + ULPDU_LEN;
+		u32 summed = WEFT_MPA_LEN_BYTES + ULPDU_LEN;
 
 		put_unaligned_be16(ULPDU_LEN, wire + at);
 		weft_crc_store(weft_crc_update(WEFT_CRC_SEED, wire + at, summed),
@@ -167,6 +167,7 @@ static struct sk_buff *make_skb(struct kunit *test, const struct layout *l, cons
 /* Run for run, as long as there is something left, or something was not taken. */
 static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_buff *skb)
 {
+	read_descriptor_t desc = { .arg.data = rx };
 	u32 most = r->piece ?: skb->len;
 	u32 runs = 0;
 	u32 taken = 0;
@@ -174,7 +175,7 @@ static u32 take_all(const struct reading *r, struct weft_mpa_rx *rx, struct sk_b
 	do {
 		KUNIT_ASSERT_LT(r->test, runs++, 100U);
 		if (weft_mpa_rx_begin(rx))
-			taken += weft_mpa_rx_take(rx, skb, taken, min(most, skb->len - taken));
+			taken += weft_mpa_rx_take(&desc, skb, taken, min(most, skb->len - taken));
 	} while (taken < skb->len || weft_mpa_rx_is_paused(rx));
 	return taken;
 }
@@ -234,7 +235,7 @@ static void a_damaged_one_ends_it(struct kunit *test)
 {
 	struct reading r = {};
 
-	read_all(test, &r, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_OCTETS - 1);
+	read_all(test, &r, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_BYTES - 1);
 	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_MPA_CRC);
 	KUNIT_EXPECT_EQ(test, r.seen, DAMAGED);
 }

@@ -36,13 +36,9 @@ void weft_sock_unlock(struct weft_sock *s)
 {
 }
 
-bool weft_tcp_charge(struct sock *sk, u32 bytes)
+u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 {
-	return true;
-}
-
-void weft_tcp_uncharge(struct sock *sk, u32 bytes)
-{
+	return bytes;
 }
 
 bool weft_tcp_await_space(struct sock *sk)

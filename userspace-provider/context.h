@@ -24,7 +24,7 @@ struct weft_context {
 
 static inline struct weft_context *weft_context(struct ibv_context *context)
 {
-	return (struct weft_context *)((char *)context - offsetof(struct weft_context, ibv));
+	return container_of(context, struct weft_context, ibv);
 }
 
 /* What the library's private functions take. */

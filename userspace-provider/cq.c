@@ -9,64 +9,48 @@
 
 #include "ring.h"
 
-static int map_entries(struct weft_queue *queue, struct weft_regions *regions,
-		       const struct weft_queue_map *map, struct weft_va_range *room)
-{
-	int ret = weft_queue_map(queue, regions, map, sizeof(struct weft_cqe), room);
-
-	return ret || queue->base ? ret : EPROTO;
-}
-
 int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 bool single_threaded)
 {
 	int ret;
 
-	ret = map_entries(&cq->queue, regions, map, NULL);
+	ret = weft_queue_map(&cq->queue, regions, map, sizeof(struct weft_cqe), NULL);
 	if (ret)
 		return ret;
+	if (!cq->queue.base)
+		return EPROTO;
 
 	weft_lock_init(&cq->lock, single_threaded);
 	weft_lock_init(&cq->arming, single_threaded);
-	weft_defer_cq_init(&cq->defer);
+	weft_lock_init(&cq->defer.lock, false);
 	cq->generation = weft_generation;
 	cq->ctl = (void *)cq->queue.base;
 	return 0;
-}
-
-/* The kernel fills a queue that is not to be reached: weft_cq_pending() says EIO from now on. */
-static void lose(struct weft_cq *cq)
-{
-	static struct weft_cq_ctl nowhere = { .prod = 1 };
-
-	weft_queue_unmap(&cq->queue);
-	cq->queue.entries = 0;
-	cq->cons = 0;
-	cq->ctl = &nowhere;
 }
 
 /* Indices run on: what stood at cons in the old region does so in the new. */
 int weft_cq_move(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 struct weft_va_range *room)
 {
+	static struct weft_cq_ctl nowhere = { .prod = 1 };
 	struct weft_queue fresh = {};
 	int ret;
 
-	ret = map_entries(&fresh, regions, map, room);
-	if (ret) {
-		lose(cq);
-		return ret;
-	}
+	ret = weft_queue_map(&fresh, regions, map, sizeof(struct weft_cqe), room);
+	if (!ret && !fresh.base)
+		ret = EPROTO;
 
 	weft_queue_unmap(&cq->queue);
+	if (ret) {
+		/* The kernel fills a queue out of reach: from now on weft_cq_pending() says EIO. */
+		cq->queue.entries = 0;
+		cq->cons = 0;
+		cq->ctl = &nowhere;
+		return ret;
+	}
 	cq->queue = fresh;
 	cq->ctl = (void *)fresh.base;
 	return 0;
-}
-
-void weft_cq_fini(struct weft_cq *cq)
-{
-	weft_queue_unmap(&cq->queue);
 }
 
 int weft_cq_pending(const struct weft_cq *cq)
@@ -108,20 +92,6 @@ unsigned int weft_cqe_flags(const struct weft_cqe *cqe)
 	return flags;
 }
 
-static void fill_wc(struct ibv_wc *wc, const struct weft_cqe *cqe)
-{
-	*wc = (struct ibv_wc){
-		.wr_id = cqe->wr_id,
-		.status = cqe->status,
-		.opcode = weft_cqe_opcode(cqe),
-		.vendor_err = cqe->vendor_err,
-		.byte_len = cqe->byte_len,
-		.invalidated_rkey = cqe->imm_or_inv,
-		.qp_num = cqe->qp_num,
-		.wc_flags = weft_cqe_flags(cqe),
-	};
-}
-
 int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 {
 	struct weft_cq *cq = weft_cq(ibcq);
@@ -132,12 +102,24 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	weft_lock(&cq->lock);
 	pending = weft_cq_pending(cq);
 	count = pending < num ? pending : num;
-	for (i = 0; i < count; i++)
-		fill_wc(&wc[i], weft_queue_entry(&cq->queue, cq->cons++));
+	for (i = 0; i < count; i++) {
+		const struct weft_cqe *cqe = weft_queue_entry(&cq->queue, cq->cons++);
+
+		wc[i] = (struct ibv_wc){
+			.wr_id = cqe->wr_id,
+			.status = cqe->status,
+			.opcode = weft_cqe_opcode(cqe),
+			.vendor_err = cqe->vendor_err,
+			.byte_len = cqe->byte_len,
+			.invalidated_rkey = cqe->imm_or_inv,
+			.qp_num = cqe->qp_num,
+			.wc_flags = weft_cqe_flags(cqe),
+		};
+	}
 	if (count > 0)
 		weft_ring_publish(&cq->ctl->cons, cq->cons);
 	if (count == pending)
-		weft_cq_rest(cq);
+		weft_defer_note_empty(&cq->defer);
 	weft_unlock(&cq->lock);
 	if (count <= 0)
 		weft_cq_flush(cq);
@@ -158,7 +140,7 @@ int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 }
 
 /*
- * libibverbs hands an event of this CQ to the application. It was asked for once; whoever
+ * libibverbs hands an event of this CQ to the application. It was asked for once; a thread that
  * has armed the CQ since then waits for another.
  */
 void weft_cq_event(struct ibv_cq *ibcq)

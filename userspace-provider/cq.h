@@ -29,12 +29,11 @@ struct weft_cq {
 
 static inline struct weft_cq *weft_cq(struct ibv_cq *ibcq)
 {
-	return (struct weft_cq *)((char *)ibcq - offsetof(struct weft_cq, vcq.cq));
+	return container_of(ibcq, struct weft_cq, vcq.cq);
 }
 
 int weft_cq_init(struct weft_cq *cq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 bool single_threaded);
-void weft_cq_fini(struct weft_cq *cq);
 
 /*
  * Under both locks: go on in the region that took this one's place. If that fails the queue
@@ -52,16 +51,10 @@ unsigned int weft_cqe_flags(const struct weft_cqe *cqe);
 /* Drop the completions of a QP that the kernel will add no more to. */
 void weft_cq_forget(struct weft_cq *cq, uint32_t qp_num);
 
-/* Under the lock, when nothing is left to take. */
-static inline void weft_cq_rest(struct weft_cq *cq)
-{
-	weft_defer_note_empty(&cq->defer);
-}
-
-/* Nobody comes back to it soon: what was put off is due. Not under the lock. */
+/* No poll follows soon: doorbells that were put off are due. Not under the lock. */
 static inline void weft_cq_flush(struct weft_cq *cq)
 {
-	if (weft_defer_pending(&cq->defer))
+	if (__atomic_load_n(&cq->defer.first, __ATOMIC_RELAXED))
 		weft_defer_flush(&cq->defer);
 }
 

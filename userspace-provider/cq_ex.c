@@ -7,7 +7,6 @@
 #include "cq_ex.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "cq.h"
@@ -20,24 +19,6 @@ const uint64_t weft_cq_ex_readable =
 	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-
-static struct weft_cq *from_ex(struct ibv_cq_ex *cqx)
-{
-	return (struct weft_cq *)((char *)cqx - offsetof(struct weft_cq, vcq.cq_ex));
-}
-
-static const struct weft_cqe *taken(struct ibv_cq_ex *cqx)
-{
-	return from_ex(cqx)->taken;
-}
-
-static int64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
-}
 
 static int take(struct weft_cq *cq)
 {
@@ -55,7 +36,8 @@ static int take(struct weft_cq *cq)
 
 static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 {
-	struct weft_cq *cq = from_ex(cqx);
+	struct weft_cq *cq = weft_cq(ibv_cq_ex_to_cq(cqx));
+	struct timespec real, mono;
 	int ret;
 
 	if (attr->comp_mask)
@@ -64,60 +46,50 @@ static int start_poll(struct ibv_cq_ex *cqx, struct ibv_poll_cq_attr *attr)
 	weft_lock(&cq->lock);
 	ret = take(cq);
 	if (ret) {
-		weft_cq_rest(cq);
+		weft_defer_note_empty(&cq->defer);
 		weft_unlock(&cq->lock);
 		weft_cq_flush(cq);
 	} else if (cq->wants_wall_clock) {
-		cq->wall_clock = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+		clock_gettime(CLOCK_REALTIME, &real);
+		clock_gettime(CLOCK_MONOTONIC, &mono);
+		cq->wall_clock = (int64_t)(real.tv_sec - mono.tv_sec) * NSEC_PER_SEC +
+				 real.tv_nsec - mono.tv_nsec;
 	}
 	return ret;
 }
 
 static int next_poll(struct ibv_cq_ex *cqx)
 {
-	return take(from_ex(cqx));
+	return take(weft_cq(ibv_cq_ex_to_cq(cqx)));
 }
 
 static void end_poll(struct ibv_cq_ex *cqx)
 {
-	struct weft_cq *cq = from_ex(cqx);
+	struct weft_cq *cq = weft_cq(ibv_cq_ex_to_cq(cqx));
 
 	weft_ring_publish(&cq->ctl->cons, cq->cons);
 	if (!weft_cq_pending(cq))
-		weft_cq_rest(cq);
+		weft_defer_note_empty(&cq->defer);
 	weft_unlock(&cq->lock);
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cqx)
-{
-	return weft_cqe_opcode(taken(cqx));
-}
+/* Translates a field of the entry at which the poll stands. */
+#define READER(type, name, value)                                   \
+	static type read_##name(struct ibv_cq_ex *cqx)              \
+	{                                                           \
+		struct weft_cq *cq = weft_cq(ibv_cq_ex_to_cq(cqx)); \
+		return value;                                       \
+	}
 
-static uint32_t read_vendor_err(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->vendor_err;
-}
-
-static unsigned int read_wc_flags(struct ibv_cq_ex *cqx)
-{
-	return weft_cqe_flags(taken(cqx));
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->byte_len;
-}
-
+READER(enum ibv_wc_opcode, opcode, weft_cqe_opcode(cq->taken))
+READER(uint32_t, vendor_err, cq->taken->vendor_err)
+READER(unsigned int, wc_flags, weft_cqe_flags(cq->taken))
+READER(uint32_t, byte_len, cq->taken->byte_len)
 /* The immediate value in network order, or an invalidated rkey in the host's. */
-static __be32 read_imm_data(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->imm_or_inv;
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->qp_num;
-}
+READER(__be32, imm_data, cq->taken->imm_or_inv)
+READER(uint32_t, qp_num, cq->taken->qp_num)
+READER(uint64_t, completion_ts, cq->taken->timestamp)
+READER(uint64_t, wall_clock, cq->taken->timestamp + (uint64_t)cq->wall_clock)
 
 /* Addressing that iWARP does not have. */
 static uint32_t read_no_u32(struct ibv_cq_ex *cqx)
@@ -130,16 +102,6 @@ static uint8_t read_no_u8(struct ibv_cq_ex *cqx)
 {
 	(void)cqx;
 	return 0;
-}
-
-static uint64_t read_completion_ts(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->timestamp;
-}
-
-static uint64_t read_wall_clock(struct ibv_cq_ex *cqx)
-{
-	return taken(cqx)->timestamp + (uint64_t)from_ex(cqx)->wall_clock;
 }
 
 void weft_cq_ex_init(struct weft_cq *cq, uint64_t wc_flags)

@@ -3,114 +3,63 @@
 #include "defer.h"
 
 #include <stddef.h>
+#include <time.h>
 
 /* Requests without an empty CQ from which on an application is said to stream. */
 #define STREAM 8
 
-void weft_defer_cq_init(struct weft_defer_cq *cq)
-{
-	weft_lock_init(&cq->lock, false);
-}
-
-static void add(struct weft_defer_cq *cq, struct weft_defer_link *link)
-{
-	weft_lock(&cq->lock);
-	if (!link->listed) {
-		link->listed = true;
-		link->next = cq->first;
-		__atomic_store_n(&cq->first, link, __ATOMIC_RELAXED);
-	}
-	weft_unlock(&cq->lock);
-}
-
-static void drop(struct weft_defer_cq *cq, struct weft_defer_link *link)
-{
-	struct weft_defer_link **at;
-
-	weft_lock(&cq->lock);
-	for (at = &cq->first; link->listed && *at; at = &(*at)->next) {
-		if (*at == link) {
-			__atomic_store_n(at, link->next, __ATOMIC_RELAXED);
-			link->listed = false;
-			break;
-		}
-	}
-	weft_unlock(&cq->lock);
-}
-
-/* Calls of threads that a parent had are not under way here. */
-static bool is_called(const struct weft_defer_link *link)
-{
-	return link->calls && link->generation == weft_generation;
-}
-
-/* Its QP is not destroyed before finish(). */
-static struct weft_defer_link *take(struct weft_defer_cq *cq)
-{
-	struct weft_defer_link *link;
-
-	weft_lock(&cq->lock);
-	link = cq->first;
-	if (link) {
-		link->calls = is_called(link) ? link->calls + 1 : 1;
-		link->generation = weft_generation;
-		link->listed = false;
-		__atomic_store_n(&cq->first, link->next, __ATOMIC_RELAXED);
-	}
-	weft_unlock(&cq->lock);
-	return link;
-}
-
-static void finish(struct weft_defer_cq *cq, struct weft_defer_link *link)
-{
-	weft_lock(&cq->lock);
-	link->calls--;
-	weft_unlock(&cq->lock);
-}
-
-/* An error means that the QP or its device is gone, which other calls tell. */
+/* A QP is not destroyed while its link counts a call. */
 void weft_defer_flush(struct weft_defer_cq *cq)
 {
 	struct weft_defer_link *link;
 
-	while ((link = take(cq))) {
-		weft_doorbell(link->doorbell);
-		finish(cq, link);
-	}
-}
-
-void weft_defer_init(struct weft_defer *defer, const struct weft_doorbell *doorbell,
-		     struct weft_defer_cq *send_cq, struct weft_defer_cq *recv_cq)
-{
-	defer->cq[0] = send_cq;
-	defer->cq[1] = recv_cq != send_cq ? recv_cq : NULL;
-	defer->link[0].doorbell = doorbell;
-	defer->link[1].doorbell = doorbell;
-}
-
-static void wait_for_calls(struct weft_defer_cq *cq, const struct weft_defer_link *link)
-{
-	bool called;
-
-	for (;;) {
-		weft_lock(&cq->lock);
-		called = is_called(link);
+	weft_lock(&cq->lock);
+	while ((link = cq->first)) {
+		/* Calls of threads that a parent had are not under way here. */
+		if (link->generation != weft_generation)
+			link->calls = 0;
+		link->calls++;
+		link->generation = weft_generation;
+		link->listed = false;
+		__atomic_store_n(&cq->first, link->next, __ATOMIC_RELAXED);
 		weft_unlock(&cq->lock);
-		if (!called)
-			return;
-		weft_lock_pause();
+
+		/* An error means that the QP or its device is gone, which other calls tell. */
+		weft_doorbell(link->doorbell);
+
+		weft_lock(&cq->lock);
+		link->calls--;
 	}
+	weft_unlock(&cq->lock);
 }
 
 void weft_defer_remove(struct weft_defer *defer)
 {
+	const struct timespec moment = { .tv_nsec = WEFT_PAUSE_NS };
+	struct weft_defer_link *link, **at;
+	struct weft_defer_cq *cq;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		if (!defer->cq[i])
+		cq = defer->cq[i];
+		link = &defer->link[i];
+		if (!cq)
 			continue;
-		drop(defer->cq[i], &defer->link[i]);
-		wait_for_calls(defer->cq[i], &defer->link[i]);
+
+		weft_lock(&cq->lock);
+		for (at = &cq->first; link->listed && *at; at = &(*at)->next) {
+			if (*at != link)
+				continue;
+			__atomic_store_n(at, link->next, __ATOMIC_RELAXED);
+			link->listed = false;
+			break;
+		}
+		while (link->calls && link->generation == weft_generation) {
+			weft_unlock(&cq->lock);
+			nanosleep(&moment, NULL);
+			weft_lock(&cq->lock);
+		}
+		weft_unlock(&cq->lock);
 	}
 }
 
@@ -120,11 +69,6 @@ void weft_defer_flush_qp(const struct weft_defer *defer)
 		weft_doorbell(defer->link[0].doorbell);
 }
 
-static uint32_t empty_polls(const struct weft_defer_cq *cq)
-{
-	return cq ? __atomic_load_n(&cq->empty_polls, __ATOMIC_RELAXED) : 0;
-}
-
 static bool armed(const struct weft_defer_cq *cq)
 {
 	return cq && __atomic_load_n(&cq->armed, __ATOMIC_RELAXED) > 0;
@@ -132,8 +76,13 @@ static bool armed(const struct weft_defer_cq *cq)
 
 bool weft_defer_is_streaming(struct weft_defer *defer, uint32_t posted)
 {
-	uint32_t now = empty_polls(defer->cq[0]) + empty_polls(defer->cq[1]);
+	uint32_t now = 0;
+	int i;
 
+	for (i = 0; i < 2; i++) {
+		if (defer->cq[i])
+			now += __atomic_load_n(&defer->cq[i]->empty_polls, __ATOMIC_RELAXED);
+	}
 	if (now != defer->empty_polls) {
 		defer->streams = defer->batch >= STREAM;
 		defer->empty_polls = now;
@@ -147,11 +96,23 @@ bool weft_defer_is_streaming(struct weft_defer *defer, uint32_t posted)
 
 bool weft_defer_add(struct weft_defer *defer)
 {
+	struct weft_defer_link *link;
+	struct weft_defer_cq *cq;
 	int i;
 
-	for (i = 0; i < 2; i++)
-		if (defer->cq[i] && !defer->link[i].listed)
-			add(defer->cq[i], &defer->link[i]);
+	for (i = 0; i < 2; i++) {
+		cq = defer->cq[i];
+		link = &defer->link[i];
+		if (!cq || link->listed)
+			continue;
+		weft_lock(&cq->lock);
+		if (!link->listed) {
+			link->listed = true;
+			link->next = cq->first;
+			__atomic_store_n(&cq->first, link, __ATOMIC_RELAXED);
+		}
+		weft_unlock(&cq->lock);
+	}
 	/* Pairs with weft_defer_arm(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return !armed(defer->cq[0]) && !armed(defer->cq[1]);

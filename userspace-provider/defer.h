@@ -40,18 +40,10 @@ struct weft_defer {
 	bool streams;
 };
 
-void weft_defer_cq_init(struct weft_defer_cq *cq);
-
 /* A poll left nothing to take; under the CQ's lock. */
 static inline void weft_defer_note_empty(struct weft_defer_cq *cq)
 {
 	__atomic_store_n(&cq->empty_polls, cq->empty_polls + 1, __ATOMIC_RELAXED);
-}
-
-/* Is there a doorbell to ring? */
-static inline bool weft_defer_pending(const struct weft_defer_cq *cq)
-{
-	return __atomic_load_n(&cq->first, __ATOMIC_RELAXED);
 }
 
 /* Rings them. After the CQ's lock. */
@@ -73,9 +65,6 @@ static inline void weft_defer_disarm(struct weft_defer_cq *cq)
 {
 	__atomic_fetch_sub(&cq->armed, 1, __ATOMIC_RELAXED);
 }
-
-void weft_defer_init(struct weft_defer *defer, const struct weft_doorbell *doorbell,
-		     struct weft_defer_cq *send_cq, struct weft_defer_cq *recv_cq);
 
 /*
  * No thread is to ring for its sake any more. Waits for the calls that threads which poll

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 /* Built with the object, read-only from then on: threads may ring at once. */
@@ -13,8 +14,9 @@ struct weft_doorbell {
 	uint64_t request[(sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(struct ib_uverbs_attr)) / 8];
 };
 
-void weft_doorbell_init_qp(struct weft_doorbell *doorbell, int cmd_fd, uint32_t handle);
-void weft_doorbell_init_srq(struct weft_doorbell *doorbell, int cmd_fd, uint32_t handle);
+/* @object_id: UVERBS_OBJECT_QP or UVERBS_OBJECT_SRQ */
+void weft_doorbell_init(struct weft_doorbell *doorbell, int cmd_fd, uint16_t object_id,
+			uint32_t handle);
 
 /*
  * Returns 0 or an errno; the kernel has either done the work or taken it over.

@@ -34,11 +34,11 @@ int weft_mr_enter(struct weft_mr *mr)
 {
 	mr->generation = weft_generation;
 	mr->lkey = mr->vmr.ibv_mr.lkey;
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 	mr->listed = tsearch(mr, &tree, by_key);
 	if (mr->listed)
 		count_of_all++;
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 	return mr->listed ? 0 : ENOMEM;
 }
 
@@ -46,24 +46,24 @@ void weft_mr_leave(struct weft_mr *mr)
 {
 	if (!mr->listed)
 		return;
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 	tdelete(mr, &tree, by_key);
 	count_of_all--;
 	if (mr->generation != weft_generation)
 		weft_inherited_mrs--;
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 void weft_mr_renew(struct weft_mr *mr)
 {
 	if (!mr->listed)
 		return;
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 	if (mr->generation != weft_generation)
 		weft_inherited_mrs--;
 	mr->generation = weft_generation;
 	mr->mapping = WEFT_MR_NOT_LOOKED;
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 void weft_mrs_are_inherited(void)
@@ -91,25 +91,14 @@ static bool is_shared(uintptr_t at, uintptr_t end)
 	return at >= end;
 }
 
-static bool is_seen(struct weft_mr *mr)
-{
-	uintptr_t at = (uintptr_t)mr->vmr.ibv_mr.addr;
-
-	if (mr->generation == weft_generation)
-		return true;
-	if (mr->mapping == WEFT_MR_NOT_LOOKED)
-		mr->mapping = is_shared(at, at + mr->vmr.ibv_mr.length) ? WEFT_MR_SHARED :
-									  WEFT_MR_PRIVATE;
-	return mr->mapping == WEFT_MR_SHARED;
-}
-
 bool weft_sges_look(const struct weft_regions *regions, const struct ibv_sge *sges, size_t count)
 {
-	struct weft_mr **found;
+	struct weft_mr **found, *mr;
 	bool seen = true;
+	uintptr_t at;
 	size_t i;
 
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 	for (i = 0; i < count && seen; i++) {
 		const struct weft_mr wanted = {
 			.regions = regions,
@@ -117,8 +106,15 @@ bool weft_sges_look(const struct weft_regions *regions, const struct ibv_sge *sg
 		};
 
 		found = sges[i].length ? tfind(&wanted, &tree, by_key) : NULL;
-		seen = !found || is_seen(*found);
+		mr = found ? *found : NULL;
+		if (!mr || mr->generation == weft_generation)
+			continue;
+		at = (uintptr_t)mr->vmr.ibv_mr.addr;
+		if (mr->mapping == WEFT_MR_NOT_LOOKED)
+			mr->mapping = is_shared(at, at + mr->vmr.ibv_mr.length) ? WEFT_MR_SHARED :
+										  WEFT_MR_PRIVATE;
+		seen = mr->mapping == WEFT_MR_SHARED;
 	}
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 	return seen;
 }

@@ -7,35 +7,21 @@
 /* A holder that is running has done with it by then. */
 #define SPINS 1000
 
-#define PAUSE_MIN 50000		/* nanoseconds */
-#define PAUSE_MAX 1000000
+#define PAUSE_MAX_NS 1000000
 
-static void pause_cpu(void)
-{
 #if __has_builtin(__builtin_ia32_pause)
-	__builtin_ia32_pause();
+#define pause_cpu() __builtin_ia32_pause()
+#else
+#define pause_cpu() ((void)0)
 #endif
-}
-
-static void pause_ns(long nanoseconds)
-{
-	const struct timespec moment = { .tv_nsec = nanoseconds };
-
-	nanosleep(&moment, NULL);
-}
-
-void weft_lock_pause(void)
-{
-	pause_ns(PAUSE_MIN);
-}
 
 /*
- * Whoever resizes a queue holds its lock over a system call, and on a CPU that the caller
+ * A thread that resizes a queue holds its lock over a system call, and on a CPU that the caller
  * has for itself, as under a real-time policy, a holder that was preempted never runs.
  */
 void weft_lock_wait(struct weft_lock *l)
 {
-	long nanoseconds = PAUSE_MIN;
+	struct timespec moment = { .tv_nsec = WEFT_PAUSE_NS };
 	int spins = 0;
 
 	do {
@@ -44,9 +30,9 @@ void weft_lock_wait(struct weft_lock *l)
 				pause_cpu();
 				continue;
 			}
-			pause_ns(nanoseconds);
-			if (nanoseconds < PAUSE_MAX)
-				nanoseconds *= 2;
+			nanosleep(&moment, NULL);
+			if (moment.tv_nsec < PAUSE_MAX_NS)
+				moment.tv_nsec *= 2;
 		}
 	} while (!weft_lock_try(l));
 }

@@ -5,7 +5,7 @@
  * taken and left in line, since a call to another library is as dear as the rest.
  *
  * A child may inherit a lock that a thread of its parent held, and has no such thread.
- * The holder's generation stands in the lock: an older one counts as nobody.
+ * The holder's generation stands in the lock: with an older one it is free.
  */
 #ifndef WEFT_LOCK_H
 #define WEFT_LOCK_H
@@ -26,11 +26,11 @@ static inline void weft_lock_init(struct weft_lock *l, bool single_threaded)
 	l->single_threaded = single_threaded;
 }
 
-/* Somebody else has it: spins, and then sleeps, since a holder may be in a system call. */
-void weft_lock_wait(struct weft_lock *l);
+/* How long to sleep between two looks at what another thread or process does. */
+#define WEFT_PAUSE_NS 50000
 
-/* Sleeps for a moment. */
-void weft_lock_pause(void);
+/* Another thread has it: spins, and then sleeps, since a holder may be in a system call. */
+void weft_lock_wait(struct weft_lock *l);
 
 static inline bool weft_lock_try(struct weft_lock *l)
 {

@@ -12,24 +12,11 @@
 #include "inherit.h"
 #include "process.h"
 
-static struct weft_mr *to_mr(struct verbs_mr *vmr)
-{
-	return (struct weft_mr *)((char *)vmr - offsetof(struct weft_mr, vmr));
-}
-
-static struct weft_mr *new_mr(struct ibv_pd *pd)
-{
-	struct weft_mr *mr = calloc(1, sizeof(*mr));
-
-	if (mr)
-		mr->regions = weft_regions(pd->context);
-	return mr;
-}
-
 /* The kernel has answered: @err is 0 or an errno. */
-static struct ibv_mr *finish(struct weft_mr *mr, int err)
+static struct ibv_mr *finish(struct weft_mr *mr, struct ibv_pd *pd, int err)
 {
 	if (!err) {
+		mr->regions = weft_regions(pd->context);
 		err = weft_mr_enter(mr);
 		if (err)
 			ibv_cmd_dereg_mr(&mr->vmr);
@@ -45,7 +32,7 @@ static struct ibv_mr *finish(struct weft_mr *mr, int err)
 struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
 	struct ib_uverbs_reg_mr_resp resp = {};
-	struct weft_mr *mr = new_mr(pd);
+	struct weft_mr *mr = calloc(1, sizeof(*mr));
 	struct pabi_reg_mr cmd = {};
 	int ret;
 
@@ -53,13 +40,13 @@ struct ibv_mr *weft_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_
 		return NULL;
 	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, &mr->vmr, &cmd, sizeof(cmd), &resp,
 			     sizeof(resp));
-	return finish(mr, ret);
+	return finish(mr, pd, ret);
 }
 
 struct ibv_mr *weft_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				  int fd, int access)
 {
-	struct weft_mr *mr = new_mr(pd);
+	struct weft_mr *mr = calloc(1, sizeof(*mr));
 	int ret;
 
 	if (!mr)
@@ -67,7 +54,7 @@ struct ibv_mr *weft_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len
 	/* A buffer is the same memory for everybody. */
 	mr->mapping = WEFT_MR_SHARED;
 	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, &mr->vmr, NULL);
-	return finish(mr, ret);
+	return finish(mr, pd, ret);
 }
 
 /* With a translation it is the caller's memory that is registered, also in an heir. */
@@ -76,7 +63,7 @@ int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr
 {
 	struct ib_uverbs_rereg_mr_resp resp = {};
 	struct pabi_rereg_mr cmd = {};
-	struct weft_mr *mr = to_mr(vmr);
+	struct weft_mr *mr = container_of(vmr, struct weft_mr, vmr);
 	int ret;
 
 	ret = weft_must_own(vmr->ibv_mr.context, mr->generation);
@@ -91,7 +78,7 @@ int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr
 
 int weft_dereg_mr(struct verbs_mr *vmr)
 {
-	struct weft_mr *mr = to_mr(vmr);
+	struct weft_mr *mr = container_of(vmr, struct weft_mr, vmr);
 	int ret = 0;
 
 	if (weft_owns(vmr->ibv_mr.context, mr->generation))
@@ -106,7 +93,7 @@ int weft_dereg_mr(struct verbs_mr *vmr)
 /* A region of another process that shares our context: known by its handle. */
 struct ibv_mr *weft_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	struct weft_mr *mr = new_mr(pd);
+	struct weft_mr *mr = calloc(1, sizeof(*mr));
 	int ret;
 
 	if (!mr)
@@ -124,13 +111,7 @@ struct ibv_mr *weft_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 void weft_unimport_mr(struct ibv_mr *mr)
 {
-	free((char *)mr - offsetof(struct weft_mr, vmr.ibv_mr));
-}
-
-int weft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
-		   struct ibv_sge *sg_list, uint32_t num_sge)
-{
-	return ibv_cmd_advise_mr(pd, advice, flags, sg_list, num_sge);
+	free(container_of(mr, struct weft_mr, vmr.ibv_mr));
 }
 
 struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
@@ -156,7 +137,7 @@ struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int weft_dealloc_mw(struct ibv_mw *ibmw)
 {
-	struct weft_mw *mw = (struct weft_mw *)((char *)ibmw - offsetof(struct weft_mw, mw));
+	struct weft_mw *mw = container_of(ibmw, struct weft_mw, mw);
 	int ret = 0;
 
 	if (weft_owns(ibmw->context, mw->generation))

@@ -42,8 +42,6 @@ int weft_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr
 int weft_dereg_mr(struct verbs_mr *vmr);
 struct ibv_mr *weft_import_mr(struct ibv_pd *pd, uint32_t handle);
 void weft_unimport_mr(struct ibv_mr *mr);
-int weft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
-		   struct ibv_sge *sg_list, uint32_t num_sge);
 
 struct ibv_mw *weft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int weft_dealloc_mw(struct ibv_mw *mw);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "private-abi/private.h"
@@ -25,16 +24,6 @@ struct weft_pd {
 	struct weft_td *td;	/* and with this promise, or NULL */
 	atomic_int users;	/* parent domains made of it */
 };
-
-static struct weft_pd *to_pd(struct ibv_pd *ibpd)
-{
-	return (struct weft_pd *)((char *)ibpd - offsetof(struct weft_pd, pd));
-}
-
-static struct weft_td *to_td(struct ibv_td *ibtd)
-{
-	return (struct weft_td *)((char *)ibtd - offsetof(struct weft_td, td));
-}
 
 struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
 {
@@ -57,23 +46,18 @@ struct ibv_pd *weft_alloc_pd(struct ibv_context *context)
 	return &pd->pd;
 }
 
-static void free_parent_domain(struct weft_pd *pd)
-{
-	atomic_fetch_sub(&pd->of->users, 1);
-	if (pd->td)
-		atomic_fetch_sub(&pd->td->users, 1);
-	free(pd);
-}
-
 int weft_dealloc_pd(struct ibv_pd *ibpd)
 {
-	struct weft_pd *pd = to_pd(ibpd);
+	struct weft_pd *pd = container_of(ibpd, struct weft_pd, pd);
 	int ret = 0;
 
 	if (atomic_load(&pd->users))
 		return EBUSY;
 	if (pd->of) {
-		free_parent_domain(pd);
+		atomic_fetch_sub(&pd->of->users, 1);
+		if (pd->td)
+			atomic_fetch_sub(&pd->td->users, 1);
+		free(pd);
 		return 0;
 	}
 	if (weft_owns(ibpd->context, pd->generation))
@@ -98,7 +82,7 @@ struct ibv_pd *weft_import_pd(struct ibv_context *context, uint32_t handle)
 
 void weft_unimport_pd(struct ibv_pd *ibpd)
 {
-	free(to_pd(ibpd));
+	free(container_of(ibpd, struct weft_pd, pd));
 }
 
 struct ibv_td *weft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -118,7 +102,7 @@ struct ibv_td *weft_alloc_td(struct ibv_context *context, struct ibv_td_init_att
 
 int weft_dealloc_td(struct ibv_td *ibtd)
 {
-	struct weft_td *td = to_td(ibtd);
+	struct weft_td *td = container_of(ibtd, struct weft_td, td);
 
 	if (atomic_load(&td->users))
 		return EBUSY;
@@ -126,26 +110,21 @@ int weft_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
-/*
- * Allocators are declined: queues are memory of the kernel, which no allocator of
- * the application can provide.
- */
-static int check_parent_domain(const struct ibv_parent_domain_init_attr *attr)
-{
-	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
-		return EOPNOTSUPP;
-	return attr->pd ? 0 : EINVAL;
-}
-
 struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,
 					struct ibv_parent_domain_init_attr *attr)
 {
 	struct weft_pd *pd;
-	int ret;
 
-	ret = check_parent_domain(attr);
-	if (ret) {
-		errno = ret;
+	/*
+	 * Allocators are declined: queues are memory of the kernel, which no allocator of
+	 * the application can provide.
+	 */
+	if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!attr->pd) {
+		errno = EINVAL;
 		return NULL;
 	}
 	pd = calloc(1, sizeof(*pd));
@@ -154,10 +133,10 @@ struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,
 
 	pd->pd.context = context;
 	pd->pd.handle = attr->pd->handle;
-	pd->of = to_pd(attr->pd);
+	pd->of = container_of(attr->pd, struct weft_pd, pd);
 	atomic_fetch_add(&pd->of->users, 1);
 	if (attr->td) {
-		pd->td = to_td(attr->td);
+		pd->td = container_of(attr->td, struct weft_td, td);
 		atomic_fetch_add(&pd->td->users, 1);
 	}
 	return &pd->pd;
@@ -165,5 +144,5 @@ struct ibv_pd *weft_alloc_parent_domain(struct ibv_context *context,
 
 bool weft_pd_is_single_threaded(struct ibv_pd *ibpd)
 {
-	return to_pd(ibpd)->td;
+	return container_of(ibpd, struct weft_pd, pd)->td;
 }

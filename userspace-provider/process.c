@@ -24,19 +24,19 @@ uint32_t weft_generation = 1;
 /* What is mapped and registered is known completely in the child, too. */
 static void before_fork(void)
 {
-	weft_regions_lock();
+	pthread_mutex_lock(&weft_regions_lock);
 }
 
 static void after_fork_in_parent(void)
 {
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 static void after_fork_in_child(void)
 {
 	weft_generation++;
 	weft_mrs_are_inherited();
-	weft_regions_unlock();
+	pthread_mutex_unlock(&weft_regions_lock);
 }
 
 void weft_process_init(void)
@@ -78,6 +78,7 @@ bool weft_owns(struct ibv_context *context, uint32_t generation)
 
 int weft_must_own(struct ibv_context *context, uint32_t generation)
 {
+	const struct timespec moment = { .tv_nsec = WEFT_PAUSE_NS };
 	struct weft_context *ctx = weft_context(context);
 	struct timespec now, begin;
 	int ret;
@@ -90,7 +91,7 @@ int weft_must_own(struct ibv_context *context, uint32_t generation)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (ret != EBUSY || !ctx->heritable || now.tv_sec > begin.tv_sec + OWN_TIMEOUT)
 			break;
-		weft_lock_pause();
+		nanosleep(&moment, NULL);
 	}
 	if (ret)
 		errno = ret == EBUSY ? EPERM : ret;	/* ibv_rereg_mr() tells no other way */

@@ -61,7 +61,7 @@ static int map_queues(struct weft_qp *qp, struct ibv_context *context,
 	struct weft_regions *regions = weft_regions(context);
 	int ret;
 
-	weft_doorbell_init_qp(&qp->sq.doorbell, context->cmd_fd, qp->vqp.qp.handle);
+	weft_doorbell_init(&qp->sq.doorbell, context->cmd_fd, UVERBS_OBJECT_QP, qp->vqp.qp.handle);
 	ret = weft_sq_init(&qp->sq, regions, &drv->sq, &cap);
 	if (ret)
 		return ret;
@@ -69,32 +69,15 @@ static int map_queues(struct weft_qp *qp, struct ibv_context *context,
 	qp->rq.doorbell = &qp->sq.doorbell;
 	ret = weft_rq_init(&qp->rq, regions, &drv->rq, &rq_cap);
 	if (ret)
-		weft_sq_fini(&qp->sq);
-	return ret;
-}
-
-/* Asks the kernel for what @attr says, and leaves in it what was granted. */
-static int create(struct weft_qp *qp, struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
-{
-	union create_qp_resp resp = {};
-	struct pabi_create_qp cmd = {};
-	int ret;
-
-	ret = ibv_cmd_create_qp_ex(context, &qp->vqp, attr, &cmd, sizeof(cmd), &resp.core,
-				   sizeof(resp));
-	if (ret)
-		return ret;
-
-	attr->cap.max_inline_data = resp.drv.max_inline;
-	ret = map_queues(qp, context, attr, &resp.drv);
-	if (ret)
-		ibv_cmd_destroy_qp(&qp->vqp.qp);
+		weft_queue_unmap(&qp->sq.queue);
 	return ret;
 }
 
 struct ibv_qp *weft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr_ex ask = *attr;
+	union create_qp_resp resp = {};
+	struct pabi_create_qp cmd = {};
 	struct weft_qp *qp;
 	int ret;
 
@@ -108,9 +91,15 @@ struct ibv_qp *weft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 
 	qp->generation = weft_generation;
 	ask.comp_mask &= ~tolerated;
-	ret = create(qp, context, &ask);
+	ret = ibv_cmd_create_qp_ex(context, &qp->vqp, &ask, &cmd, sizeof(cmd), &resp.core,
+				   sizeof(resp));
 	if (ret)
 		goto err_free;
+	/* From here on ask.cap is what was granted. */
+	ask.cap.max_inline_data = resp.drv.max_inline;
+	ret = map_queues(qp, context, &ask, &resp.drv);
+	if (ret)
+		goto err_destroy;
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		weft_wr_init(&qp->vqp.qp_ex, attr->send_ops_flags);
@@ -119,6 +108,8 @@ struct ibv_qp *weft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init
 	attr->cap = ask.cap;
 	return &qp->vqp.qp;
 
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:
 	free(qp);
 err:
@@ -184,40 +175,27 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-static int destroy(struct weft_qp *qp)
-{
-	int ret;
-
-	weft_defer_flush_qp(&qp->sq.defer);
-	weft_defer_remove(&qp->sq.defer);
-	ret = ibv_cmd_destroy_qp(&qp->vqp.qp);
-	if (!ret)
-		forget_completions(&qp->vqp.qp);
-	return ret;
-}
-
 /* One that is the parent's is let go of, and its completions stay for the parent. */
 int weft_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct weft_qp *qp = weft_qp(ibqp);
-	int ret = 0;
+	int ret;
 
-	if (weft_owns(ibqp->context, qp->generation))
-		ret = destroy(qp);
-	else
+	if (weft_owns(ibqp->context, qp->generation)) {
+		weft_defer_flush_qp(&qp->sq.defer);
 		weft_defer_remove(&qp->sq.defer);
-	if (ret)
-		return ret;
+		ret = ibv_cmd_destroy_qp(ibqp);
+		if (ret)
+			return ret;
+		forget_completions(ibqp);
+	} else {
+		weft_defer_remove(&qp->sq.defer);
+	}
 
-	weft_rq_fini(&qp->rq);
-	weft_sq_fini(&qp->sq);
+	weft_queue_unmap(&qp->rq.queue);
+	weft_queue_unmap(&qp->sq.queue);
 	free(qp);
 	return 0;
-}
-
-int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
-{
-	return weft_sq_post(&weft_qp(ibqp)->sq, wr, bad_wr);
 }
 
 int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -248,7 +226,7 @@ int weft_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	if (!bind->bind_info.mr && bind->bind_info.length)
 		return EINVAL;
 
-	ret = weft_sq_post(&weft_qp(ibqp)->sq, &wr, &bad_wr);
+	ret = weft_post_send(ibqp, &wr, &bad_wr);
 	if (!ret)
 		mw->rkey = wr.bind_mw.rkey;
 	return ret;

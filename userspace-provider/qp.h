@@ -27,7 +27,7 @@ struct weft_qp {
 
 static inline struct weft_qp *weft_qp(struct ibv_qp *ibqp)
 {
-	return (struct weft_qp *)((char *)ibqp - offsetof(struct weft_qp, vqp.qp));
+	return container_of(ibqp, struct weft_qp, vqp.qp);
 }
 
 struct ibv_qp *weft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -37,6 +37,7 @@ int weft_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask);
 int weft_destroy_qp(struct ibv_qp *ibqp);
 
+/* In sq.c. */
 int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int weft_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int weft_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

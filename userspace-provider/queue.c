@@ -3,30 +3,23 @@
 #include "queue.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <unistd.h>
-
-/*
- * A kernel that speaks our ABI version never fails this; the check keeps a
- * wrong description from becoming a wild pointer.
- */
-static bool is_sane(const struct weft_queue_map *map, size_t min_stride)
-{
-	uint64_t need = (uint64_t)map->entries * map->stride + WEFT_CTL_BYTES + map->offset;
-
-	return map->entries && !(map->entries & (map->entries - 1)) && map->stride >= min_stride &&
-	       map->stride % 8 == 0 && map->offset % WEFT_CTL_BYTES == 0 && map->bytes >= need;
-}
 
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 		   const struct weft_queue_map *map, size_t min_stride, struct weft_va_range *room)
 {
+	uint64_t need = (uint64_t)map->entries * map->stride + WEFT_CTL_BYTES + map->offset;
 	struct weft_region *region;
 	int ret;
 
 	if (!map->key)
 		return 0;
-	if (!is_sane(map, min_stride))
+	/*
+	 * A kernel that speaks our ABI version never fails this; the check keeps a
+	 * wrong description from becoming a wild pointer.
+	 */
+	if (!map->entries || (map->entries & (map->entries - 1)) || map->stride < min_stride ||
+	    map->stride % 8 || map->offset % WEFT_CTL_BYTES || map->bytes < need)
 		return EPROTO;
 
 	ret = weft_region_get(regions, map->key, map->bytes, room, &region);
@@ -40,7 +33,7 @@ int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 	return 0;
 }
 
-/* A power of two, and whole pages; if a later kernel does it otherwise, it is in vain. */
+/* A power of two, and whole pages; a region of another size is mapped elsewhere. */
 int weft_queue_reserve(struct weft_va_range *room, uint32_t entries, size_t stride)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

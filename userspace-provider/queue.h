@@ -30,6 +30,12 @@ int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 int weft_queue_reserve(struct weft_va_range *room, uint32_t entries, size_t stride);
 void weft_queue_unmap(struct weft_queue *queue);
 
+/* A limit of the caller, or what the queue holds. */
+static inline uint32_t weft_at_most(uint32_t value, size_t limit)
+{
+	return value < limit ? value : (uint32_t)limit;
+}
+
 /* The entry a free running index stands for. */
 static inline void *weft_queue_entry(const struct weft_queue *queue, uint32_t index)
 {

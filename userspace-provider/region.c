@@ -10,29 +10,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <search.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 /* The key is handed to mmap() as an offset, and passes 2 GiB in time. */
 static_assert(sizeof(off_t) == sizeof(uint64_t), "a key must fit into an offset");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void weft_regions_init(struct weft_regions *all, int fd, bool shared)
-{
-	*all = (struct weft_regions){ .fd = fd, .shared = shared };
-}
-
-void weft_regions_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void weft_regions_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+pthread_mutex_t weft_regions_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int by_key(const void *a, const void *b)
 {
@@ -42,34 +26,17 @@ static int by_key(const void *a, const void *b)
 	return (one->key > other->key) - (one->key < other->key);
 }
 
-static struct weft_region *find(const struct weft_regions *all, uint64_t key)
-{
-	const struct weft_region wanted = { .key = key };
-	struct weft_region **found = tfind(&wanted, &all->tree, by_key);
-
-	return found ? *found : NULL;
-}
-
-static int map(void **base, size_t bytes, int prot, int flags, int fd, uint64_t key)
-{
-	void *at = mmap(*base, bytes, prot, flags, fd, (off_t)key);
-
-	if (at == MAP_FAILED)
-		return errno;
-	*base = at;
-	return 0;
-}
-
 int weft_va_reserve(struct weft_va_range *room, size_t bytes)
 {
 	struct weft_region *region = calloc(1, sizeof(*region));
-	void *base = NULL;
+	void *base;
 	int ret;
 
 	if (!region)
 		return ENOMEM;
-	ret = map(&base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ret) {
+	base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED) {
+		ret = errno;
 		free(region);
 		return ret;
 	}
@@ -87,100 +54,82 @@ void weft_va_release(struct weft_va_range *room)
 	free(room->region);
 }
 
-/* One with room of the right size, or with none yet. */
-static struct weft_region *new_region(struct weft_va_range *room, size_t bytes)
-{
-	struct weft_region *region;
-
-	if (!room || !room->region || room->region->bytes != bytes)
-		return calloc(1, sizeof(*region));
-	region = room->region;
-	room->region = NULL;
-	return region;
-}
-
 /*
  * The mapping is inherited by children. A ring has one producer, which is one process at a
  * time: a child that goes on where its parent has ended, or one that only exits.
  */
-static int map_region(struct weft_region *region)
-{
-	int flags = MAP_SHARED | (region->base ? MAP_FIXED : 0);
-	void *base = region->base;
-	int ret;
-
-	ret = map(&base, region->bytes, PROT_READ | PROT_WRITE, flags, region->all->fd,
-		  region->key);
-	/* The room may be somebody else's already. */
-	region->base = ret ? NULL : base;
-	return ret;
-}
-
 static int add(struct weft_regions *all, uint64_t key, size_t bytes, struct weft_va_range *room,
 	       struct weft_region **out)
 {
-	struct weft_region *region = new_region(room, bytes);
+	struct weft_region *region;
+	int flags = MAP_SHARED;
+	void *base;
 	int ret;
 
-	if (!region)
-		return ENOMEM;
+	if (room && room->region && room->region->bytes == bytes) {
+		region = room->region;
+		room->region = NULL;
+		flags |= MAP_FIXED;
+	} else {
+		region = calloc(1, sizeof(*region));
+		if (!region)
+			return ENOMEM;
+	}
 	region->all = all;
 	region->key = key;
 	region->bytes = bytes;
-	ret = map_region(region);
-	if (!ret && all->shared && !tsearch(region, &all->tree, by_key))
-		ret = ENOMEM;
-	if (!ret) {
-		*out = region;
-		return 0;
+
+	base = mmap(region->base, bytes, PROT_READ | PROT_WRITE, flags, all->fd, (off_t)key);
+	if (base == MAP_FAILED) {
+		ret = errno;	/* the room may be gone, and its addresses used anew */
+		goto err_free;
 	}
-	if (region->base)
-		munmap(region->base, bytes);
+	region->base = base;
+	if (all->shared && !tsearch(region, &all->tree, by_key)) {
+		ret = ENOMEM;
+		goto err_unmap;
+	}
+	*out = region;
+	return 0;
+
+err_unmap:
+	munmap(base, bytes);
+err_free:
 	free(region);
-	return ret;
-}
-
-static int find_or_add(struct weft_regions *all, uint64_t key, size_t bytes,
-		       struct weft_va_range *room, struct weft_region **out)
-{
-	int ret = 0;
-
-	*out = find(all, key);
-	if (!*out)
-		ret = add(all, key, bytes, room, out);
-	else if ((*out)->bytes != bytes)
-		ret = EPROTO;
-	if (!ret)
-		(*out)->users++;
 	return ret;
 }
 
 int weft_region_get(struct weft_regions *all, uint64_t key, size_t bytes,
 		    struct weft_va_range *room, struct weft_region **out)
 {
-	int ret;
+	const struct weft_region wanted = { .key = key };
+	struct weft_region **found;
+	int ret = 0;
 
-	weft_regions_lock();
-	ret = find_or_add(all, key, bytes, room, out);
-	weft_regions_unlock();
+	pthread_mutex_lock(&weft_regions_lock);
+	found = tfind(&wanted, &all->tree, by_key);
+	if (!found)
+		ret = add(all, key, bytes, room, out);
+	else if ((*found)->bytes == bytes)
+		*out = *found;
+	else
+		ret = EPROTO;
+	if (!ret)
+		(*out)->users++;
+	pthread_mutex_unlock(&weft_regions_lock);
 	return ret;
-}
-
-static void drop(struct weft_region *region)
-{
-	struct weft_regions *all = region->all;
-
-	if (--region->users)
-		return;
-	if (all->shared)
-		tdelete(region, &all->tree, by_key);
-	munmap(region->base, region->bytes);
-	free(region);
 }
 
 void weft_region_put(struct weft_region *region)
 {
-	weft_regions_lock();
-	drop(region);
-	weft_regions_unlock();
+	struct weft_regions *all = region->all;
+
+	pthread_mutex_lock(&weft_regions_lock);
+	if (--region->users == 0) {
+		if (all->shared)
+			tdelete(region, &all->tree, by_key);
+		munmap(region->base, region->bytes);
+		free(region);
+	}
+	pthread_mutex_unlock(&weft_regions_lock);
 }

@@ -3,6 +3,7 @@
 #ifndef WEFT_REGION_H
 #define WEFT_REGION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,11 +28,8 @@ struct weft_va_range {
 	struct weft_region *region;	/* NULL once it is used */
 };
 
-void weft_regions_init(struct weft_regions *all, int fd, bool shared);
-
-/* Over all contexts: the trees, and the users of each region. For a fork, too. */
-void weft_regions_lock(void);
-void weft_regions_unlock(void);
+/* Over all contexts: the trees, and the users of each region. Taken around fork(), too. */
+extern pthread_mutex_t weft_regions_lock __attribute__((visibility("hidden")));
 
 /*
  * Keeps room for @bytes: mapping a region of that size into it does not fail for want of

@@ -32,7 +32,7 @@ static inline uint32_t weft_ring_observe(const __u32 *word)
 }
 
 /*
- * Does somebody have to be told of what was just published? The fence pairs
+ * Is a doorbell due for what was just published? The fence pairs
  * with the one the kernel has between storing NEED_DOORBELL and its
  * last look at prod: it sees our index, or we see its wish, never neither.
  */

@@ -32,7 +32,6 @@ struct weft_rq_cap {
 
 int weft_rq_init(struct weft_rq *rq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_rq_cap *cap);
-void weft_rq_fini(struct weft_rq *rq);
 
 /*
  * Under the lock: go on in the region that took this one's place. If that fails the queue

@@ -41,7 +41,6 @@ struct weft_sq_cap {
 
 int weft_sq_init(struct weft_sq *sq, struct weft_regions *regions, const struct weft_queue_map *map,
 		 const struct weft_sq_cap *cap);
-void weft_sq_fini(struct weft_sq *sq);
 
 /*
  * Under the lock: the next free entry with a head that says @opcode and no
@@ -65,12 +64,19 @@ int weft_sq_put_inline(const struct weft_sq *sq, struct weft_sqe *sqe, const voi
  */
 bool weft_sq_publish(struct weft_sq *sq, uint32_t posted);
 
-/* ibv_post_send() */
-int weft_sq_post(struct weft_sq *sq, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/*
+ * Operands of an entry. A plain compare and swap has masks of ones, a plain fetch and add
+ * masks of zeros and nothing to swap.
+ */
+static inline void weft_sq_put_atomic(struct weft_sqe *sqe, uint64_t compare_add, uint64_t swap,
+				      uint64_t masks)
+{
+	sqe->atomic.compare_add = compare_add;
+	sqe->atomic.swap = swap;
+	sqe->atomic.compare_mask = masks;
+	sqe->atomic.swap_mask = masks;
+}
 
-/* Operands of an entry; plain atomics carry the masks that change nothing. */
-void weft_sq_put_cmp_swap(struct weft_sqe *sqe, uint64_t compare, uint64_t swap);
-void weft_sq_put_fetch_add(struct weft_sqe *sqe, uint64_t add);
 void weft_sq_put_bind(struct weft_sqe *sqe, const struct ibv_mw *mw, uint32_t rkey,
 		      const struct ibv_mw_bind_info *info);
 

@@ -68,17 +68,6 @@ PABI_RESP(create_cq_ex_resp, ib_uverbs_ex_create_cq_resp, weft_uresp_create_cq);
 
 PABI_RESP(resize_cq_resp, ib_uverbs_resize_cq_resp, weft_uresp_resize_cq);
 
-static int map_cq(struct weft_cq *cq, struct ibv_context *context,
-		  const struct weft_uresp_create_cq *drv, bool single_threaded)
-{
-	int ret;
-
-	ret = weft_cq_init(cq, weft_regions(context), &drv->cq, single_threaded);
-	if (ret)
-		ibv_cmd_destroy_cq(&cq->vcq.cq);
-	return ret;
-}
-
 struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 			      struct ibv_comp_channel *channel, int comp_vector)
 {
@@ -93,52 +82,41 @@ struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 
 	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq->vcq.cq, &cmd, sizeof(cmd),
 				&resp.core, sizeof(resp));
-	if (!ret)
-		ret = map_cq(cq, context, &resp.drv, false);
-	if (ret) {
-		free(cq);
-		errno = ret;
-		return NULL;
-	}
+	if (ret)
+		goto err_free;
+	ret = weft_cq_init(cq, weft_regions(context), &resp.drv.cq, false);
+	if (ret)
+		goto err_destroy;
 	return &cq->vcq.cq;
+
+err_destroy:
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	free(cq);
+	errno = ret;
+	return NULL;
 }
 
 static const uint32_t known_cq_attrs = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 
-static int check_cq_attr(const struct ibv_cq_init_attr_ex *attr)
-{
-	if (attr->wc_flags & ~weft_cq_ex_readable)
-		return EOPNOTSUPP;
-	if (attr->comp_mask & ~known_cq_attrs)
-		return EOPNOTSUPP;
-	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-	    (attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-		return EOPNOTSUPP;
-	return 0;
-}
-
-static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
-{
-	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-	    (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-		return true;
-	return (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && attr->parent_domain &&
-	       weft_pd_is_single_threaded(attr->parent_domain);
-}
-
 struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	bool single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	struct ibv_cq_init_attr_ex ask = *attr;
 	union create_cq_ex_resp resp = {};
 	struct pabi_create_cq_ex cmd = {};
 	struct weft_cq *cq;
 	int ret;
 
-	ret = check_cq_attr(attr);
-	if (ret) {
-		errno = ret;
+	if ((attr->wc_flags & ~weft_cq_ex_readable) || (attr->comp_mask & ~known_cq_attrs) ||
+	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
+		errno = EOPNOTSUPP;
 		return NULL;
 	}
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && attr->parent_domain &&
+	    weft_pd_is_single_threaded(attr->parent_domain))
+		single_threaded = true;
 
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -147,15 +125,20 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	ask.comp_mask &= ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_PD;
 	ret = pabi_cmd_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
 				    sizeof(resp));
-	if (!ret)
-		ret = map_cq(cq, context, &resp.drv, is_single_threaded(attr));
-	if (ret) {
-		free(cq);
-		errno = ret;
-		return NULL;
-	}
+	if (ret)
+		goto err_free;
+	ret = weft_cq_init(cq, weft_regions(context), &resp.drv.cq, single_threaded);
+	if (ret)
+		goto err_destroy;
 	weft_cq_ex_init(cq, attr->wc_flags);
 	return &cq->vcq.cq_ex;
+
+err_destroy:
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	free(cq);
+	errno = ret;
+	return NULL;
 }
 
 int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
@@ -207,7 +190,7 @@ int weft_destroy_cq(struct ibv_cq *ibcq)
 	if (ret)
 		return ret;
 
-	weft_cq_fini(cq);
+	weft_queue_unmap(&cq->queue);
 	free(cq);
 	return 0;
 }

@@ -37,7 +37,7 @@ static void free_context(struct ibv_context *context)
 }
 
 static const struct verbs_context_ops context_ops = {
-	.advise_mr = weft_advise_mr,
+	.advise_mr = ibv_cmd_advise_mr,
 	.alloc_mw = weft_alloc_mw,
 	.alloc_parent_domain = weft_alloc_parent_domain,
 	.alloc_pd = weft_alloc_pd,
@@ -101,8 +101,10 @@ static struct verbs_context *finish_context(struct weft_context *ctx, int err,
 		errno = err;
 		return NULL;
 	}
-	weft_regions_init(&ctx->regions, ctx->ibv.cmd_fd,
-			  resp->features & WEFT_FEATURE_UNIQUE_MMAP_KEYS);
+	ctx->regions = (struct weft_regions){
+		.fd = ctx->ibv.cmd_fd,
+		.shared = resp->features & WEFT_FEATURE_UNIQUE_MMAP_KEYS,
+	};
 	ctx->heritable = resp->features & WEFT_FEATURE_OWNER;
 	ctx->generation = weft_generation;
 	verbs_set_ops(vctx, pabi_shape(&context_ops));

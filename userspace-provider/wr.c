@@ -6,7 +6,6 @@
  */
 #include "wr.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "qp.h"
@@ -17,73 +16,50 @@ const uint64_t weft_wr_buildable = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RD
 				   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
 				   IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
 
-static struct weft_qp *from_ex(struct ibv_qp_ex *qpx)
-{
-	return (struct weft_qp *)((char *)qpx - offsetof(struct weft_qp, vqp.qp_ex));
-}
-
-static void fail(struct weft_wr_builder *b, int err)
-{
-	if (!b->error)
-		b->error = err;
-	b->open = NULL;
-}
-
 /* NULL once something went wrong: the caller has nothing to fill in. */
-static struct weft_sqe *open_wr(struct ibv_qp_ex *qpx, uint8_t opcode)
+static struct weft_sqe *open_wr(struct ibv_qp_ex *qpx, uint8_t opcode, uint32_t rkey,
+				uint64_t remote_addr, uint32_t imm)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 	struct weft_wr_builder *b = &qp->builder;
-	int err;
 
 	if (b->error)
 		return NULL;
-
-	b->open = weft_sq_open(&qp->sq, qpx->wr_id, opcode, qpx->wr_flags, &err);
+	b->open = weft_sq_open(&qp->sq, qpx->wr_id, opcode, qpx->wr_flags, &b->error);
 	if (!b->open)
-		fail(b, err);
-	else
-		qp->sq.prod++;
+		return NULL;
+
+	b->open->rkey = rkey;
+	b->open->remote_addr = remote_addr;
+	b->open->imm_or_inv = imm;
+	qp->sq.prod++;
 	return b->open;
-}
-
-static struct weft_sqe *open_rdma(struct ibv_qp_ex *qpx, uint8_t opcode, uint32_t rkey,
-				  uint64_t remote_addr, uint32_t imm)
-{
-	struct weft_sqe *sqe = open_wr(qpx, opcode);
-
-	if (sqe) {
-		sqe->rkey = rkey;
-		sqe->remote_addr = remote_addr;
-		sqe->imm_or_inv = imm;
-	}
-	return sqe;
 }
 
 static void wr_send(struct ibv_qp_ex *qpx)
 {
-	open_wr(qpx, WEFT_WR_SEND);
+	open_wr(qpx, WEFT_WR_SEND, 0, 0, 0);
 }
 
 static void wr_send_inv(struct ibv_qp_ex *qpx, uint32_t rkey)
 {
-	open_rdma(qpx, WEFT_WR_SEND_INV, 0, 0, rkey);
+	open_wr(qpx, WEFT_WR_SEND_INV, 0, 0, rkey);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
-	open_rdma(qpx, WEFT_WR_WRITE, rkey, remote_addr, 0);
+	open_wr(qpx, WEFT_WR_WRITE, rkey, remote_addr, 0);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
 			      __be32 imm)
 {
-	open_rdma(qpx, WEFT_WR_WRITE_IMM, rkey, remote_addr, imm);
+	open_wr(qpx, WEFT_WR_WRITE_IMM, rkey, remote_addr, imm);
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
-	open_rdma(qpx, WEFT_WR_READ, rkey, remote_addr, 0);
+	open_wr(qpx, WEFT_WR_READ, rkey, remote_addr, 0);
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
@@ -91,9 +67,9 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t rem
 {
 	struct weft_sqe *sqe;
 
-	sqe = open_rdma(qpx, WEFT_WR_ATOMIC_CSWAP, rkey, remote_addr, 0);
+	sqe = open_wr(qpx, WEFT_WR_ATOMIC_CSWAP, rkey, remote_addr, 0);
 	if (sqe)
-		weft_sq_put_cmp_swap(sqe, compare, swap);
+		weft_sq_put_atomic(sqe, compare, swap, UINT64_MAX);
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
@@ -101,20 +77,20 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t r
 {
 	struct weft_sqe *sqe;
 
-	sqe = open_rdma(qpx, WEFT_WR_ATOMIC_FADD, rkey, remote_addr, 0);
+	sqe = open_wr(qpx, WEFT_WR_ATOMIC_FADD, rkey, remote_addr, 0);
 	if (sqe)
-		weft_sq_put_fetch_add(sqe, add);
+		weft_sq_put_atomic(sqe, add, 0, 0);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t rkey)
 {
-	open_rdma(qpx, WEFT_WR_LOCAL_INV, rkey, 0, 0);
+	open_wr(qpx, WEFT_WR_LOCAL_INV, rkey, 0, 0);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct weft_sqe *sqe = open_wr(qpx, WEFT_WR_BIND_MW);
+	struct weft_sqe *sqe = open_wr(qpx, WEFT_WR_BIND_MW, 0, 0, 0);
 
 	if (sqe)
 		weft_sq_put_bind(sqe, mw, rkey, info);
@@ -122,15 +98,14 @@ static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 
 static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t count, const struct ibv_sge *sges)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 	struct weft_wr_builder *b = &qp->builder;
-	int err;
 
 	if (!b->open)
 		return;
-	err = weft_sq_put_sges(&qp->sq, b->open, sges, count);
-	if (err)
-		fail(b, err);
+	b->error = weft_sq_put_sges(&qp->sq, b->open, sges, count);
+	if (b->error)
+		b->open = NULL;
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -143,13 +118,14 @@ static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint
 static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t count,
 				    const struct ibv_data_buf *bufs)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 	struct weft_wr_builder *b = &qp->builder;
 	size_t i;
 
 	for (i = 0; i < count && b->open; i++) {
-		if (weft_sq_put_inline(&qp->sq, b->open, bufs[i].addr, bufs[i].length))
-			fail(b, EINVAL);
+		b->error = weft_sq_put_inline(&qp->sq, b->open, bufs[i].addr, bufs[i].length);
+		if (b->error)
+			b->open = NULL;
 	}
 }
 
@@ -162,7 +138,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qpx, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *qpx)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 
 	weft_lock(&qp->sq.lock);
 	qp->builder = (struct weft_wr_builder){ .before = qp->sq.prod };
@@ -170,7 +146,7 @@ static void wr_start(struct ibv_qp_ex *qpx)
 
 static void wr_abort(struct ibv_qp_ex *qpx)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 
 	qp->sq.prod = qp->builder.before;
 	weft_unlock(&qp->sq.lock);
@@ -178,7 +154,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 
 static int wr_complete(struct ibv_qp_ex *qpx)
 {
-	struct weft_qp *qp = from_ex(qpx);
+	struct weft_qp *qp = weft_qp(&qpx->qp_base);
 	int err = qp->builder.error;
 	uint32_t posted;
 	bool doorbell;

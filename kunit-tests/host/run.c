@@ -34,17 +34,6 @@ void *kunit_kzalloc(struct kunit *test, size_t size, int gfp)
 	return block->mem;
 }
 
-static void free_blocks(struct kunit *test)
-{
-	struct kunit_block *block;
-
-	while ((block = test->blocks)) {
-		test->blocks = block->next;
-		free(block->mem);
-		free(block);
-	}
-}
-
 /* Said once more in a way people read, before the check that failed is named. */
 void kunit_values(bool ok, long long left, long long right)
 {
@@ -71,10 +60,15 @@ void kunit_check(struct kunit *test, bool ok, struct kunit_place place, const ch
 static bool run_once(const struct kunit_case *kase, const void *param)
 {
 	struct kunit test = { .param_value = param };
+	struct kunit_block *block;
 
 	if (!setjmp(test.leave))
 		kase->run_case(&test);
-	free_blocks(&test);
+	while ((block = test.blocks)) {
+		test.blocks = block->next;
+		free(block->mem);
+		free(block);
+	}
 	cases_run++;
 	cases_failed += test.failed;
 	return !test.failed;
@@ -98,23 +92,18 @@ static bool run_rows(const struct kunit_case *kase)
 	return all && n;
 }
 
-static bool run_case(const struct kunit_case *kase, unsigned int n)
-{
-	bool ok = kase->generate_params ? run_rows(kase) : run_once(kase, NULL);
-
-	printf("    %sok %u %s\n", ok ? "" : "not ", n, kase->name);
-	return ok;
-}
-
 static bool run_suite(const struct kunit_suite *suite, unsigned int number)
 {
 	const struct kunit_case *kase;
-	bool all = true;
+	bool ok, all = true;
 	unsigned int n = 0;
 
 	printf("    # Subtest: %s\n", suite->name);
-	for (kase = suite->test_cases; kase->run_case; kase++)
-		all &= run_case(kase, ++n);
+	for (kase = suite->test_cases; kase->run_case; kase++) {
+		ok = kase->generate_params ? run_rows(kase) : run_once(kase, NULL);
+		printf("    %sok %u %s\n", ok ? "" : "not ", ++n, kase->name);
+		all &= ok;
+	}
 	printf("    1..%u\n%sok %u %s\n", n, all ? "" : "not ", number, suite->name);
 	return all;
 }

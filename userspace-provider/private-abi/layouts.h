@@ -215,8 +215,20 @@ int ibv_cmd_create_cq_ex(struct ibv_context *context, const struct ibv_cq_init_a
 			 uint32_t cmd_flags);
 #endif
 
+#if WEFT_PABI == 59
 bool pabi_is_earlier_59(void);
 const struct verbs_context_ops *pabi_shape(const struct verbs_context_ops *ops);
+#else
+static inline bool pabi_is_earlier_59(void)
+{
+	return false;
+}
+
+static inline const struct verbs_context_ops *pabi_shape(const struct verbs_context_ops *ops)
+{
+	return ops;
+}
+#endif
 
 /* Pointers at the beginning of a context that the library does not have. */
 static inline unsigned int pabi_surplus(void)

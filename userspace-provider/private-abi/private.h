@@ -32,6 +32,13 @@ struct verbs_xrcd;
 struct verbs_sysfs_dev;
 struct ibv_command_buffer;
 
+/* Our object around the library's part of it. */
+#define container_of(ptr, type, member)                    \
+	({                                                 \
+		char *__part = (char *)(ptr);              \
+		(type *)(__part - offsetof(type, member)); \
+	})
+
 /* How a provider recognises its devices; the other kinds are for older ones. */
 enum { PABI_MATCH_END = 0, PABI_MATCH_DRIVER_ID = 3 };
 

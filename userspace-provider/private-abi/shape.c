@@ -44,16 +44,4 @@ const struct verbs_context_ops *pabi_shape(const struct verbs_context_ops *ops)
 	return &earlier.ops;
 }
 
-#else
-
-bool pabi_is_earlier_59(void)
-{
-	return false;
-}
-
-const struct verbs_context_ops *pabi_shape(const struct verbs_context_ops *ops)
-{
-	return ops;
-}
-
 #endif

@@ -69,7 +69,7 @@ enum weft_counter {
 	WEFT_CTR_SK_DATA_READY, /* TCP says that bytes have come */
 	WEFT_CTR_RX_WORK_QUEUED, /* reading left to a worker: memory, invalidation */
 	WEFT_CTR_RNR_WAITS, /* messages that waited for a receive */
-	WEFT_CTR_RNR_TIMEOUTS, /* of these, in vain */
+	WEFT_CTR_RNR_TIMEOUTS, /* of these, without success */
 	WEFT_CTR_ODP_PAGE_WAITS, /* accesses that waited for memory paged on demand */
 	WEFT_CTR_CQ_EVENTS,
 	WEFT_CTR_CQ_OVERFLOWS,
@@ -96,7 +96,7 @@ struct weft_counter_block {
 
 /**
  * struct weft_counters - where to count
- * @cpu: block to add to; read where nobody is preempted, so that it may be exchanged
+ * @cpu: block to add to; read with preemption off, so that it may be exchanged
  *
  * A device owns one with its block, and outlives every object that adds to it. A
  * stream has one that points to the block of its device, or to that of the

@@ -105,7 +105,7 @@ DEFINE_EVENT(weft_message, weft_message_received,
 	TP_ARGS(ifindex, qpn, opcode, length, msn)
 );
 
-/* A train of segments was handed to TCP; err: 0, -EAGAIN when TCP was full. */
+/* A batch of segments was handed to TCP; err: 0, -EAGAIN when TCP was full. */
 TRACE_EVENT(weft_tx_batch,
 	TP_PROTO(int ifindex, u32 qpn, u32 bytes, int err),
 	TP_ARGS(ifindex, qpn, bytes, err),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What the state machine of a connection orders, one function an action. All of
- * it runs in the connection's worker.
+ * What the state machine of a connection orders. All of it runs in the connection's
+ * worker.
  */
 #include "cm/action.h"
 
-#include <linux/bitops.h>
+#include <linux/bitmap.h>
 #include <linux/jiffies.h>
-#include <linux/log2.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "base/counters.h"
@@ -63,17 +63,11 @@ static const struct weft_stream_cm_events stream_events = {
 /* A new socket has room for a frame; if it has not, memory is out. */
 static void send_frame(struct weft_conn *conn)
 {
-	int ret = weft_handshake_send(conn);
+	int ret = weft_start_send(&conn->hs->out, conn->sock);
 
 	weft_listener_leave(conn);
 	if (ret)
 		conn->status = ret == -EAGAIN ? -ENOBUFS : ret;
-}
-
-/* Look at once: the answer, or the end, may be there already. */
-static void send_request(struct weft_conn *conn)
-{
-	weft_conn_post(conn, WEFT_CONN_POLL);
 }
 
 /*
@@ -101,13 +95,6 @@ static void start_stream(struct weft_conn *conn)
 		weft_mpa_terminate_send(conn->sock, &conn->result, WEFT_FAULT_MPA_LOCAL);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSING);
 	weft_conn_post(conn, WEFT_CONN_STREAM_CLOSED);
-}
-
-/* The clock for the decision runs from now on, also while the request is queued. */
-static void queue_request(struct weft_conn *conn)
-{
-	if (!weft_backlog_request(&conn->listener->backlog, conn))
-		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 }
 
 /**
@@ -155,29 +142,13 @@ static void tell_established(struct weft_conn *conn)
 	weft_iwcm_tell_established(conn);
 }
 
-static void tell_disconnect(struct weft_conn *conn)
-{
-	if (conn->connected)
-		weft_iwcm_tell_disconnect(conn);
-}
-
-static void tell_close(struct weft_conn *conn)
-{
-	if (conn->connected)
-		weft_iwcm_tell_close(conn);
-}
-
-static void abort_stream(struct weft_conn *conn)
-{
-	weft_stream_abort(conn->stream);
-}
-
 /* The last of its actions: nothing but references keeps it now. */
 static void release_conn_sock(struct weft_conn *conn)
 {
 	weft_conn_disarm(conn);
 	weft_handshake_close(conn);
-	weft_handshake_free(conn);
+	kfree(conn->hs);
+	conn->hs = NULL;
 	weft_listener_leave(conn);
 	weft_iwcm_forget(conn);
 	weft_conn_unreserve(conn);
@@ -189,38 +160,72 @@ static void release_conn_sock(struct weft_conn *conn)
 	weft_conn_put(conn);
 }
 
-/* In the order of the bits, which is the order they are meant in. */
-static void (*const handlers[])(struct weft_conn *conn) = {
-	[const_ilog2(WEFT_CONNA_SEND_REQUEST)] = send_request,
-	[const_ilog2(WEFT_CONNA_SEND_REPLY)] = send_frame,
-	[const_ilog2(WEFT_CONNA_SEND_REJECT)] = send_frame,
-	[const_ilog2(WEFT_CONNA_START_STREAM)] = start_stream,
-	[const_ilog2(WEFT_CONNA_TELL_REQUEST)] = queue_request,
-	[const_ilog2(WEFT_CONNA_TELL_REPLY)] = tell_reply,
-	[const_ilog2(WEFT_CONNA_TELL_ESTABLISHED)] = tell_established,
-	[const_ilog2(WEFT_CONNA_TELL_DISCONNECT)] = tell_disconnect,
-	[const_ilog2(WEFT_CONNA_TELL_CLOSE)] = tell_close,
-	[const_ilog2(WEFT_CONNA_ARM_TIMER)] = weft_conn_arm,
-	[const_ilog2(WEFT_CONNA_CANCEL_TIMER)] = weft_conn_disarm,
-	[const_ilog2(WEFT_CONNA_ABORT_STREAM)] = abort_stream,
-	[const_ilog2(WEFT_CONNA_RELEASE)] = release_conn_sock,
-};
+static void carry_out(struct weft_conn *conn, unsigned long action)
+{
+	switch (action) {
+	case WEFT_CONNA_SEND_REQUEST:
+		/* Look at once: the answer, or the end, may be there already. */
+		weft_conn_post(conn, WEFT_CONN_POLL);
+		break;
+	case WEFT_CONNA_SEND_REPLY:
+	case WEFT_CONNA_SEND_REJECT:
+		send_frame(conn);
+		break;
+	case WEFT_CONNA_START_STREAM:
+		start_stream(conn);
+		break;
+	case WEFT_CONNA_TELL_REQUEST:
+		/* The clock for the decision runs from now on, also while the request is queued. */
+		if (!weft_backlog_request(&conn->listener->backlog, conn))
+			weft_conn_post(conn, WEFT_CONN_ABANDONED);
+		break;
+	case WEFT_CONNA_TELL_REPLY:
+		tell_reply(conn);
+		break;
+	case WEFT_CONNA_TELL_ESTABLISHED:
+		tell_established(conn);
+		break;
+	case WEFT_CONNA_TELL_DISCONNECT:
+		if (conn->connected)
+			weft_iwcm_tell_disconnect(conn);
+		break;
+	case WEFT_CONNA_TELL_CLOSE:
+		if (conn->connected)
+			weft_iwcm_tell_close(conn);
+		break;
+	case WEFT_CONNA_ARM_TIMER:
+		weft_conn_arm(conn);
+		break;
+	case WEFT_CONNA_CANCEL_TIMER:
+		weft_conn_disarm(conn);
+		break;
+	case WEFT_CONNA_ABORT_STREAM:
+		weft_stream_abort(conn->stream);
+		break;
+	case WEFT_CONNA_RELEASE:
+		release_conn_sock(conn);
+		break;
+	}
+}
 
 /**
  * weft_action_run - do what was ordered
  * @conn: the connection; after WEFT_CONNA_RELEASE the caller's reference keeps it
- * @actions: bits of enum weft_conn_action
+ * @actions: bits of enum weft_conn_action, whose order is the order they are meant in
  */
 void weft_action_run(struct weft_conn *conn, unsigned long actions)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(handlers); i++)
-		if (actions & BIT(i) && !(conn->ops && conn->ops->act(conn, BIT(i))))
-			handlers[i](conn);
-	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED))
-		weft_handshake_free(conn);
+	for_each_set_bit(i, &actions, BITS_PER_LONG) {
+		if (!conn->ops || !conn->ops->act(conn, BIT(i)))
+			carry_out(conn, BIT(i));
+	}
+	if (actions & (WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED)) {
+		kfree(conn->hs);	/* the outcome is known */
+		conn->hs = NULL;
+	}
 	if (actions & WEFT_CONNA_TELL_ESTABLISHED && !(actions & WEFT_CONNA_RELEASE) &&
 	    conn->result.early_send)
-		weft_conn_wake_after(conn, EARLY_SEND_DELAY);
+		mod_timer(&conn->timer, jiffies + EARLY_SEND_DELAY);
 }

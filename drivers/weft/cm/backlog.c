@@ -2,7 +2,7 @@
 /*
  * How many connections a listener takes from TCP, and how many of them its consumer is told of.
  *
- * Two bounds, for two kinds of peers. Peers that send no request cost memory and nobody's
+ * Two bounds, for two kinds of peers. Peers that send no request cost memory and no
  * decision: there are at most WAITING_MAX, and when another one comes the oldest makes room for
  * it, once it has had REQUEST_GRACE. So silent peers delay others, by at most the time TCP's
  * accept queue takes to pass through here, and do not exclude them. Peers with a request are
@@ -29,7 +29,7 @@
 #define PROBE_AFTER	(HZ / 10)
 
 /**
- * weft_backlog_init - nobody has come yet
+ * weft_backlog_init - no connection has come yet
  * @b: the backlog
  * @wq: where @work runs
  * @work: of the listener
@@ -48,16 +48,6 @@ void weft_backlog_init(struct weft_backlog *b, struct workqueue_struct *wq, work
 	b->quiet_since = jiffies;
 	b->wq = wq;
 	INIT_DELAYED_WORK(&b->work, work);
-}
-
-void weft_backlog_destroy(struct weft_backlog *b)
-{
-	mutex_destroy(&b->lock);
-}
-
-static struct weft_conn *oldest_at(struct weft_backlog *b, enum weft_backlog_place place)
-{
-	return list_first_entry_or_null(&b->list[place], struct weft_conn, backlog);
 }
 
 /* To the end of the list of its new place. */
@@ -94,7 +84,8 @@ static void wake_within_locked(struct weft_backlog *b, unsigned long delay) __mu
 
 static void offer_oldest_locked(struct weft_backlog *b, bool probe) __must_hold(&b->lock)
 {
-	struct weft_conn *conn = oldest_at(b, WEFT_BACKLOG_QUEUED);
+	struct weft_conn *conn =
+		list_first_entry(&b->list[WEFT_BACKLOG_QUEUED], struct weft_conn, backlog);
 
 	lockdep_assert_held(&b->lock);
 	move_locked(b, conn, WEFT_BACKLOG_OFFERED);
@@ -114,20 +105,6 @@ static void offer_wanted_locked(struct weft_backlog *b) __must_hold(&b->lock)
 		wake_within_locked(b, 0);
 }
 
-static void probe_locked(struct weft_backlog *b) __must_hold(&b->lock)
-{
-	u32 n = b->probes;
-
-	lockdep_assert_held(&b->lock);
-	if (time_before(jiffies, b->quiet_since + PROBE_AFTER))
-		return;
-	while (n-- > 0 && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
-	       b->num[WEFT_BACKLOG_OFFERED] < OFFERED_MAX)
-		offer_oldest_locked(b, true);
-	b->probes = min(b->probes * 2, OFFERED_MAX);
-	b->quiet_since = jiffies;
-}
-
 /**
  * weft_backlog_offer - tell the consumer of as many requests as may be
  * @b: the backlog
@@ -136,10 +113,21 @@ static void probe_locked(struct weft_backlog *b) __must_hold(&b->lock)
  */
 void weft_backlog_offer(struct weft_backlog *b)
 {
+	u32 n;
+
 	mutex_lock(&b->lock);
 	offer_wanted_locked(b);
-	if (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
-		probe_locked(b);
+	if (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
+	    !time_before(jiffies, b->quiet_since + PROBE_AFTER)) {
+		for (n = b->probes; n > 0; n--) {
+			if (list_empty(&b->list[WEFT_BACKLOG_QUEUED]) ||
+			    b->num[WEFT_BACKLOG_OFFERED] >= OFFERED_MAX)
+				break;
+			offer_oldest_locked(b, true);
+		}
+		b->probes = min(b->probes * 2, OFFERED_MAX);
+		b->quiet_since = jiffies;
+	}
 	mutex_unlock(&b->lock);
 }
 
@@ -260,24 +248,6 @@ void weft_backlog_leave(struct weft_backlog *b, struct weft_conn *conn)
 	mutex_unlock(&b->lock);
 }
 
-/* Another one waits in TCP's queue, so the one that has been silent longest has to go. */
-static void drop_silent_locked(struct weft_backlog *b) __must_hold(&b->lock)
-{
-	struct weft_conn *conn = oldest_at(b, WEFT_BACKLOG_WAITING);
-	unsigned long due;
-
-	lockdep_assert_held(&b->lock);
-	if (!conn || b->num[WEFT_BACKLOG_DROPPED])
-		return;
-	due = conn->arrived + REQUEST_GRACE;
-	if (time_before(jiffies, due)) {
-		wake_within_locked(b, due - jiffies);
-		return;
-	}
-	move_locked(b, conn, WEFT_BACKLOG_DROPPED);
-	weft_conn_post(conn, WEFT_CONN_ABANDONED);
-}
-
 /**
  * weft_backlog_has_space - may one more be taken from TCP?
  * @b: the backlog; the caller knows of one
@@ -286,31 +256,33 @@ static void drop_silent_locked(struct weft_backlog *b) __must_hold(&b->lock)
  */
 bool weft_backlog_has_space(struct weft_backlog *b)
 {
+	struct weft_conn *conn;
+	unsigned long due;
 	bool room;
 
 	mutex_lock(&b->lock);
 	room = has_space_locked(b);
 	b->full = !room;
-	if (!room && !b->closed && list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
-		drop_silent_locked(b);
+	conn = list_first_entry_or_null(&b->list[WEFT_BACKLOG_WAITING], struct weft_conn, backlog);
+	if (room || b->closed || !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) || !conn ||
+	    b->num[WEFT_BACKLOG_DROPPED])
+		goto unlock;
+	/* Another one waits in TCP's queue, so the one that has been silent longest has to go. */
+	due = conn->arrived + REQUEST_GRACE;
+	if (time_before(jiffies, due)) {
+		wake_within_locked(b, due - jiffies);
+	} else {
+		move_locked(b, conn, WEFT_BACKLOG_DROPPED);
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	}
+unlock:
 	mutex_unlock(&b->lock);
 	return room;
 }
 
 /**
- * weft_backlog_wake - run the work now
- * @b: the backlog
- *
- * Context: any.
- */
-void weft_backlog_wake(struct weft_backlog *b)
-{
-	mod_delayed_work(b->wq, &b->work, 0);
-}
-
-/**
  * weft_backlog_stop - take no more
- * @b: the backlog; nobody calls weft_backlog_wake() any more
+ * @b: the backlog; its work is not queued from outside any more
  *
  * Its work does not run afterwards. Context: process, not the work.
  */
@@ -322,16 +294,6 @@ void weft_backlog_stop(struct weft_backlog *b)
 	cancel_delayed_work_sync(&b->work);
 }
 
-static void post_all_locked(struct weft_backlog *b, enum weft_backlog_place place,
-			    unsigned int event) __must_hold(&b->lock)
-{
-	struct weft_conn *conn;
-
-	lockdep_assert_held(&b->lock);
-	list_for_each_entry(conn, &b->list[place], backlog)
-		weft_conn_post(conn, event);
-}
-
 /**
  * weft_backlog_close - the listener is gone
  * @b: the backlog, stopped
@@ -341,9 +303,14 @@ static void post_all_locked(struct weft_backlog *b, enum weft_backlog_place plac
  */
 void weft_backlog_close(struct weft_backlog *b)
 {
+	struct weft_conn *conn;
+
 	mutex_lock(&b->lock);
-	post_all_locked(b, WEFT_BACKLOG_WAITING, WEFT_CONN_ABANDONED);
-	post_all_locked(b, WEFT_BACKLOG_QUEUED, WEFT_CONN_ABANDONED);
-	post_all_locked(b, WEFT_BACKLOG_OFFERED, WEFT_CONN_POLL);
+	list_for_each_entry(conn, &b->list[WEFT_BACKLOG_WAITING], backlog)
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	list_for_each_entry(conn, &b->list[WEFT_BACKLOG_QUEUED], backlog)
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	list_for_each_entry(conn, &b->list[WEFT_BACKLOG_OFFERED], backlog)
+		weft_conn_post(conn, WEFT_CONN_POLL);
 	mutex_unlock(&b->lock);
 }

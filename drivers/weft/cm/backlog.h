@@ -51,13 +51,11 @@ struct weft_backlog {
 
 void weft_backlog_init(struct weft_backlog *b, struct workqueue_struct *wq, work_func_t work,
 		       int size);
-void weft_backlog_destroy(struct weft_backlog *b);
 
 /* The listener. */
 bool weft_backlog_add(struct weft_backlog *b, struct weft_conn *conn);
 bool weft_backlog_has_space(struct weft_backlog *b);
 void weft_backlog_offer(struct weft_backlog *b);
-void weft_backlog_wake(struct weft_backlog *b);
 void weft_backlog_stop(struct weft_backlog *b);
 void weft_backlog_close(struct weft_backlog *b);
 

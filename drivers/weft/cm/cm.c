@@ -15,6 +15,7 @@
 #include "cm/conn.h"
 #include "engine/life/stream.h"
 #include "net/tcp_socket.h"
+#include "proto/direct.h"
 
 /* Revision 2 with the peer-to-peer model, so that a responder may send first. */
 static const struct weft_mpa_policy default_policy = {
@@ -61,7 +62,12 @@ int weft_cm_init(struct weft_cm *cm, struct weft_stream_index *streams, struct n
 	mutex_init(&cm->opts_lock);
 	INIT_LIST_HEAD(&cm->listeners);
 	mutex_init(&cm->listeners_lock);
-	weft_directs_init(&cm->directs);
+	mutex_init(&cm->directs.lock);
+	xa_init(&cm->directs.by_qpn);
+	INIT_LIST_HEAD(&cm->directs.ports);
+	INIT_LIST_HEAD(&cm->directs.held);
+	cm->directs.num_held = 0;
+	cm->directs.port = WEFT_DIRECT_PORT;
 	xa_init_flags(&cm->conns, XA_FLAGS_ALLOC1);
 	hash_init(cm->by_context);
 	spin_lock_init(&cm->by_context_lock);
@@ -128,7 +134,9 @@ void weft_cm_exit(struct weft_cm *cm)
 	WARN_ON_ONCE(!xa_empty(&cm->conns));
 	xa_destroy(&cm->conns);
 	mutex_destroy(&cm->listeners_lock);
-	weft_directs_exit(&cm->directs);
+	WARN_ON_ONCE(!xa_empty(&cm->directs.by_qpn) || !list_empty(&cm->directs.ports));
+	xa_destroy(&cm->directs.by_qpn);
+	mutex_destroy(&cm->directs.lock);
 	mutex_destroy(&cm->opts_lock);
 }
 

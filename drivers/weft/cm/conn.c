@@ -186,36 +186,6 @@ static void conn_timer_fn(struct timer_list *timer)
 	weft_conn_post(conn, WEFT_CONN_TIMED_OUT);
 }
 
-static unsigned long state_timeout(const struct weft_conn *conn)
-{
-	const struct weft_cm_deadlines *d = &conn->cm->deadlines;
-
-	switch (READ_ONCE(conn->state)) {
-	case WEFT_CONN_CONNECTING:
-		return msecs_to_jiffies(READ_ONCE(d->connect));
-	case WEFT_CONN_AWAIT_REQUEST:
-		return msecs_to_jiffies(READ_ONCE(d->request));
-	case WEFT_CONN_AWAIT_ACCEPT:
-		return msecs_to_jiffies(READ_ONCE(d->decision));
-	case WEFT_CONN_AWAIT_REPLY:
-		return msecs_to_jiffies(READ_ONCE(d->reply));
-	default:
-		return msecs_to_jiffies(READ_ONCE(d->rtr));
-	}
-}
-
-/**
- * weft_conn_wake_after - have the worker look at the clock
- * @conn: the connection
- * @delay: jiffies from now; replaces an earlier one
- *
- * Context: its worker, before it releases the connection.
- */
-void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay)
-{
-	mod_timer(&conn->timer, jiffies + delay);
-}
-
 /**
  * weft_conn_arm - start the clock for the state the connection is in
  * @conn: the connection
@@ -224,12 +194,32 @@ void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay)
  */
 void weft_conn_arm(struct weft_conn *conn)
 {
-	unsigned long delay = state_timeout(conn);
+	const struct weft_cm_deadlines *d = &conn->cm->deadlines;
+	unsigned long delay;
+	u32 ms;
 
+	switch (READ_ONCE(conn->state)) {
+	case WEFT_CONN_CONNECTING:
+		ms = READ_ONCE(d->connect);
+		break;
+	case WEFT_CONN_AWAIT_REQUEST:
+		ms = READ_ONCE(d->request);
+		break;
+	case WEFT_CONN_AWAIT_ACCEPT:
+		ms = READ_ONCE(d->decision);
+		break;
+	case WEFT_CONN_AWAIT_REPLY:
+		ms = READ_ONCE(d->reply);
+		break;
+	default:
+		ms = READ_ONCE(d->rtr);
+		break;
+	}
+	delay = msecs_to_jiffies(ms);
 	/* Dumps read both without asking the worker. */
 	WRITE_ONCE(conn->deadline, jiffies + delay);
 	WRITE_ONCE(conn->timing, true);
-	weft_conn_wake_after(conn, delay);
+	mod_timer(&conn->timer, jiffies + delay);
 }
 
 /**
@@ -244,47 +234,7 @@ void weft_conn_disarm(struct weft_conn *conn)
 	timer_delete_sync(&conn->timer);
 }
 
-/* A timer may have fired just before it was stopped or set anew. */
-static bool deadline_passed(const struct weft_conn *conn)
-{
-	return conn->timing && !time_before(jiffies, conn->deadline);
-}
-
 /* --- the worker --- */
-
-static unsigned long take_conn_todo(struct weft_conn *conn)
-{
-	unsigned long todo;
-
-	mutex_lock(&conn->lock);
-	todo = conn->todo;
-	conn->todo = 0;
-	mutex_unlock(&conn->lock);
-	return todo;
-}
-
-/* If the consumer's answer came first, it is acted on first. */
-static void step_conn(struct weft_conn *conn, enum weft_conn_event event)
-{
-	mutex_lock(&conn->lock);
-	if (conn->todo) {
-		set_bit(event, &conn->events);
-	} else {
-		if (event == WEFT_CONN_TIMED_OUT)
-			conn->status = -ETIMEDOUT;
-		step_locked(conn, event);
-	}
-	mutex_unlock(&conn->lock);
-}
-
-/* The timer also ends the wait of a responder that may speak first. */
-static bool send_early(struct weft_conn *conn)
-{
-	if (!conn->result.early_send || READ_ONCE(conn->state) != WEFT_CONN_RUNNING)
-		return false;
-	weft_stream_enable_tx(conn->stream);
-	return true;
-}
 
 /* The socket first: what arrived in time must not lose to the clock. */
 static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
@@ -298,9 +248,15 @@ static bool next_event(struct weft_conn *conn, enum weft_conn_event *event)
 	for (bit = 0; bit < WEFT_CONN_EVENTS; bit++) {
 		if (!test_and_clear_bit(bit, &conn->events))
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && send_early(conn))
+		/* The timer also ends the wait of a responder that may speak first. */
+		if (bit == WEFT_CONN_TIMED_OUT && conn->result.early_send &&
+		    READ_ONCE(conn->state) == WEFT_CONN_RUNNING) {
+			weft_stream_enable_tx(conn->stream);
 			continue;
-		if (bit == WEFT_CONN_TIMED_OUT && !deadline_passed(conn))
+		}
+		/* It may have fired just before it was stopped or set anew. */
+		if (bit == WEFT_CONN_TIMED_OUT &&
+		    (!conn->timing || time_before(jiffies, conn->deadline)))
 			continue;
 		*event = bit;
 		return true;
@@ -317,13 +273,26 @@ static void conn_work(struct work_struct *work)
 	unsigned long todo;
 
 	for (;;) {
-		todo = take_conn_todo(conn);
-		if (todo)
+		mutex_lock(&conn->lock);
+		todo = conn->todo;
+		conn->todo = 0;
+		mutex_unlock(&conn->lock);
+		if (todo) {
 			weft_action_run(conn, todo);
-		else if (next_event(conn, &event))
-			step_conn(conn, event);
-		else
+			continue;
+		}
+		if (!next_event(conn, &event))
 			break;
+		mutex_lock(&conn->lock);
+		if (conn->todo) {
+			/* The consumer's answer came first: it is acted on first. */
+			set_bit(event, &conn->events);
+		} else {
+			if (event == WEFT_CONN_TIMED_OUT)
+				conn->status = -ETIMEDOUT;
+			step_locked(conn, event);
+		}
+		mutex_unlock(&conn->lock);
 	}
 	weft_conn_put(conn);
 	memalloc_noio_restore(noio);
@@ -340,23 +309,28 @@ static void conn_work(struct work_struct *work)
  */
 struct weft_conn *weft_conn_new(struct weft_cm *cm, bool initiator)
 {
+	struct weft_handshake *hs = kzalloc(sizeof(*hs), GFP_KERNEL);
 	struct weft_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
-	if (!conn)
+	if (!conn || !hs) {
+		kfree(conn);
+		kfree(hs);
 		return NULL;
+	}
+	hs->policy = cm->policy;
+	hs->tos = WEFT_TOS_NONE;
+	hs->in.request = !initiator;
+	hs->in.need = WEFT_MPA_START_LEN;
 	kref_init(&conn->ref);
 	weft_conn_get(conn);
 	conn->cm = cm;
 	conn->initiator = initiator;
+	conn->hs = hs;
 	INIT_WORK(&conn->work, conn_work);
 	timer_setup(&conn->timer, conn_timer_fn, 0);
 	INIT_LIST_HEAD(&conn->backlog);
 	INIT_LIST_HEAD(&conn->at_port);
 	mutex_init(&conn->lock);
-	if (weft_handshake_alloc(conn)) {
-		kfree(conn);
-		return NULL;
-	}
 	weft_cm_get(cm);
 	return conn;
 }

@@ -134,6 +134,5 @@ void weft_conn_decide(struct weft_conn *conn, enum weft_conn_event event);
 
 void weft_conn_arm(struct weft_conn *conn);
 void weft_conn_disarm(struct weft_conn *conn);
-void weft_conn_wake_after(struct weft_conn *conn, unsigned long delay);
 
 #endif

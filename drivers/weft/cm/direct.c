@@ -50,11 +50,6 @@ void weft_direct_log_failure(struct weft_direct *d, const char *why)
 
 /* --- the clock --- */
 
-void weft_direct_look_after(struct weft_direct *d, unsigned long delay)
-{
-	mod_delayed_work(d->cm->wq, &d->work, delay);
-}
-
 void weft_direct_back_off(struct weft_direct *d)
 {
 	d->next_try = jiffies + d->backoff;
@@ -70,19 +65,6 @@ bool weft_direct_knows_enough(const struct weft_direct *d)
 	return d->may_send || time_after_eq(jiffies, d->grace_end);
 }
 
-/* A request waits from when it is seen to; as long as there is none, nothing is late. */
-static bool is_overdue(struct weft_direct *d)
-{
-	if (!d->may_send || !d->retry_time || !weft_stream_waits(d->stream)) {
-		d->waits = false;
-		return false;
-	}
-	if (!d->waits)
-		d->waits_since = jiffies;
-	d->waits = true;
-	return time_after(jiffies, d->waits_since + d->retry_time);
-}
-
 void weft_direct_plan_next_look(struct weft_direct *d)
 {
 	bool waits = d->state == WEFT_DIRECT_WAITING && !d->conn;
@@ -94,36 +76,37 @@ void weft_direct_plan_next_look(struct weft_direct *d)
 	if ((retries || has_grace) && time_before(next, jiffies + delay))
 		delay = time_after(next, jiffies) ? next - jiffies : 0;
 	if (retries || has_grace || (d->may_send && d->retry_time))
-		weft_direct_look_after(d, delay);
-}
-
-static void give_up(struct weft_direct *d)
-{
-	if (d->state == WEFT_DIRECT_WAITING)
-		weft_direct_log_failure(d, "its time is up");
-	d->state = WEFT_DIRECT_ENDED;
-	if (d->conn)
-		weft_conn_post(d->conn, WEFT_CONN_ABANDONED);
+		mod_delayed_work(d->cm->wq, &d->work, delay);
 }
 
 static void direct_work(struct work_struct *work)
 {
 	struct weft_direct *d = container_of(work, struct weft_direct, work.work);
 	struct weft_directs *directs = &d->cm->directs;
-	bool overdue = false;
+	bool waits, overdue = false;
 
 	mutex_lock(&directs->lock);
-	if (d->state == WEFT_DIRECT_WAITING ||
-	    (d->state == WEFT_DIRECT_CONNECTED && READ_ONCE(d->lost))) {
-		overdue = is_overdue(d);
-		if (overdue) {
-			give_up(d);
-		} else {
-			weft_direct_try_to_connect(d);
-			weft_direct_answer_held(d);
-			weft_direct_plan_next_look(d);
-		}
+	if (d->state != WEFT_DIRECT_WAITING &&
+	    !(d->state == WEFT_DIRECT_CONNECTED && READ_ONCE(d->lost)))
+		goto unlock;
+	/* A request waits from when it is seen to; as long as there is none, nothing is late. */
+	waits = d->may_send && d->retry_time && weft_stream_waits(d->stream);
+	if (waits && !d->waits)
+		d->waits_since = jiffies;
+	d->waits = waits;
+	overdue = waits && time_after(jiffies, d->waits_since + d->retry_time);
+	if (!overdue) {
+		weft_direct_try_to_connect(d);
+		weft_direct_answer_held(d);
+		weft_direct_plan_next_look(d);
+		goto unlock;
 	}
+	if (d->state == WEFT_DIRECT_WAITING)
+		weft_direct_log_failure(d, "its time is up");
+	d->state = WEFT_DIRECT_ENDED;
+	if (d->conn)
+		weft_conn_post(d->conn, WEFT_CONN_ABANDONED);
+unlock:
 	mutex_unlock(&directs->lock);
 	if (overdue)
 		weft_stream_unreachable(d->stream);
@@ -203,7 +186,7 @@ static int open_locked(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 		}
 	}
 	weft_direct_answer_held(d);
-	weft_direct_look_after(d, RTS_GRACE);
+	mod_delayed_work(d->cm->wq, &d->work, RTS_GRACE);
 	return 0;
 }
 
@@ -311,21 +294,4 @@ void weft_direct_end(struct weft_direct *d)
 	/* Only now: until then the connection may queue it, when its peer goes at this moment. */
 	cancel_delayed_work_sync(&d->work);
 	kref_put(&d->ref, weft_direct_free);
-}
-
-void weft_directs_init(struct weft_directs *directs)
-{
-	mutex_init(&directs->lock);
-	xa_init(&directs->by_qpn);
-	INIT_LIST_HEAD(&directs->ports);
-	INIT_LIST_HEAD(&directs->held);
-	directs->num_held = 0;
-	directs->port = WEFT_DIRECT_PORT;
-}
-
-void weft_directs_exit(struct weft_directs *directs)
-{
-	WARN_ON_ONCE(!xa_empty(&directs->by_qpn) || !list_empty(&directs->ports));
-	xa_destroy(&directs->by_qpn);
-	mutex_destroy(&directs->lock);
 }

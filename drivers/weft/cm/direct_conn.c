@@ -14,6 +14,7 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/wait_bit.h>
 
 #include "base/counters.h"
@@ -62,13 +63,19 @@ static void bind_conn(struct weft_direct *d, struct weft_conn *conn)
 }
 
 /* What fails later is told by the connection, see forget_direct_conn(). */
-static int connect_direct(struct weft_direct *d)
+void weft_direct_try_to_connect(struct weft_direct *d)
 {
-	struct weft_conn *conn = weft_conn_new(d->cm, true);
+	struct weft_conn *conn;
 	int ret;
 
-	if (!conn)
-		return -ENOMEM;
+	if (d->state != WEFT_DIRECT_WAITING || d->role == WEFT_DIRECT_ACCEPTS || d->conn ||
+	    time_before(jiffies, d->next_try))
+		return;
+	conn = weft_conn_new(d->cm, true);
+	if (!conn) {
+		weft_direct_back_off(d);
+		return;
+	}
 	ret = weft_conn_reserve(conn, d->own.qpn);
 	if (!ret) {
 		fill_direct_handshake(d, conn);
@@ -77,17 +84,6 @@ static int connect_direct(struct weft_direct *d)
 	if (ret || weft_handshake_connect(conn) || weft_conn_begin(conn, WEFT_CONN_CONNECT))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
-	return ret;
-}
-
-void weft_direct_try_to_connect(struct weft_direct *d)
-{
-	int ret;
-
-	if (d->state != WEFT_DIRECT_WAITING || d->role == WEFT_DIRECT_ACCEPTS || d->conn ||
-	    time_before(jiffies, d->next_try))
-		return;
-	ret = connect_direct(d);
 	if (ret)
 		weft_direct_back_off(d);
 }
@@ -195,46 +191,39 @@ static void handle_request(struct weft_conn *conn)
 void weft_direct_answer_held(struct weft_direct *d) __must_hold(&d->cm->directs.lock)
 {
 	struct weft_direct_hello peer;
-	struct weft_conn *conn;
+	struct weft_conn *conn, *next;
 
 	lockdep_assert_held(&d->cm->directs.lock);
 	if (d->role == WEFT_DIRECT_ACCEPTS && !weft_direct_knows_enough(d))
 		return;
-	while ((conn = weft_direct_take_held(&d->cm->directs, d->own.qpn, &peer)))
+	list_for_each_entry_safe(conn, next, &d->cm->directs.held, at_port) {
+		if (weft_direct_read_request(conn, &peer) || peer.peer_qpn != d->own.qpn)
+			continue;
+		weft_direct_drop_held(conn);
 		answer_request(d, conn, &peer);
+	}
 }
 
 /* --- outcomes --- */
 
-/* InfiniBand would notice by requests that stay unanswered. */
-static bool psn_fits(const struct weft_direct *d)
-{
-	return !d->may_send || d->own.sq_psn == d->peer_rq_psn;
-}
-
-static bool read_reply(struct weft_conn *conn)
-{
-	const struct weft_mpa_frame *frame = &conn->hs->peer;
-	struct weft_direct *d = conn->direct;
-	struct weft_direct_hello peer = d->own;
-
-	if (!conn->hs->itself && (weft_direct_parse(frame->pd, frame->pd_len, &peer) ||
-				  weft_direct_match(&d->own, &peer)))
-		return false;
-	settle_terms(d, conn, &peer);
-	return true;
-}
-
 /* The last look before the stream takes the socket. */
 static void before_start(struct weft_conn *conn)
 {
-	struct weft_direct *d = conn->direct;
+	const struct weft_mpa_frame *frame = &conn->hs->peer;
 	struct weft_directs *directs = &conn->cm->directs;
+	struct weft_direct *d = conn->direct;
+	struct weft_direct_hello peer;
 
 	mutex_lock(&directs->lock);
-	if (conn->initiator && !conn->status && !read_reply(conn)) {
-		conn->status = -EPROTO;
-		weft_direct_log_failure(d, "the peer answers with other numbers");
+	if (conn->initiator && !conn->status) {
+		peer = d->own;
+		if (conn->hs->itself || (!weft_direct_parse(frame->pd, frame->pd_len, &peer) &&
+					 !weft_direct_match(&d->own, &peer))) {
+			settle_terms(d, conn, &peer);
+		} else {
+			conn->status = -EPROTO;
+			weft_direct_log_failure(d, "the peer answers with other numbers");
+		}
 	}
 	if (d->state == WEFT_DIRECT_ENDED && !conn->status)
 		conn->status = -ECONNABORTED;
@@ -252,7 +241,8 @@ static void direct_connected(struct weft_conn *conn)
 	mutex_lock(&directs->lock);
 	if (d->state == WEFT_DIRECT_WAITING)
 		d->state = WEFT_DIRECT_CONNECTED;
-	fits = psn_fits(d);
+	/* InfiniBand would notice by requests that stay unanswered. */
+	fits = !d->may_send || d->own.sq_psn == d->peer_rq_psn;
 	weft_direct_settle(d);
 	if (READ_ONCE(d->lost))
 		weft_direct_plan_next_look(d);
@@ -263,45 +253,26 @@ static void direct_connected(struct weft_conn *conn)
 		weft_stream_unreachable(d->stream);
 }
 
-static const char *why_failed(const struct weft_conn *conn)
-{
-	const struct weft_mpa_frame *frame = &conn->hs->peer;
-
-	if (frame->reject)
-		return weft_direct_reason_name(weft_direct_parse_reject(frame->pd, frame->pd_len));
-	return conn->status == -ECONNREFUSED ? "the peer does not listen" : "TCP fails";
-}
-
-/* Before the peer's QP is in RTR it is refused, as a rule, and that is no news. */
-static void direct_failed(struct weft_conn *conn)
-{
-	struct weft_direct *d = conn->direct;
-	struct weft_directs *directs = &conn->cm->directs;
-
-	mutex_lock(&directs->lock);
-	if (d->state == WEFT_DIRECT_WAITING && conn->hs->peer.reject)
-		weft_direct_log_failure(d, why_failed(conn));
-	mutex_unlock(&directs->lock);
-	weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
-}
-
 static void handle_reply(struct weft_conn *conn)
 {
+	const struct weft_mpa_frame *frame = &conn->hs->peer;
+	struct weft_directs *directs = &conn->cm->directs;
+	enum weft_direct_reason reason;
+
 	if (READ_ONCE(conn->state) == WEFT_CONN_CLOSED && !conn->status)
 		conn->status = -ECONNABORTED;
-	if (conn->status)
-		direct_failed(conn);
-	else
+	if (!conn->status) {
 		direct_connected(conn);
-}
-
-/* A responder whose initiator never got ready has failed for good. */
-static void direct_established(struct weft_conn *conn)
-{
-	if (READ_ONCE(conn->state) == WEFT_CONN_RUNNING && !conn->status)
-		direct_connected(conn);
-	else
-		weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
+		return;
+	}
+	mutex_lock(&directs->lock);
+	/* Before the peer's QP is in RTR it is refused by TCP, as a rule, and that is no news. */
+	if (conn->direct->state == WEFT_DIRECT_WAITING && frame->reject) {
+		reason = weft_direct_parse_reject(frame->pd, frame->pd_len);
+		weft_direct_log_failure(conn->direct, weft_direct_reason_name(reason));
+	}
+	mutex_unlock(&directs->lock);
+	weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 }
 
 static void forget_direct_conn(struct weft_conn *conn)
@@ -347,7 +318,11 @@ static bool act(struct weft_conn *conn, unsigned long action)
 		handle_reply(conn);
 		return true;
 	case WEFT_CONNA_TELL_ESTABLISHED:
-		direct_established(conn);
+		/* A responder whose initiator never got ready has failed for good. */
+		if (READ_ONCE(conn->state) == WEFT_CONN_RUNNING && !conn->status)
+			direct_connected(conn);
+		else
+			weft_count(conn->cm->counters, WEFT_CTR_CONN_REFUSED);
 		return true;
 	case WEFT_CONNA_TELL_DISCONNECT:
 	case WEFT_CONNA_TELL_CLOSE:
@@ -366,7 +341,7 @@ static void lost(struct weft_conn *conn)
 	struct weft_direct *d = conn->direct;
 
 	WRITE_ONCE(d->lost, true);
-	weft_direct_look_after(d, 0);
+	mod_delayed_work(d->cm->wq, &d->work, 0);
 }
 
 const struct weft_conn_ops weft_direct_conn_ops = {

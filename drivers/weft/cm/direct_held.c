@@ -74,27 +74,3 @@ void weft_direct_drop_held(struct weft_conn *conn) __must_hold(&conn->cm->direct
 	conn->held = false;
 	conn->cm->directs.num_held--;
 }
-
-/**
- * weft_direct_take_held - a QP can answer now
- * @directs: of the device
- * @qpn: of the QP
- * @peer: what the request says
- *
- * Context: process, the lock of weft_directs held. Return: the oldest connection that was held
- * for it, which is not any more; NULL: none is.
- */
-struct weft_conn *weft_direct_take_held(struct weft_directs *directs, u32 qpn,
-					struct weft_direct_hello *peer) __must_hold(&directs->lock)
-{
-	struct weft_conn *conn;
-
-	lockdep_assert_held(&directs->lock);
-	list_for_each_entry(conn, &directs->held, at_port) {
-		if (weft_direct_read_request(conn, peer) || peer->peer_qpn != qpn)
-			continue;
-		weft_direct_drop_held(conn);
-		return conn;
-	}
-	return NULL;
-}

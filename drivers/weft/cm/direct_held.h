@@ -8,13 +8,10 @@
 #include "proto/direct.h"
 
 struct weft_conn;
-struct weft_directs;
 
 enum weft_direct_reason weft_direct_read_request(struct weft_conn *conn,
 						 struct weft_direct_hello *out);
 enum weft_direct_reason weft_direct_queue_request(struct weft_conn *conn, u32 qpn);
 void weft_direct_drop_held(struct weft_conn *conn);
-struct weft_conn *weft_direct_take_held(struct weft_directs *directs, u32 qpn,
-					struct weft_direct_hello *peer);
 
 #endif

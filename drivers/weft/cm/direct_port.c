@@ -25,7 +25,7 @@
 #define BACKLOG		256
 /* Beyond this the connection that has waited longest for its request is dropped. */
 #define WAITING_MAX	128U
-/* When memory is out TCP does not say again that somebody waits. */
+/* When memory is out TCP does not say again that a connection waits. */
 #define TRY_AGAIN	(HZ / 10)
 
 /**
@@ -66,34 +66,20 @@ static void free_port(struct kref *ref)
 	weft_cm_put(cm);
 }
 
-static void unlink_waiting(struct weft_direct_port *port, struct weft_conn *conn)
-	__must_hold(&port->lock)
-{
-	lockdep_assert_held(&port->lock);
-	if (list_empty(&conn->at_port))
-		return;
-	list_del_init(&conn->at_port);
-	port->num_waiting--;
-}
-
-static void drop_oldest(struct weft_direct_port *port) __must_hold(&port->lock)
-{
-	struct weft_conn *oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
-
-	lockdep_assert_held(&port->lock);
-	unlink_waiting(port, oldest);
-	weft_conn_post(oldest, WEFT_CONN_ABANDONED);
-}
-
 static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 {
+	struct weft_conn *oldest;
 	bool open;
 
 	mutex_lock(&port->lock);
 	open = !port->closed;
+	if (open && port->num_waiting >= WAITING_MAX) {
+		oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
+		list_del_init(&oldest->at_port);
+		port->num_waiting--;
+		weft_conn_post(oldest, WEFT_CONN_ABANDONED);
+	}
 	if (open) {
-		if (port->num_waiting >= WAITING_MAX)
-			drop_oldest(port);
 		kref_get(&port->ref);
 		conn->port = port;
 		list_add_tail(&conn->at_port, &port->waiting);
@@ -114,7 +100,10 @@ void weft_direct_port_requested(struct weft_conn *conn)
 	struct weft_direct_port *port = conn->port;
 
 	mutex_lock(&port->lock);
-	unlink_waiting(port, conn);
+	if (!list_empty(&conn->at_port)) {
+		list_del_init(&conn->at_port);
+		port->num_waiting--;
+	}
 	mutex_unlock(&port->lock);
 }
 
@@ -258,8 +247,8 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
  * @port: from weft_direct_port_open()
  *
  * With the last one the listener goes, and connections that have not sent their request.
- * Its worker takes no lock of weft_directs, so it is waited for with that held: whoever
- * opens the port next finds it free.
+ * Its worker takes no lock of weft_directs, so it is waited for with that held: the
+ * next one to open the port finds it free.
  *
  * Context: process, the lock of weft_directs held.
  */

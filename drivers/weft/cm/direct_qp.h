@@ -85,7 +85,6 @@ struct weft_direct {
 /* cm/direct.c */
 void weft_direct_free(struct kref *ref);
 void weft_direct_log_failure(struct weft_direct *d, const char *why);
-void weft_direct_look_after(struct weft_direct *d, unsigned long delay);
 bool weft_direct_knows_enough(const struct weft_direct *d);
 void weft_direct_plan_next_look(struct weft_direct *d);
 void weft_direct_back_off(struct weft_direct *d);

@@ -29,7 +29,4 @@ struct weft_directs {
 	u32 port;
 };
 
-void weft_directs_init(struct weft_directs *directs);
-void weft_directs_exit(struct weft_directs *directs);
-
 #endif

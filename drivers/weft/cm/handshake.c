@@ -6,7 +6,6 @@
 #include "cm/handshake.h"
 
 #include <linux/netdevice.h>
-#include <linux/slab.h>
 #include <net/net_namespace.h>
 
 #include "base/counters.h"
@@ -29,33 +28,6 @@ static const struct weft_sock_events sock_events = {
 	.changed = look_later,
 };
 
-/**
- * weft_handshake_alloc - memory for a handshake
- * @conn: a new connection
- *
- * Context: process. Return: 0 or -ENOMEM.
- */
-int weft_handshake_alloc(struct weft_conn *conn)
-{
-	conn->hs = kzalloc(sizeof(*conn->hs), GFP_KERNEL);
-	if (!conn->hs)
-		return -ENOMEM;
-	conn->hs->policy = conn->cm->policy;
-	conn->hs->tos = -1;
-	weft_start_expect(&conn->hs->in, !conn->initiator);
-	return 0;
-}
-
-/**
- * weft_handshake_free - the outcome is known
- * @conn: the connection; may be called twice
- */
-void weft_handshake_free(struct weft_conn *conn)
-{
-	kfree(conn->hs);
-	conn->hs = NULL;
-}
-
 /* --- the socket --- */
 
 /**
@@ -74,71 +46,49 @@ void weft_handshake_close(struct weft_conn *conn)
 	conn->sock = NULL;
 }
 
-static int create_sock(struct weft_conn *conn)
+/* Of an initiator, the first or the second. */
+static int begin_attempt(struct weft_conn *conn)
 {
-	struct net *net = weft_cm_get_net(conn->cm);
+	struct weft_handshake *hs = conn->hs;
+	struct net *net;
 	int ret;
 
+	ret = weft_mpa_build_request(&hs->policy, hs->pd, hs->pd_len, hs->out.frame);
+	if (ret < 0)
+		return ret;
+	hs->out.len = ret;
+	hs->out.sent = 0;
+	net = weft_cm_get_net(conn->cm);
 	if (!net)
 		return -ENETDOWN;
-	ret = weft_sock_create(net, conn->hs->remote.ss_family, &conn->sock);
+	ret = weft_sock_create(net, hs->remote.ss_family, &conn->sock);
 	put_net(net);
-	if (!ret && weft_stream_serves_kernel(conn->stream))
-		weft_sock_set_memalloc(conn->sock);
-	return ret;
-}
-
-/*
- * rdma_cm picks a local port without asking TCP, and says nobody whether it was the consumer.
- * In both cases the consumer is told that this is its port, so no other one will do.
- */
-static int bind_sock(struct weft_conn *conn)
-{
-	const struct sockaddr_storage *local = &conn->hs->local;
-	int ret = weft_sock_bind(conn->sock, local, true);
-
-	return ret == -EADDRINUSE ? weft_sock_bind_shared(conn->sock, local) : ret;
-}
-
-static int start_connecting(struct weft_conn *conn)
-{
-	int ret;
-
-	weft_sock_attach(conn->sock, &sock_events, conn);
-	ret = weft_sock_connect(conn->sock, &conn->hs->remote);
-	if (ret == -EADDRNOTAVAIL && weft_addr_port(&conn->hs->local))
-		ret = -EADDRINUSE;	/* there is a connection from this port to this peer */
-	return ret == -EINPROGRESS ? 0 : ret;
-}
-
-static int open_conn_sock(struct weft_conn *conn)
-{
-	int ret;
-
-	ret = create_sock(conn);
 	if (ret)
 		return ret;
-	weft_cm_tune(conn->cm, conn->sock, conn->hs->tos);
-	ret = bind_sock(conn);
-	if (!ret && conn->hs->itself)
-		ret = weft_sock_local(conn->sock, &conn->hs->remote);
-	if (!ret)
-		ret = start_connecting(conn);
+	if (weft_stream_serves_kernel(conn->stream))
+		weft_sock_set_memalloc(conn->sock);
+	weft_cm_tune(conn->cm, conn->sock, hs->tos);
+	/*
+	 * rdma_cm picks a local port without asking TCP, and does not say whether it was the
+	 * consumer. In both cases the consumer is told that this is its port, so no other one
+	 * will do.
+	 */
+	ret = weft_sock_bind(conn->sock, &hs->local, true);
+	if (ret == -EADDRINUSE)
+		ret = weft_sock_bind_shared(conn->sock, &hs->local);
+	if (!ret && hs->itself)
+		ret = weft_sock_local(conn->sock, &hs->remote);
+	if (!ret) {
+		weft_sock_attach(conn->sock, &sock_events, conn);
+		ret = weft_sock_connect(conn->sock, &hs->remote);
+		if (ret == -EADDRNOTAVAIL && weft_addr_port(&hs->local))
+			ret = -EADDRINUSE;	/* this port has a connection to this peer */
+		if (ret == -EINPROGRESS)
+			return 0;
+	}
 	if (ret)
 		weft_handshake_close(conn);
 	return ret;
-}
-
-static int build_request(struct weft_conn *conn)
-{
-	struct weft_handshake *hs = conn->hs;
-	int len = weft_mpa_build_request(&hs->policy, hs->pd, hs->pd_len, hs->out.frame);
-
-	if (len < 0)
-		return len;
-	hs->out.len = len;
-	hs->out.sent = 0;
-	return 0;
 }
 
 /**
@@ -150,14 +100,10 @@ static int build_request(struct weft_conn *conn)
 int weft_handshake_connect(struct weft_conn *conn)
 {
 	int ifindex = conn->cm->netdev->ifindex;
-	int ret;
 
-	ret = build_request(conn);
-	if (ret)
-		return ret;
 	weft_addr_set_scope(&conn->hs->local, ifindex);
 	weft_addr_set_scope(&conn->hs->remote, ifindex);
-	return open_conn_sock(conn);
+	return begin_attempt(conn);
 }
 
 /**
@@ -222,17 +168,6 @@ void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 p
 	hs->out.len = weft_mpa_build_reject(&hs->peer, &hs->policy, pd, pd_len, hs->out.frame);
 }
 
-/**
- * weft_handshake_send - send the frame that was prepared
- * @conn: the connection
- *
- * Context: the worker. Return: as weft_start_send().
- */
-int weft_handshake_send(struct weft_conn *conn)
-{
-	return weft_start_send(&conn->hs->out, conn->sock);
-}
-
 /* --- looking at the socket --- */
 
 static bool poll_connecting(struct weft_conn *conn, enum weft_conn_event *event)
@@ -263,29 +198,20 @@ static enum weft_conn_event fail_handshake(struct weft_conn *conn, enum weft_con
 	return event;
 }
 
-/* Set to revision 1 we are a peer that has never heard of revision 2. */
-static int check_mpa_request(struct weft_conn *conn)
-{
-	struct weft_handshake *hs = conn->hs;
-
-	if (weft_mpa_start_parse(hs->in.frame, hs->in.have, true, &hs->peer))
-		return -EPROTO;
-	if (hs->peer.revision > hs->policy.revision ||
-	    weft_mpa_crc_missing(&hs->peer, &hs->policy) ||
-	    (!conn->port && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max)))
-		return -EPROTO;
-	return 0;
-}
-
 static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 {
-	struct weft_start_in *in = &conn->hs->in;
-	int ret = weft_start_recv(in, conn->sock);
+	struct weft_handshake *hs = conn->hs;
+	int ret = weft_start_recv(&hs->in, conn->sock);
 
 	if (ret == -EAGAIN)
 		return false;
-	if (!ret)
-		ret = check_mpa_request(conn);
+	if (!ret && weft_mpa_start_parse(hs->in.frame, hs->in.have, true, &hs->peer))
+		ret = -EPROTO;
+	/* Set to revision 1 we are a peer that has never heard of revision 2. */
+	if (!ret && (hs->peer.revision > hs->policy.revision ||
+		     weft_mpa_crc_missing(&hs->peer, &hs->policy) ||
+		     (!conn->port && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))))
+		ret = -EPROTO;
 	if (!ret)
 		*event = WEFT_CONN_REQUEST_RECEIVED;
 	else if (ret == -EPROTO)
@@ -293,21 +219,6 @@ static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 	else
 		*event = fail_handshake(conn, WEFT_CONN_PEER_CLOSED, ret);
 	return true;
-}
-
-/*
- * The responder is owed a Terminate (RFC 6581, 9.3), also if the QP has failed
- * meanwhile; in any case it is of no use any more.
- */
-static void terminate_conn(struct weft_conn *conn, enum weft_fault fault)
-{
-	weft_sock_detach(conn->sock);
-	if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL, NULL)) {
-		weft_mpa_terminate_send(conn->sock, &conn->result, fault);
-		return;
-	}
-	conn->sock = NULL;
-	conn->reserved = false;
 }
 
 static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
@@ -324,17 +235,21 @@ static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
 		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
 		return WEFT_CONN_REPLY_RECEIVED;
-	if (fault != WEFT_FAULT_MPA_START)
-		terminate_conn(conn, fault);
+	if (fault != WEFT_FAULT_MPA_START) {
+		/*
+		 * The responder is owed a Terminate (RFC 6581, 9.3), also if the QP has failed
+		 * meanwhile; in any case it is of no use any more.
+		 */
+		weft_sock_detach(conn->sock);
+		if (weft_stream_refuse(conn->stream, conn->sock, &conn->result, fault, NULL,
+				       NULL)) {
+			weft_mpa_terminate_send(conn->sock, &conn->result, fault);
+		} else {
+			conn->sock = NULL;
+			conn->reserved = false;
+		}
+	}
 	return fail_handshake(conn, WEFT_CONN_BAD_FRAME, -EPROTO);
-}
-
-/* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
-static bool may_retry(const struct weft_conn *conn)
-{
-	const struct weft_handshake *hs = conn->hs;
-
-	return hs->policy.revision > 1 && !hs->retried && hs->out.sent && !hs->in.have;
 }
 
 static int retry_plain(struct weft_conn *conn)
@@ -348,25 +263,10 @@ static int retry_plain(struct weft_conn *conn)
 	weft_sock_detach(conn->sock);
 	weft_sock_reset(conn->sock);	/* the port is the same, so TCP must have done with it */
 	weft_handshake_close(conn);
-	ret = build_request(conn);
-	if (!ret)
-		ret = open_conn_sock(conn);
+	ret = begin_attempt(conn);
 	if (!ret)
 		weft_conn_arm(conn);
 	return ret;
-}
-
-/* With itself, it agrees on all it wants. */
-static void conclude_itself(struct weft_conn *conn)
-{
-	const struct weft_mpa_policy *policy = &conn->hs->policy;
-
-	conn->result = (struct weft_mpa_result){
-		.revision = policy->revision,
-		.crc = policy->crc,
-		.ird = policy->ird,
-		.ord = min(policy->ord, policy->ird),
-	};
 }
 
 static bool poll_reply(struct weft_conn *conn, enum weft_conn_event *event)
@@ -377,18 +277,26 @@ static bool poll_reply(struct weft_conn *conn, enum weft_conn_event *event)
 	if (weft_sock_state(conn->sock) == WEFT_SOCK_CONNECTING)
 		return false;	/* the second attempt */
 	if (hs->itself) {
-		conclude_itself(conn);
+		/* With itself, it agrees on all it wants. */
+		conn->result = (struct weft_mpa_result){
+			.revision = hs->policy.revision,
+			.crc = hs->policy.crc,
+			.ird = hs->policy.ird,
+			.ord = min(hs->policy.ord, hs->policy.ird),
+		};
 		*event = WEFT_CONN_REPLY_RECEIVED;
 		return true;
 	}
-	ret = weft_handshake_send(conn);
+	ret = weft_start_send(&hs->out, conn->sock);
 	if (!ret)
 		ret = weft_start_recv(&hs->in, conn->sock);
 	if (ret == -EAGAIN)
 		return false;
 	if (ret == -EPIPE)
 		ret = -ECONNRESET;	/* said before we could write */
-	if (ret == -ECONNRESET && may_retry(conn)) {
+	/* A peer that knows only revision 1 closes without a word (RFC 6581, 6). */
+	if (ret == -ECONNRESET && hs->policy.revision > 1 && !hs->retried && hs->out.sent &&
+	    !hs->in.have) {
 		ret = retry_plain(conn);
 		if (!ret)
 			return false;

@@ -41,9 +41,6 @@ struct weft_handshake {
 	bool retried;
 };
 
-int weft_handshake_alloc(struct weft_conn *conn);
-void weft_handshake_free(struct weft_conn *conn);
-
 int weft_handshake_connect(struct weft_conn *conn);
 void weft_handshake_serve(struct weft_conn *conn, struct weft_sock *s);
 int weft_handshake_prepare_accept(struct weft_conn *conn, const void *pd, u32 pd_len);
@@ -52,7 +49,6 @@ void weft_handshake_prepare_reject(struct weft_conn *conn, const void *pd, u32 p
 
 /* The worker of the connection. */
 bool weft_handshake_poll(struct weft_conn *conn, enum weft_conn_event *event);
-int weft_handshake_send(struct weft_conn *conn);
 void weft_handshake_close(struct weft_conn *conn);
 
 #endif

@@ -65,26 +65,18 @@ bool weft_iwcm_is_of(const struct iw_cm_id *id, const void *context)
 
 /* --- requests in --- */
 
-static u32 handle_of(const struct iw_cm_id *id)
-{
-	return (unsigned long)id->provider_data;
-}
-
 /*
  * rdma_cm has 8 bits for a depth. All of them set is how its users ask for as much
  * as there is, and the device has more than that.
  */
-static u32 depth_wanted(u32 asked, u32 most)
-{
-	return asked == U8_MAX ? most : min(asked, most);
-}
-
 static void set_depths(struct weft_conn *conn, const struct iw_cm_conn_param *param)
 {
 	struct weft_mpa_policy *policy = &conn->hs->policy;
+	u32 ird_max = policy->ird_max;
+	u32 ord_max = READ_ONCE(conn->cm->ord_max);
 
-	policy->ird = depth_wanted(param->ird, policy->ird_max);
-	policy->ord = depth_wanted(param->ord, READ_ONCE(conn->cm->ord_max));
+	policy->ird = param->ird == U8_MAX ? ird_max : min(param->ird, ird_max);
+	policy->ord = param->ord == U8_MAX ? ord_max : min(param->ord, ord_max);
 }
 
 static void bind_id(struct weft_conn *conn, struct iw_cm_id *id)
@@ -127,29 +119,6 @@ static int fill_iwcm_handshake(struct weft_conn *conn, const struct iw_cm_id *id
 	return 0;
 }
 
-static int begin_connect(struct weft_conn *conn, const struct iw_cm_id *id,
-			 const struct iw_cm_conn_param *param)
-{
-	int ret;
-
-	ret = fill_iwcm_handshake(conn, id, param);
-	if (!ret)
-		ret = weft_handshake_connect(conn);
-	return ret ?: weft_conn_begin(conn, WEFT_CONN_CONNECT);
-}
-
-/*
- * A connect that fails at the call leaves nothing to the worker that the consumer can notice. It
- * may connect the QP again at once. And it destroys the id, with a mutex held that handlers of
- * iw_cm's events take: for an id with another reference iw_cm waits for all of these.
- */
-static void undo_connect(struct weft_conn *conn)
-{
-	weft_iwcm_forget(conn);
-	weft_conn_unreserve(conn);
-	weft_conn_post(conn, WEFT_CONN_ABANDONED);
-}
-
 /**
  * weft_cm_connect - iw_connect
  * @cm: of the device
@@ -157,7 +126,7 @@ static void undo_connect(struct weft_conn *conn)
  * @param: QP, depths, private data (508 bytes in revision 2, 512 in 1)
  *
  * Context: process; does not wait for the peer. The mapped addresses are used:
- * iw_cm fills them with the plain ones where nobody maps. Return: 0 and one
+ * iw_cm fills them with the plain ones where no port mapper runs. Return: 0 and one
  * CONNECT_REPLY later, or -errno and no event: -EINVAL for a QP that cannot be
  * connected, or is being connected.
  */
@@ -171,10 +140,23 @@ int weft_cm_connect(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_
 	ret = weft_conn_reserve(conn, param->qpn);
 	if (!ret) {
 		bind_id(conn, id);
-		ret = begin_connect(conn, id, param);
+		ret = fill_iwcm_handshake(conn, id, param);
 	}
-	if (ret)
-		undo_connect(conn);
+	if (!ret)
+		ret = weft_handshake_connect(conn);
+	if (!ret)
+		ret = weft_conn_begin(conn, WEFT_CONN_CONNECT);
+	if (ret) {
+		/*
+		 * A connect that fails at the call leaves nothing to the worker that the consumer
+		 * can notice. It may connect the QP again at once. And it destroys the id, with a
+		 * mutex held that handlers of iw_cm's events take: for an id with another
+		 * reference iw_cm waits for all of these.
+		 */
+		weft_iwcm_forget(conn);
+		weft_conn_unreserve(conn);
+		weft_conn_post(conn, WEFT_CONN_ABANDONED);
+	}
 	weft_conn_put(conn);
 	return ret;
 }
@@ -247,8 +229,8 @@ static bool was_refused(struct weft_conn *conn, u32 pd_len)
 }
 
 /*
- * iw_cm has put the QP of this accept in the place of the first one's, whose reference nobody
- * would drop now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
+ * iw_cm has put the QP of this accept in the place of the first one's, whose reference
+ * would not be dropped now. Return: 0 if ESTABLISHED is under way, or -EINVAL and no event.
  */
 static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __must_hold(&conn->lock)
 {
@@ -266,28 +248,6 @@ static int accept_again_locked(struct weft_conn *conn, struct iw_cm_id *id) __mu
 	return -EINVAL;
 }
 
-/* The connection takes the caller's reference to @stream if it is accepted with it. */
-static int accept_conn(struct weft_conn *conn, struct iw_cm_id *id, struct weft_stream **stream,
-		       const struct iw_cm_conn_param *param)
-{
-	int ret = -EINVAL;
-
-	mutex_lock(&conn->lock);
-	if (conn->id == id) {
-		ret = accept_again_locked(conn, id);
-		mutex_unlock(&conn->lock);
-		return ret;
-	}
-	if (*stream)
-		ret = accept_iwcm_locked(conn, id, *stream, param);
-	if (ret)
-		reject_locked(conn, NULL, 0);
-	else
-		*stream = NULL;
-	mutex_unlock(&conn->lock);
-	return ret;
-}
-
 /**
  * weft_cm_accept - iw_accept
  * @cm: of the device
@@ -301,14 +261,25 @@ static int accept_conn(struct weft_conn *conn, struct iw_cm_id *id, struct weft_
  */
 int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
-	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
+	struct weft_conn *conn = weft_conn_find(cm, (unsigned long)id->provider_data);
 	struct weft_stream *stream;
-	int ret;
+	int ret = -EINVAL;
 
 	if (!conn)
 		return -ECONNRESET;
 	stream = weft_stream_find(cm->streams, param->qpn);
-	ret = accept_conn(conn, id, &stream, param);
+	mutex_lock(&conn->lock);
+	if (conn->id == id) {
+		ret = accept_again_locked(conn, id);
+	} else {
+		if (stream)
+			ret = accept_iwcm_locked(conn, id, stream, param);
+		if (ret)
+			reject_locked(conn, NULL, 0);
+		else
+			stream = NULL;	/* the connection has the reference */
+	}
+	mutex_unlock(&conn->lock);
 	if (stream)
 		weft_stream_put(stream);
 	weft_conn_put(conn);
@@ -329,7 +300,7 @@ int weft_cm_accept(struct weft_cm *cm, struct iw_cm_id *id, const struct iw_cm_c
 int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 pd_len,
 		   u32 *withdrawn)
 {
-	struct weft_conn *conn = weft_conn_find(cm, handle_of(id));
+	struct weft_conn *conn = weft_conn_find(cm, (unsigned long)id->provider_data);
 	int ret = 0;
 
 	if (!conn)
@@ -348,7 +319,7 @@ int weft_cm_reject(struct weft_cm *cm, struct iw_cm_id *id, const void *pd, u8 p
  * weft_cm_listen - iw_create_listen
  * @cm: of the device
  * @id: the consumer's
- * @backlog: connections nobody has looked at yet
+ * @backlog: connections that the consumer has not accepted or rejected yet
  * @net: network namespace of the consumer
  * @scope: what a wildcard means
  *
@@ -393,23 +364,12 @@ int weft_cm_listen_destroy(struct weft_cm *cm, struct iw_cm_id *id)
 
 /* --- events out --- */
 
-static u8 clamp_depth(u32 n)
-{
-	return min_t(u32, n, U8_MAX);
-}
-
 /* iw_cm copies private data, and has 8 bits for its length. */
 static void give_private_data(struct iw_cm_event *event, const struct weft_mpa_frame *frame)
 {
 	event->private_data_len = min_t(u32, frame->pd_len, U8_MAX);
 	if (event->private_data_len)
 		event->private_data = (void *)frame->pd;
-}
-
-static void give_addresses(struct iw_cm_event *event, const struct weft_handshake *hs)
-{
-	event->local_addr = hs->local;
-	event->remote_addr = hs->remote;
 }
 
 /*
@@ -429,21 +389,8 @@ static int send_up(struct weft_conn *conn, struct iw_cm_event *event)
 	return ret;
 }
 
-/* As the consumer sees them: what the peer takes, and what the peer wants. */
-static void give_peer_depths(struct iw_cm_event *event, const struct weft_mpa_frame *peer)
-{
-	event->ird = clamp_depth(peer->enhanced ? peer->ird : WEFT_MAX_IRD);
-	event->ord = clamp_depth(peer->enhanced ? peer->ord : WEFT_MAX_ORD);
-}
-
-/* Does a reply say what its sender takes and wants, so that its consumer has to hear it? */
-static bool names_depths(const struct weft_mpa_frame *peer)
-{
-	return peer->enhanced && peer->ird != WEFT_MPA_ENH_DEPTH && peer->ord != WEFT_MPA_ENH_DEPTH;
-}
-
 /*
- * The same once settled: the peer's IRD is our ORD and the reverse. What the
+ * As the consumer sees them once settled: the peer's IRD is our ORD and the reverse. What the
  * peer does not use of our IRD its consumer's counterpart should know.
  */
 static void give_settled_depths(struct iw_cm_event *event, const struct weft_conn *conn)
@@ -453,8 +400,8 @@ static void give_settled_depths(struct iw_cm_event *event, const struct weft_con
 
 	if (peer->enhanced && peer->ord != WEFT_MPA_ENH_DEPTH)
 		ord = min_t(u32, ord, peer->ord);
-	event->ird = clamp_depth(conn->result.ord);
-	event->ord = clamp_depth(ord);
+	event->ird = min_t(u32, conn->result.ord, U8_MAX);
+	event->ord = min_t(u32, ord, U8_MAX);
 }
 
 /**
@@ -462,17 +409,23 @@ static void give_settled_depths(struct iw_cm_event *event, const struct weft_con
  * @conn: of a listener, its request is in
  *
  * Context: the worker of @conn. Return: 0; -ENOMEM if iw_cm has no room for
- * another request now; other -errno if nobody will answer.
+ * another request now; other -errno if there will be no answer.
  */
 int weft_iwcm_tell_request(struct weft_conn *conn)
 {
-	struct iw_cm_event event = { .event = IW_CM_EVENT_CONNECT_REQUEST };
+	const struct weft_mpa_frame *peer = &conn->hs->peer;
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REQUEST,
+		.local_addr = conn->hs->local,
+		.remote_addr = conn->hs->remote,
+		/* What the peer takes, and what the peer wants. */
+		.ird = min_t(u32, peer->enhanced ? peer->ird : WEFT_MAX_IRD, U8_MAX),
+		.ord = min_t(u32, peer->enhanced ? peer->ord : WEFT_MAX_ORD, U8_MAX),
+		.provider_data = (void *)(unsigned long)conn->handle,
+	};
 	struct weft_listener *l = conn->listener;
 
-	event.provider_data = (void *)(unsigned long)conn->handle;
-	give_addresses(&event, conn->hs);
-	give_peer_depths(&event, &conn->hs->peer);
-	give_private_data(&event, &conn->hs->peer);
+	give_private_data(&event, peer);
 	return l->id->event_handler(l->id, &event);
 }
 
@@ -485,21 +438,27 @@ int weft_iwcm_tell_request(struct weft_conn *conn)
  */
 void weft_iwcm_tell_reply(struct weft_conn *conn)
 {
+	const struct weft_mpa_frame *peer = &conn->hs->peer;
 	struct iw_cm_event event = {
 		.event = IW_CM_EVENT_CONNECT_REPLY,
 		.status = conn->status,
+		.local_addr = conn->hs->local,
+		.remote_addr = conn->hs->remote,
 	};
 
 	/* rdma_cm makes UNREACHABLE of a time-out, and of nothing else. */
 	if (weft_sock_is_unreachable(conn->status))
 		event.status = -ETIMEDOUT;
 
-	give_addresses(&event, conn->hs);
-	if (conn->hs->peer.reject || names_depths(&conn->hs->peer))
-		give_peer_depths(&event, &conn->hs->peer);
-	else if (!conn->status)
+	/* If the peer says what it takes and wants, the consumer has to hear it. */
+	if (peer->reject || (peer->enhanced && peer->ird != WEFT_MPA_ENH_DEPTH &&
+			     peer->ord != WEFT_MPA_ENH_DEPTH)) {
+		event.ird = min_t(u32, peer->enhanced ? peer->ird : WEFT_MAX_IRD, U8_MAX);
+		event.ord = min_t(u32, peer->enhanced ? peer->ord : WEFT_MAX_ORD, U8_MAX);
+	} else if (!conn->status) {
 		give_settled_depths(&event, conn);
-	give_private_data(&event, &conn->hs->peer);
+	}
+	give_private_data(&event, peer);
 	if (!send_up(conn, &event))
 		return;
 	event.private_data = NULL;
@@ -517,9 +476,12 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
  */
 void weft_iwcm_tell_established(struct weft_conn *conn)
 {
-	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_ESTABLISHED,
+		.local_addr = conn->hs->local,
+		.remote_addr = conn->hs->remote,
+	};
 
-	give_addresses(&event, conn->hs);
 	give_settled_depths(&event, conn);
 	WARN_ON_ONCE(send_up(conn, &event));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The face towards iw_cm: its requests in, its events out. Nobody else looks into
+ * The face towards iw_cm: its requests in, its events out. No other file looks into
  * a struct iw_cm_id.
  */
 #ifndef WEFT_CM_IWCM_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Listeners. Taking a connection off TCP is all that happens here; its request is
- * awaited by its own worker with its own deadline, so nobody waits for another.
+ * awaited by its own worker with its own deadline, so no connection waits for another.
  * Those for a wildcard share a socket, see cm/wildcard.c.
  */
 #include "cm/listen.h"
@@ -22,7 +22,7 @@
 #include "net/sockaddr.h"
 #include "net/tcp_socket.h"
 
-/* When memory is out TCP does not say again that somebody waits. */
+/* When memory is out TCP does not say again that a connection waits. */
 #define TRY_AGAIN	(HZ / 10)
 
 static void free_listener(struct kref *ref)
@@ -31,26 +31,12 @@ static void free_listener(struct kref *ref)
 	struct weft_cm *cm = l->cm;
 
 	weft_iwcm_put_id(l->id);
-	weft_backlog_destroy(&l->backlog);
+	mutex_destroy(&l->backlog.lock);
 	kfree(l);
 	weft_cm_put(cm);
 }
 
-static void put_listener(struct weft_listener *l)
-{
-	kref_put(&l->ref, free_listener);
-}
-
 /* --- taking connections off TCP --- */
-
-static bool join_listener(struct weft_listener *l, struct weft_conn *conn)
-{
-	if (!weft_backlog_add(&l->backlog, conn))
-		return false;
-	kref_get(&l->ref);
-	conn->listener = l;
-	return true;
-}
 
 /**
  * weft_listener_leave - a connection does not need its listener any more
@@ -66,7 +52,7 @@ void weft_listener_leave(struct weft_conn *conn)
 		return;
 	weft_backlog_leave(&l->backlog, conn);
 	conn->listener = NULL;
-	put_listener(l);
+	kref_put(&l->ref, free_listener);
 }
 
 /**
@@ -77,6 +63,7 @@ void weft_listener_leave(struct weft_conn *conn)
 void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 {
 	struct weft_conn *conn = weft_conn_new(l->cm, false);
+	bool joined;
 
 	if (!conn) {
 		weft_sock_release(s);
@@ -85,24 +72,18 @@ void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s)
 	if (l->tos != WEFT_TOS_KEEP)
 		weft_cm_tune(l->cm, s, l->tos);
 	weft_handshake_serve(conn, s);
-	if (!join_listener(l, conn) || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
+	joined = weft_backlog_add(&l->backlog, conn);
+	if (joined) {
+		kref_get(&l->ref);
+		conn->listener = l;
+	}
+	if (!joined || weft_conn_begin(conn, WEFT_CONN_TCP_ACCEPTED))
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	weft_conn_put(conn);
 }
 
-/**
- * weft_listener_accepted - try again if memory was out
- * @l: the listener
- * @ret: of the last accept
- */
-void weft_listener_accepted(struct weft_listener *l, int ret)
-{
-	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
-		queue_delayed_work(l->cm->wq, &l->backlog.work, TRY_AGAIN);
-}
-
 /* As long as there is room: what exceeds it stays with TCP, which the peers find busy then. */
-static void accept_own(struct weft_listener *l)
+static int accept_own(struct weft_listener *l)
 {
 	struct weft_sock *s;
 	int ret = 0;
@@ -114,19 +95,22 @@ static void accept_own(struct weft_listener *l)
 			weft_listener_adopt(l, s);
 		cond_resched();
 	}
-	weft_listener_accepted(l, ret);
+	return ret;
 }
 
 static void listener_accept_work(struct work_struct *work)
 {
 	struct weft_listener *l = container_of(work, struct weft_listener, backlog.work.work);
 	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
+	int ret = 0;
 
 	weft_backlog_offer(&l->backlog);
 	if (l->wildcard)
-		weft_wildcard_accept(l);
+		ret = weft_wildcard_accept(l);
 	else if (l->sock)
-		accept_own(l);
+		ret = accept_own(l);
+	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
+		queue_delayed_work(l->cm->wq, &l->backlog.work, TRY_AGAIN);
 	memalloc_noio_restore(noio);
 }
 
@@ -134,7 +118,7 @@ static void child_ready(void *owner)
 {
 	struct weft_listener *l = owner;
 
-	weft_backlog_wake(&l->backlog);
+	mod_delayed_work(l->cm->wq, &l->backlog.work, 0);
 }
 
 static const struct weft_sock_events listen_events = {
@@ -143,12 +127,16 @@ static const struct weft_sock_events listen_events = {
 
 /* --- opening and closing --- */
 
-static int bind_and_listen(struct weft_listener *l, const struct weft_listener_config *cfg)
+static int open_own(struct weft_listener *l, const struct weft_listener_config *cfg,
+		    struct net *net)
 {
 	int ifindex = l->cm->netdev->ifindex;
 	struct sockaddr_storage addr = *cfg->addr;
 	int ret;
 
+	ret = weft_sock_create(net, addr.ss_family, &l->sock);
+	if (ret)
+		return ret;
 	weft_cm_tune(l->cm, l->sock, cfg->tos);
 	if (cfg->v6only)
 		weft_sock_set_v6only(l->sock);
@@ -156,18 +144,8 @@ static int bind_and_listen(struct weft_listener *l, const struct weft_listener_c
 		weft_sock_set_device(l->sock, ifindex);
 	weft_addr_set_scope(&addr, ifindex);
 	ret = weft_sock_bind(l->sock, &addr, true);
-	return ret ?: weft_sock_listen(l->sock, cfg->backlog);
-}
-
-static int open_own(struct weft_listener *l, const struct weft_listener_config *cfg,
-		    struct net *net)
-{
-	int ret;
-
-	ret = weft_sock_create(net, cfg->addr->ss_family, &l->sock);
-	if (ret)
-		return ret;
-	ret = bind_and_listen(l, cfg);
+	if (!ret)
+		ret = weft_sock_listen(l->sock, cfg->backlog);
 	if (ret) {
 		weft_sock_release(l->sock);
 		l->sock = NULL;
@@ -178,35 +156,25 @@ static int open_own(struct weft_listener *l, const struct weft_listener_config *
 /*
  * rdma_cm takes a loopback address for a wildcard, and asks every device to listen for that.
  * Only a device on the loopback ever hears something there; and connections to a device of
- * another network namespace than the consumer's would be refused.
+ * another network namespace than the consumer's would be refused. Such listeners have no socket.
  */
-static bool is_deaf(const struct weft_cm *cm, const struct weft_listener_config *cfg,
-		    const struct net *net)
-{
-	bool loopback = weft_addr_is_loopback(cfg->addr);
-	bool any = weft_addr_is_any(cfg->addr);
-
-	if (loopback && !(cm->netdev->flags & IFF_LOOPBACK))
-		return true;
-	if (any && cfg->scope == WEFT_WILDCARD_NONE)
-		return true;
-	return (loopback || any) && !net_eq(net, cfg->net);
-}
-
-static bool is_shared(const struct weft_listener_config *cfg)
-{
-	return weft_addr_is_any(cfg->addr) && cfg->scope == WEFT_WILDCARD_SHARED;
-}
-
 static int open_listener_sock(struct weft_listener *l, const struct weft_listener_config *cfg)
 {
 	struct net *net = weft_cm_get_net(l->cm);
-	int ret = 0;
+	bool loopback = weft_addr_is_loopback(cfg->addr);
+	bool any = weft_addr_is_any(cfg->addr);
+	int ret;
 
 	if (!net)
 		return -ENETDOWN;
-	if (!is_deaf(l->cm, cfg, net))
-		ret = is_shared(cfg) ? weft_wildcard_join(l, cfg, net) : open_own(l, cfg, net);
+	if ((loopback && !(l->cm->netdev->flags & IFF_LOOPBACK)) ||
+	    (any && cfg->scope == WEFT_WILDCARD_NONE) ||
+	    ((loopback || any) && !net_eq(net, cfg->net)))
+		ret = 0;
+	else if (any && cfg->scope == WEFT_WILDCARD_SHARED)
+		ret = weft_wildcard_join(l, cfg, net);
+	else
+		ret = open_own(l, cfg, net);
 	put_net(net);	/* the socket holds it now */
 	return ret;
 }
@@ -227,20 +195,6 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 	return l;
 }
 
-static void link_to_device(struct weft_listener *l)
-{
-	mutex_lock(&l->cm->listeners_lock);
-	list_add_tail(&l->all, &l->cm->listeners);
-	mutex_unlock(&l->cm->listeners_lock);
-}
-
-static void unlink_from_device(struct weft_listener *l)
-{
-	mutex_lock(&l->cm->listeners_lock);
-	list_del(&l->all);
-	mutex_unlock(&l->cm->listeners_lock);
-}
-
 /**
  * weft_listener_open - listen
  * @cm: of the device
@@ -258,10 +212,12 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
 		return ERR_PTR(-ENOMEM);
 	ret = open_listener_sock(l, cfg);
 	if (ret) {
-		put_listener(l);
+		kref_put(&l->ref, free_listener);
 		return ERR_PTR(ret);
 	}
-	link_to_device(l);
+	mutex_lock(&cm->listeners_lock);
+	list_add_tail(&l->all, &cm->listeners);
+	mutex_unlock(&cm->listeners_lock);
 	if (!l->sock)
 		return l;
 	weft_sock_attach(l->sock, &listen_events, l);
@@ -278,7 +234,9 @@ struct weft_listener *weft_listener_open(struct weft_cm *cm, const struct weft_l
  */
 void weft_listener_close(struct weft_listener *l)
 {
-	unlink_from_device(l);
+	mutex_lock(&l->cm->listeners_lock);
+	list_del(&l->all);
+	mutex_unlock(&l->cm->listeners_lock);
 	if (l->wildcard)
 		weft_wildcard_leave(l);
 	if (l->sock)
@@ -287,5 +245,5 @@ void weft_listener_close(struct weft_listener *l)
 	if (l->sock)
 		weft_sock_release(l->sock);
 	weft_backlog_close(&l->backlog);
-	put_listener(l);
+	kref_put(&l->ref, free_listener);
 }

@@ -77,6 +77,5 @@ void weft_listener_leave(struct weft_conn *conn);
 
 /* For what several share. Context: the backlog's work. */
 void weft_listener_adopt(struct weft_listener *l, struct weft_sock *s);
-void weft_listener_accepted(struct weft_listener *l, int ret);
 
 #endif

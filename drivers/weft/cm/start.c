@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Carrying MPA start frames, RFC 5044, 7.1. Nothing here waits, so a peer that
- * sends half a frame keeps nobody but itself waiting, and nothing behind the
+ * sends half a frame keeps only itself waiting, and nothing behind the
  * frame is touched: those bytes are for the stream.
  */
 #include "cm/start.h"
@@ -11,36 +11,6 @@
 #include <linux/string.h>
 
 #include "net/tcp_socket.h"
-
-/**
- * weft_start_expect - get ready for a frame
- * @in: where it will stand
- * @request: which kind
- */
-void weft_start_expect(struct weft_start_in *in, bool request)
-{
-	in->request = request;
-	in->have = 0;
-	in->need = WEFT_MPA_START_LEN;
-}
-
-/* What does not even begin like a frame need not be read up to its end. */
-static bool key_wrong(const struct weft_start_in *in)
-{
-	const char *key = in->request ? WEFT_MPA_KEY_REQ : WEFT_MPA_KEY_REP;
-
-	return memcmp(in->frame, key, min_t(u32, in->have, WEFT_MPA_KEY_LEN)) != 0;
-}
-
-static int expect_private_data(struct weft_start_in *in)
-{
-	u16 pd_length;
-
-	if (weft_mpa_start_length(in->frame, in->request, &pd_length))
-		return -EPROTO;
-	in->need = WEFT_MPA_START_LEN + pd_length;
-	return 0;
-}
 
 /**
  * weft_start_recv - read as much of the frame as is there, and nothing behind it
@@ -53,16 +23,23 @@ static int expect_private_data(struct weft_start_in *in)
  */
 int weft_start_recv(struct weft_start_in *in, struct weft_sock *s)
 {
+	const char *key = in->request ? WEFT_MPA_KEY_REQ : WEFT_MPA_KEY_REP;
+	u16 pd_length;
+
 	while (in->have < in->need) {
 		int n = weft_sock_recv(s, in->frame + in->have, in->need - in->have);
 
 		if (n <= 0)
 			return n ?: -ECONNRESET;
 		in->have += n;
-		if (key_wrong(in))
+		/* What does not even begin like a frame need not be read up to its end. */
+		if (memcmp(in->frame, key, min_t(u32, in->have, WEFT_MPA_KEY_LEN)))
 			return -EPROTO;
-		if (in->have == WEFT_MPA_START_LEN && expect_private_data(in))
+		if (in->have != WEFT_MPA_START_LEN)
+			continue;
+		if (weft_mpa_start_length(in->frame, in->request, &pd_length))
 			return -EPROTO;
+		in->need = WEFT_MPA_START_LEN + pd_length;
 	}
 	return 0;
 }

@@ -35,7 +35,6 @@ struct weft_start_in {
 	u8 frame[WEFT_MPA_FRAME_MAX];
 };
 
-void weft_start_expect(struct weft_start_in *in, bool request);
 int weft_start_recv(struct weft_start_in *in, struct weft_sock *s);
 int weft_start_send(struct weft_start_out *out, struct weft_sock *s);
 

@@ -35,7 +35,7 @@
  * @port: TCP port
  * @v6only: no IPv4 peers
  * @sock: the socket
- * @lock: protects @listeners, with @wake_lock; whoever accepts holds it
+ * @lock: protects @listeners, with @wake_lock; held while accepting
  * @wake_lock: protects @listeners, too
  * @listeners: one of each device
  */
@@ -63,7 +63,7 @@ static void wake(void *owner)
 	spin_lock_bh(&w->wake_lock);
 	first = list_first_entry_or_null(&w->listeners, struct weft_listener, at_wildcard);
 	if (first)
-		weft_backlog_wake(&first->backlog);
+		mod_delayed_work(first->cm->wq, &first->backlog.work, 0);
 	spin_unlock_bh(&w->wake_lock);
 }
 
@@ -73,12 +73,6 @@ static const struct weft_sock_events listen_events = {
 
 /* --- connections --- */
 
-static bool are_vlan_and_below(const struct net_device *a, const struct net_device *b)
-{
-	return (is_vlan_dev(a) && vlan_dev_real_dev(a) == b) ||
-	       (is_vlan_dev(b) && vlan_dev_real_dev(b) == a);
-}
-
 /*
  * As rdma_cm finds the device: it asks them in the order in which they were added, which is that
  * of the list. (A listener for a wildcard does not say which port it is for, so that rdma_cm does
@@ -87,13 +81,18 @@ static bool are_vlan_and_below(const struct net_device *a, const struct net_devi
 static struct weft_listener *listener_on(struct weft_wildcard *w, const struct net_device *netdev)
 	__must_hold(&w->lock)
 {
+	const struct net_device *own;
 	struct weft_listener *l;
 
 	lockdep_assert_held(&w->lock);
 	list_for_each_entry(l, &w->listeners, at_wildcard) {
-		if (l->cm->netdev == netdev)
+		own = l->cm->netdev;
+		if (own == netdev)
 			return l;
-		if (compat_cma_unites_vlans() && are_vlan_and_below(l->cm->netdev, netdev))
+		if (!compat_cma_unites_vlans())
+			continue;
+		if ((is_vlan_dev(own) && vlan_dev_real_dev(own) == netdev) ||
+		    (is_vlan_dev(netdev) && vlan_dev_real_dev(netdev) == own))
 			return l;
 	}
 	return NULL;
@@ -116,17 +115,6 @@ static struct weft_listener *listener_for(struct weft_wildcard *w, const struct 
 		l = listener_on(w, netdev);
 	rcu_read_unlock();
 	return l;
-}
-
-static bool all_have_space(struct weft_wildcard *w) __must_hold(&w->lock)
-{
-	struct weft_listener *l;
-	bool room = true;
-
-	lockdep_assert_held(&w->lock);
-	list_for_each_entry(l, &w->listeners, at_wildcard)
-		room &= weft_backlog_has_space(&l->backlog);
-	return room;
 }
 
 static int accept_one(struct weft_wildcard *w) __must_hold(&w->lock)
@@ -154,37 +142,31 @@ static int accept_one(struct weft_wildcard *w) __must_hold(&w->lock)
  * @l: a listener that has joined
  *
  * As long as there is room, for all that share the socket. Context: the backlog's work of @l.
+ * Return: of the last accept.
  */
-void weft_wildcard_accept(struct weft_listener *l)
+int weft_wildcard_accept(struct weft_listener *l)
 {
 	struct weft_wildcard *w = l->wildcard;
+	struct weft_listener *each;
+	bool room = true;
 	int ret = 0;
 
 	mutex_lock(&w->lock);
 	while ((!ret || ret == -ECONNABORTED) && weft_sock_has_child(w->sock) &&
-	       !list_empty(&w->listeners) && all_have_space(w)) {
+	       !list_empty(&w->listeners)) {
+		/* Each is asked: one that has no room runs the work when it has. */
+		list_for_each_entry(each, &w->listeners, at_wildcard)
+			room &= weft_backlog_has_space(&each->backlog);
+		if (!room)
+			break;
 		ret = accept_one(w);
 		cond_resched();
 	}
 	mutex_unlock(&w->lock);
-	weft_listener_accepted(l, ret);
+	return ret;
 }
 
 /* --- listeners --- */
-
-static struct weft_wildcard *find_wildcard(struct net *net, const struct weft_listener_config *cfg)
-	__must_hold(&wildcards_lock)
-{
-	struct weft_wildcard *w;
-
-	lockdep_assert_held(&wildcards_lock);
-	list_for_each_entry(w, &wildcards, all) {
-		if (w->net == net && w->family == cfg->addr->ss_family &&
-		    w->port == weft_addr_port(cfg->addr) && w->v6only == cfg->v6only)
-			return w;
-	}
-	return NULL;
-}
 
 /* Its type of service is the consumer's; what the operator says is up to each device. */
 static int open_wildcard_sock(struct weft_wildcard *w, struct weft_listener *l, struct net *net,
@@ -247,11 +229,17 @@ int weft_wildcard_join(struct weft_listener *l, const struct weft_listener_confi
 	struct weft_wildcard *w;
 
 	mutex_lock(&wildcards_lock);
-	w = find_wildcard(net, cfg) ?: new_wildcard(l, net, cfg);
+	list_for_each_entry(w, &wildcards, all) {
+		if (w->net == net && w->family == cfg->addr->ss_family &&
+		    w->port == weft_addr_port(cfg->addr) && w->v6only == cfg->v6only)
+			goto found;
+	}
+	w = new_wildcard(l, net, cfg);
 	if (IS_ERR(w)) {
 		mutex_unlock(&wildcards_lock);
 		return PTR_ERR(w);
 	}
+found:
 	w->users++;
 	l->wildcard = w;
 	l->tos = cfg->tos;
@@ -265,15 +253,6 @@ int weft_wildcard_join(struct weft_listener *l, const struct weft_listener_confi
 	return 0;
 }
 
-static void unlink_listener(struct weft_wildcard *w, struct weft_listener *l)
-{
-	mutex_lock(&w->lock);
-	spin_lock_bh(&w->wake_lock);
-	list_del(&l->at_wildcard);
-	spin_unlock_bh(&w->wake_lock);
-	mutex_unlock(&w->lock);
-}
-
 /**
  * weft_wildcard_leave - stop listening for a wildcard
  * @l: a listener that has joined
@@ -284,7 +263,11 @@ void weft_wildcard_leave(struct weft_listener *l)
 {
 	struct weft_wildcard *w = l->wildcard;
 
-	unlink_listener(w, l);
+	mutex_lock(&w->lock);
+	spin_lock_bh(&w->wake_lock);
+	list_del(&l->at_wildcard);
+	spin_unlock_bh(&w->wake_lock);
+	mutex_unlock(&w->lock);
 	weft_backlog_stop(&l->backlog);	/* its work looks at @w */
 	mutex_lock(&wildcards_lock);
 	if (--w->users) {

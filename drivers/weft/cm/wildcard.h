@@ -15,6 +15,6 @@ struct weft_wildcard;
 int weft_wildcard_join(struct weft_listener *l, const struct weft_listener_config *cfg,
 		       struct net *net);
 void weft_wildcard_leave(struct weft_listener *l);
-void weft_wildcard_accept(struct weft_listener *l);
+int weft_wildcard_accept(struct weft_listener *l);
 
 #endif

@@ -25,19 +25,37 @@ static const struct {
 	[WEFT_MEM_REMOTE_ATOMIC] = { WEFT_STAG_READ, WEFT_ACCESS_REMOTE_ATOMIC },
 };
 
-static bool is_local(enum weft_mem_right right)
-{
-	return rights[right].context == WEFT_STAG_LOCAL;
-}
+/* The STag says that there is memory, but there is none: for a peer it ends before. */
+static const enum weft_fault no_memory[WEFT_STAG_CONTEXTS] = {
+	[WEFT_STAG_TAGGED] = WEFT_FAULT_TAGGED_BOUNDS,
+	[WEFT_STAG_READ] = WEFT_FAULT_RDMAP_BOUNDS,
+	[WEFT_STAG_LOCAL] = WEFT_FAULT_LOCAL_PROTECTION,
+};
 
-/* A right that the QP withholds is as good as none of the STag's. */
-static __always_inline struct weft_stag_view view_of(const struct weft_mem_user *user,
-						     const struct weft_mem_region *mr)
+/*
+ * What an access asks for, and what the STag has for it. A right that the QP withholds is as
+ * good as none of the STag's. A local key names a region; a window is for peers.
+ */
+static __always_inline void describe_access(const struct weft_mem_user *user,
+					    const struct weft_mem_region *mr, u64 to, u32 len,
+					    enum weft_mem_right right, struct weft_stag_view *view,
+					    struct weft_stag_req *req)
 {
-	if (!mr)
-		return (struct weft_stag_view){ .valid = false };
-	return (struct weft_stag_view){
-		.valid = true,
+	*req = (struct weft_stag_req){
+		.context = rights[right].context,
+		.right = rights[right].bit,
+		.pd = user->pd,
+		.qpn = user->qpn,
+		.to = to,
+		.len = len,
+	};
+	if (!mr) {
+		*view = (struct weft_stag_view){ .valid = false };
+		return;
+	}
+	*view = (struct weft_stag_view){
+		.valid = rights[right].context != WEFT_STAG_LOCAL || mr->kind == WEFT_STAG_REGION ||
+			 mr->kind == WEFT_STAG_FASTREG,
 		.pd = mr->pd,
 		.qpn = mr->grant.qpn,
 		.access = mr->grant.access & ~READ_ONCE(user->withheld),
@@ -46,106 +64,49 @@ static __always_inline struct weft_stag_view view_of(const struct weft_mem_user 
 	};
 }
 
-/* A local key names a region; a window is for peers. */
-static bool is_local_key(const struct weft_mem_region *mr)
-{
-	return mr->kind == WEFT_STAG_REGION || mr->kind == WEFT_STAG_FASTREG;
-}
-
-/*
- * A region of all kernel memory has been given to a peer on purpose, but an
- * address where there is none must not take us down.
- */
-static bool is_kernel_range(u64 addr, u32 len)
-{
-	return virt_addr_valid((void *)(uintptr_t)addr) &&
-	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
-}
-
-/* The STag says that there is memory, but there is none: for a peer it ends before. */
-static enum weft_fault no_memory(enum weft_mem_right right)
-{
-	static const enum weft_fault wording[WEFT_STAG_CONTEXTS] = {
-		[WEFT_STAG_TAGGED] = WEFT_FAULT_TAGGED_BOUNDS,
-		[WEFT_STAG_READ] = WEFT_FAULT_RDMAP_BOUNDS,
-		[WEFT_STAG_LOCAL] = WEFT_FAULT_LOCAL_PROTECTION,
-	};
-
-	return wording[rights[right].context];
-}
-
-static __always_inline struct weft_stag_req request_of(const struct weft_mem_user *user, u64 to,
-						       u32 len, enum weft_mem_right right)
-{
-	return (struct weft_stag_req){
-		.context = rights[right].context,
-		.right = rights[right].bit,
-		.pd = user->pd,
-		.qpn = user->qpn,
-		.to = to,
-		.len = len,
-	};
-}
-
 static noinline enum weft_fault check_access_rules(const struct weft_mem_user *user,
 						   const struct weft_mem_region *mr, u64 to,
 						   u32 len, enum weft_mem_right right)
 {
-	const struct weft_stag_view view = view_of(user, mr);
-	const struct weft_stag_req req = request_of(user, to, len, right);
-	enum weft_fault fault = weft_stag_check(&view, &req);
-
-	if (fault != WEFT_FAULT_NONE || !mr)
-		return fault;
-	if (is_local(right))
-		return is_local_key(mr) ? WEFT_FAULT_NONE : WEFT_FAULT_LOCAL_PROTECTION;
-	if (mr->grant.backing->vec || mr->grant.backing->odp || is_kernel_range(to, len))
-		return WEFT_FAULT_NONE;
-	return no_memory(right);
-}
-
-/* What passes here passes check_access_rules(), too; nothing goes through memory for it. */
-static __always_inline bool access_allows(const struct weft_mem_user *user,
-					  const struct weft_mem_region *mr, u64 to, u32 len,
-					  enum weft_mem_right right)
-{
-	const struct weft_stag_req req = request_of(user, to, len, right);
 	struct weft_stag_view view;
+	struct weft_stag_req req;
+	enum weft_fault fault;
 
-	if (!mr || !mr->grant.backing->vec || (is_local(right) && !is_local_key(mr)))
-		return false;
-	view = view_of(user, mr);
-	return weft_stag_allows(&view, &req);
+	describe_access(user, mr, to, len, right, &view, &req);
+	fault = weft_stag_check(&view, &req);
+	if (fault != WEFT_FAULT_NONE || !mr || req.context == WEFT_STAG_LOCAL)
+		return fault;
+	if (mr->grant.backing->vec || mr->grant.backing->odp)
+		return WEFT_FAULT_NONE;
+	/*
+	 * A region of all kernel memory has been given to a peer on purpose, but an
+	 * address where there is none must not take us down.
+	 */
+	if (virt_addr_valid((void *)(uintptr_t)to) &&
+	    virt_addr_valid((void *)(uintptr_t)(to + len - 1)))
+		return WEFT_FAULT_NONE;
+	return no_memory[req.context];
 }
 
-static void grant_address(struct weft_mem_ref *ref, u64 addr, u32 len)
-{
-	ref->offset = addr;
-	ref->len = len;
-	ref->flat = (void *)(uintptr_t)addr;
-}
-
-static bool is_write(enum weft_mem_right right)
-{
-	return right == WEFT_MEM_LOCAL_WRITE || right == WEFT_MEM_REMOTE_WRITE ||
-	       right == WEFT_MEM_REMOTE_ATOMIC;
-}
-
-/* The pages are there, or will be asked for by whoever runs the direction. */
+/* The pages are there, or the context that runs the direction will ask for them. */
 static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct weft_odp *odp,
 					    enum weft_mem_right right, struct weft_mem_ref *ref)
 {
+	bool write = right == WEFT_MEM_LOCAL_WRITE || right == WEFT_MEM_REMOTE_WRITE ||
+		     right == WEFT_MEM_REMOTE_ATOMIC;
+
 	ref->flat = NULL;
 	if (user->rights_only)
 		return WEFT_FAULT_NONE;
-	if (weft_odp_enter(odp, ref->offset, ref->len, is_write(right))) {
+	if (weft_odp_enter(odp, ref->offset, ref->len, write)) {
 		user->entered = odp;
-		weft_odp_satisfied(user->want);
+		if (user->want && READ_ONCE(user->want->state) != WEFT_ODP_IDLE)
+			weft_odp_forget(user->want);
 		return WEFT_FAULT_NONE;
 	}
-	if (weft_odp_must_wait(user->want, odp, ref->offset, ref->len, is_write(right)))
+	if (weft_odp_must_wait(user->want, odp, ref->offset, ref->len, write))
 		return WEFT_FAULT_NOT_READY;
-	return no_memory(right);
+	return no_memory[rights[right].context];
 }
 
 /**
@@ -163,15 +124,16 @@ static noinline enum weft_fault grant_paged(struct weft_mem_user *user, struct w
 enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 to, u32 len,
 				      enum weft_mem_right right, struct weft_mem_ref *ref)
 {
+	const struct weft_backing *backing;
 	struct weft_mem_region *mr;
+	struct weft_stag_view view;
+	struct weft_stag_req req;
 	enum weft_fault fault;
 	u32 span;
 
 	ref->mr = NULL;
-	if (!len || (!stag && user->kernel && is_local(right))) {
-		grant_address(ref, to, len);
-		return WEFT_FAULT_NONE;
-	}
+	if (!len || (!stag && user->kernel && rights[right].context == WEFT_STAG_LOCAL))
+		goto address;
 
 	/*
 	 * Segments of one message, and messages from one region, follow each other: the pin of
@@ -184,22 +146,30 @@ enum weft_fault weft_hot weft_mem_get(struct weft_mem_user *user, u32 stag, u64 
 		user->held = mr;
 	}
 	ref->mr = mr;
-	if (unlikely(!access_allows(user, mr, to, len, right))) {
+	/* What passes here passes check_access_rules(), too; nothing goes through memory for it. */
+	describe_access(user, mr, to, len, right, &view, &req);
+	if (unlikely(!mr || !mr->grant.backing->vec || !weft_stag_allows(&view, &req))) {
 		fault = check_access_rules(user, mr, to, len, right);
 		if (fault != WEFT_FAULT_NONE)
 			return fault;
 	}
-	if (unlikely(!mr->grant.backing->vec && !mr->grant.backing->odp)) {
-		grant_address(ref, to, len);
-		return WEFT_FAULT_NONE;
-	}
+	backing = mr->grant.backing;
+	if (unlikely(!backing->vec && !backing->odp))
+		goto address;
 	ref->offset = mr->grant.offset + (to - mr->grant.iova);
 	ref->len = len;
-	if (unlikely(!mr->grant.backing->vec))
-		return grant_paged(user, mr->grant.backing->odp, right, ref);
-	ref->flat = weft_backing_span(mr->grant.backing, ref->offset, &span);
+	if (unlikely(!backing->vec))
+		return grant_paged(user, backing->odp, right, ref);
+	ref->flat = weft_backing_span(backing, ref->offset, &span);
 	if (unlikely(len > span))
 		ref->flat = NULL;
+	return WEFT_FAULT_NONE;
+
+address:
+	/* Nothing at all, or kernel memory, whose offsets are addresses. */
+	ref->offset = to;
+	ref->len = len;
+	ref->flat = (void *)(uintptr_t)to;
 	return WEFT_FAULT_NONE;
 }
 

@@ -30,7 +30,7 @@
  *	any time, by READ_ONCE() and WRITE_ONCE()
  *
  * One for what a QP sends, one for what it receives, and one for the buffers of its receive
- * queue, owned by whoever runs that direction. Invalidations wait for what is held: a run of
+ * queue, owned by the context of that direction. Invalidations wait for what is held: a run of
  * segments ends with weft_mem_release(), and so does each change of rights, before it waits
  * for others.
  */

@@ -18,14 +18,6 @@
 
 #include "proto/atomic.h"
 
-/* kvmalloc() refuses what a region of half a terabyte needs. */
-static void *alloc_big(size_t bytes)
-{
-	if (bytes > INT_MAX)
-		return __vmalloc(bytes, GFP_KERNEL_ACCOUNT);
-	return kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
-}
-
 /**
  * weft_backing_pages - room for the pages of a fast-register region
  * @capacity: pages at most
@@ -34,8 +26,14 @@ static void *alloc_big(size_t bytes)
  */
 struct weft_backing *weft_backing_pages(u32 capacity)
 {
-	struct weft_backing *b = alloc_big(struct_size(b, pages, capacity));
+	struct weft_backing *b;
+	size_t bytes = struct_size(b, pages, capacity);
 
+	/* kvmalloc() refuses what a region of half a terabyte needs. */
+	if (bytes > INT_MAX)
+		b = __vmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	else
+		b = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return ERR_PTR(-ENOMEM);
 
@@ -109,7 +107,7 @@ struct weft_backing *weft_backing_kernel(void)
 
 /**
  * weft_backing_free - unpin and free
- * @b: nobody accesses it any more; NULL does nothing
+ * @b: no longer accessed; NULL does nothing
  *
  * Context: may sleep.
  */
@@ -171,19 +169,6 @@ bool weft_backing_aligned8(const struct weft_backing *b, u64 offset)
 	return IS_ALIGNED(b->first + offset, sizeof(u64));
 }
 
-static u64 apply_atomic(u64 *word, const struct weft_atomic_op *op)
-{
-	u64 old = READ_ONCE(*word);
-	u64 seen;
-
-	for (;;) {
-		seen = cmpxchg64(word, old, weft_atomic_apply(op, old));
-		if (seen == old)
-			return old;
-		old = seen;
-	}
-}
-
 /**
  * weft_backing_atomic - read, modify and write one word, in host byte order
  * @b: any backing
@@ -196,9 +181,17 @@ static u64 apply_atomic(u64 *word, const struct weft_atomic_op *op)
  */
 u64 weft_backing_atomic(const struct weft_backing *b, u64 offset, const struct weft_atomic_op *op)
 {
+	u64 *word = (u64 *)(uintptr_t)offset;
+	u64 old, seen;
 	u32 span;
 
 	if (b->vec || b->odp)
-		return apply_atomic((u64 *)weft_backing_span(b, offset, &span), op);
-	return apply_atomic((u64 *)(uintptr_t)offset, op);
+		word = (u64 *)weft_backing_span(b, offset, &span);
+	old = READ_ONCE(*word);
+	for (;;) {
+		seen = cmpxchg64(word, old, weft_atomic_apply(op, old));
+		if (seen == old)
+			return old;
+		old = seen;
+	}
 }

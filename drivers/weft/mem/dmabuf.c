@@ -40,24 +40,6 @@ static void let_go(void *owner)
 	kfree(d);
 }
 
-static int map_buffer(struct dmabuf_backing *d)
-{
-	int ret;
-
-	if (!d->buf->ops->vmap)
-		return -EOPNOTSUPP;
-	ret = dma_buf_vmap_unlocked(d->buf, &d->map);
-	if (ret)
-		return ret;
-	if (d->map.is_iomem)
-		ret = -EOPNOTSUPP;
-	else
-		ret = dma_buf_begin_cpu_access(d->buf, DMA_BIDIRECTIONAL);
-	if (ret)
-		dma_buf_vunmap_unlocked(d->buf, &d->map);
-	return ret;
-}
-
 static struct dmabuf_backing *open_buffer(int fd, u64 offset, u64 length)
 {
 	struct dmabuf_backing *d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
@@ -73,11 +55,22 @@ static struct dmabuf_backing *open_buffer(int fd, u64 offset, u64 length)
 	ret = -EINVAL;
 	if (offset > d->buf->size || length > d->buf->size - offset)
 		goto put;
-	ret = map_buffer(d);
+	ret = -EOPNOTSUPP;
+	if (!d->buf->ops->vmap)
+		goto put;
+	ret = dma_buf_vmap_unlocked(d->buf, &d->map);
 	if (ret)
 		goto put;
+	if (d->map.is_iomem)
+		ret = -EOPNOTSUPP;
+	else
+		ret = dma_buf_begin_cpu_access(d->buf, DMA_BIDIRECTIONAL);
+	if (ret)
+		goto unmap;
 	return d;
 
+unmap:
+	dma_buf_vunmap_unlocked(d->buf, &d->map);
 put:
 	dma_buf_put(d->buf);
 free:
@@ -85,45 +78,31 @@ free:
 	return ERR_PTR(ret);
 }
 
-static struct page *page_at(const void *addr)
-{
-	if (is_vmalloc_addr(addr))
-		return vmalloc_to_page(addr);
-	return virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
-}
-
 /* Where a buffer begins within a page of the mapping is the exporter's choice. */
-static int fill_pages(struct weft_backing *b, const void *start, u32 pages)
-{
-	const void *addr = PTR_ALIGN_DOWN(start, PAGE_SIZE);
-
-	b->first = offset_in_page(start);
-	for (; b->count < pages; addr += PAGE_SIZE) {
-		struct page *page = page_at(addr);
-
-		if (!page)
-			return -EOPNOTSUPP;
-		b->vec[b->count++] = (struct bio_vec){ .bv_page = page, .bv_len = PAGE_SIZE };
-	}
-	return 0;
-}
-
 static struct weft_backing *list_pages(const struct dmabuf_backing *d, u64 offset, u64 length)
 {
 	const void *start = d->map.vaddr + offset;
 	u64 pages = (offset_in_page(start) + length + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	const void *addr = PTR_ALIGN_DOWN(start, PAGE_SIZE);
 	struct weft_backing *b;
-	int ret;
+	struct page *page;
 
 	if (pages > U32_MAX)
 		return ERR_PTR(-EINVAL);
 	b = weft_backing_pages(pages);
 	if (IS_ERR(b))
 		return b;
-	ret = fill_pages(b, start, pages);
-	if (ret) {
-		weft_backing_free(b);
-		return ERR_PTR(ret);
+	b->first = offset_in_page(start);
+	for (; b->count < pages; addr += PAGE_SIZE) {
+		if (is_vmalloc_addr(addr))
+			page = vmalloc_to_page(addr);
+		else
+			page = virt_addr_valid(addr) ? virt_to_page(addr) : NULL;
+		if (!page) {
+			weft_backing_free(b);
+			return ERR_PTR(-EOPNOTSUPP);
+		}
+		b->vec[b->count++] = (struct bio_vec){ .bv_page = page, .bv_len = PAGE_SIZE };
 	}
 	return b;
 }

@@ -5,7 +5,6 @@
  */
 #include "mem/mr_ops.h"
 
-#include <linux/bits.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <rdma/ib_verbs.h>
@@ -13,17 +12,10 @@
 #include "mem/access.h"
 #include "mem/stag.h"
 
-#define KEY_MASK GENMASK(7, 0)
-
 #define REMOTE_MODIFY (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 #define WINDOW_ACCESS (REMOTE_MODIFY | IB_ACCESS_REMOTE_READ)
 /* A window gives no local rights; asking for them has always been harmless. */
 #define WINDOW_ACCEPTED (WINDOW_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED)
-
-static bool same_index(u32 a, u32 b)
-{
-	return !((a ^ b) & ~KEY_MASK);
-}
 
 /**
  * weft_mem_register - run a fast-register work request
@@ -48,7 +40,7 @@ enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_re
 	};
 
 	if (mr->kind != WEFT_STAG_FASTREG || mr->pd != user->pd ||
-	    !same_index(stag, mr->grant.stag))
+	    weft_stag_index(stag) != weft_stag_index(mr->grant.stag))
 		return WEFT_FAULT_LOCAL_BIND;
 
 	weft_mem_release(user);
@@ -63,23 +55,6 @@ enum weft_fault weft_mem_register(struct weft_mem_user *user, struct weft_mem_re
 	return WEFT_FAULT_NONE;
 }
 
-/* Does @region have what @req wants to give away? */
-static bool may_bind(const struct weft_mem_region *region, const struct weft_mem_user *user,
-		     const struct weft_mem_binding *req)
-{
-	const struct weft_stag_grant *g = &region->grant;
-	u64 start = req->addr - g->iova;
-
-	if (region->kind != WEFT_STAG_REGION || region->pd != user->pd ||
-	    !(g->access & IB_ACCESS_MW_BIND))
-		return false;
-	if (req->access & ~WINDOW_ACCEPTED)
-		return false;
-	if ((req->access & REMOTE_MODIFY) && !(g->access & IB_ACCESS_LOCAL_WRITE))
-		return false;
-	return req->addr >= g->iova && req->length <= g->length && start <= g->length - req->length;
-}
-
 /* Fills @grant from a region that stays as it is until the window lets go. */
 static enum weft_fault grant_from_region(const struct weft_mem_user *user,
 					 const struct weft_mem_binding *req,
@@ -87,21 +62,38 @@ static enum weft_fault grant_from_region(const struct weft_mem_user *user,
 {
 	struct weft_mem_region *region = weft_stag_pin(user->table, req->lkey);
 	enum weft_fault fault = WEFT_FAULT_LOCAL_BIND;
+	const struct weft_stag_grant *from;
+	u64 start;
 
 	if (!region)
 		return fault;
-	if (may_bind(region, user, req) && !weft_stag_add_window(region)) {
-		*grant = (struct weft_stag_grant){
-			.stag = req->stag,
-			.access = req->access & WINDOW_ACCESS,
-			.iova = req->access & IB_ZERO_BASED ? 0 : req->addr,
-			.length = req->length,
-			.offset = region->grant.offset + (req->addr - region->grant.iova),
-			.backing = region->grant.backing,
-			.parent = region,
-		};
-		fault = WEFT_FAULT_NONE;
-	}
+	/* Does the region have what the window is to give away? */
+	from = &region->grant;
+	start = req->addr - from->iova;
+	if (region->kind != WEFT_STAG_REGION || region->pd != user->pd ||
+	    !(from->access & IB_ACCESS_MW_BIND))
+		goto unpin;
+	if (req->access & ~WINDOW_ACCEPTED)
+		goto unpin;
+	if ((req->access & REMOTE_MODIFY) && !(from->access & IB_ACCESS_LOCAL_WRITE))
+		goto unpin;
+	if (req->addr < from->iova || req->length > from->length ||
+	    start > from->length - req->length)
+		goto unpin;
+	if (weft_stag_add_window(region))
+		goto unpin;
+
+	*grant = (struct weft_stag_grant){
+		.stag = req->stag,
+		.access = req->access & WINDOW_ACCESS,
+		.iova = req->access & IB_ZERO_BASED ? 0 : req->addr,
+		.length = req->length,
+		.offset = from->offset + start,
+		.backing = from->backing,
+		.parent = region,
+	};
+	fault = WEFT_FAULT_NONE;
+unpin:
 	weft_stag_unpin(region);
 	return fault;
 }
@@ -132,28 +124,6 @@ static enum weft_fault bind_window(struct weft_mem_user *user, struct weft_mem_r
 	return WEFT_FAULT_LOCAL_BIND;
 }
 
-/* The STag of a closed window changes too: the old one shall not open it again. */
-static enum weft_fault unbind_window(struct weft_mem_region *window, u32 stag)
-{
-	weft_stag_disable(window);
-	weft_stag_drain(window);
-	return weft_stag_rename(window, stag) ? WEFT_FAULT_LOCAL_BIND : WEFT_FAULT_NONE;
-}
-
-/*
- * The key of a type 2 window is chosen by the application, which need not tell its library
- * what the window is called by now: the index says which one it is. That of a type 1 window
- * is chosen by the library.
- */
-static bool is_own_window(const struct weft_mem_region *window, const struct weft_mem_user *user,
-			  const struct weft_mem_binding *req)
-{
-	if (window->pd != user->pd || !same_index(req->window, req->stag))
-		return false;
-	return window->kind == WEFT_STAG_WINDOW2 ||
-	       (window->kind == WEFT_STAG_WINDOW1 && READ_ONCE(window->grant.stag) == req->window);
-}
-
 /**
  * weft_mem_bind - run a bind work request
  * @user: the QP it was posted on
@@ -174,12 +144,27 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 	if (!window)
 		return fault;
 
-	if (is_own_window(window, user, req)) {
-		if (req->length)
-			fault = bind_window(user, window, req);
-		else if (window->kind == WEFT_STAG_WINDOW1)
-			fault = unbind_window(window, req->stag);
+	if (window->pd != user->pd || weft_stag_index(req->window) != weft_stag_index(req->stag))
+		goto put;
+	/*
+	 * The key of a type 2 window is chosen by the application, which need not tell its
+	 * library what the window is called by now: the index says which one it is. That of a
+	 * type 1 window is chosen by the library.
+	 */
+	if (window->kind != WEFT_STAG_WINDOW2 &&
+	    (window->kind != WEFT_STAG_WINDOW1 || READ_ONCE(window->grant.stag) != req->window))
+		goto put;
+
+	if (req->length) {
+		fault = bind_window(user, window, req);
+	} else if (window->kind == WEFT_STAG_WINDOW1) {
+		/* A closed window has a new STag, too: the old one shall not open it again. */
+		weft_stag_disable(window);
+		weft_stag_drain(window);
+		if (!weft_stag_rename(window, req->stag))
+			fault = WEFT_FAULT_NONE;
 	}
+put:
 	weft_stag_put(window);
 	return fault;
 }
@@ -196,22 +181,11 @@ void weft_mem_set_access(struct weft_mem_user *user, u32 access)
 	WRITE_ONCE(user->withheld, WINDOW_ACCESS & ~access);
 }
 
-static void close_bound(struct weft_mem_region *mr, u32 qpn)
-{
-	if (mr->kind != WEFT_STAG_WINDOW2 || !weft_stag_hold(mr))
-		return;
-	/* Pinned, so its grant is stable; pairs with weft_stag_enable(). */
-	smp_mb__after_atomic();
-	if (READ_ONCE(mr->grant.qpn) == qpn)
-		weft_stag_disable(mr);
-	weft_stag_unpin(mr);
-}
-
 /**
  * weft_mem_invalidate_windows - take back what a QP has bound
  * @user: the QP, on its way out: nothing is bound on its behalf any more
  *
- * A type 2 window belongs to one QP and opens its region to nobody once that is
+ * A type 2 window belongs to one QP and gives no access to its region once that is
  * gone. The walk is long on a device with many STags, and is only taken by a QP
  * that has ever bound one. Context: process, may sleep.
  */
@@ -224,7 +198,13 @@ void weft_mem_invalidate_windows(const struct weft_mem_user *user)
 		return;
 	rcu_read_lock();
 	xa_for_each(&user->table->xa, index, mr) {
-		close_bound(mr, user->qpn);
+		if (mr->kind == WEFT_STAG_WINDOW2 && weft_stag_hold(mr)) {
+			/* Pinned, so its grant is stable; pairs with weft_stag_enable(). */
+			smp_mb__after_atomic();
+			if (READ_ONCE(mr->grant.qpn) == user->qpn)
+				weft_stag_disable(mr);
+			weft_stag_unpin(mr);
+		}
 		if (need_resched()) {
 			rcu_read_unlock();
 			cond_resched();
@@ -241,28 +221,12 @@ static bool is_invalidatable(const struct weft_mem_region *mr, const struct weft
 	       (mr->kind == WEFT_STAG_FASTREG || mr->kind == WEFT_STAG_WINDOW2);
 }
 
-/* @mr is pinned, so its grant is stable. */
-static bool disable_pinned(struct weft_mem_region *mr, const struct weft_mem_user *user)
-{
-	if (!is_invalidatable(mr, user) || (mr->grant.qpn && mr->grant.qpn != user->qpn))
-		return false;
-	return weft_stag_disable(mr);
-}
-
-/* A local invalidation of what is invalid already succeeds; a peer's does not. */
-static bool is_invalid_already(const struct weft_mem_region *mr, const struct weft_mem_user *user,
-			       u32 stag)
-{
-	return is_invalidatable(mr, user) && READ_ONCE(mr->grant.stag) == stag &&
-	       READ_ONCE(mr->state) != WEFT_STAG_VALID;
-}
-
 /**
  * weft_mem_invalidate - take the rights of an STag away
  * @user: the QP that is told to, or whose peer asks
  * @stag: the STag
  * @remote: a peer asks; then it must have been valid
- * @busy: set to NULL when nobody accesses the memory any more; else to a region
+ * @busy: set to NULL when the memory is no longer accessed; else to a region
  *	whose last accesses are under way: the caller completes nothing before
  *	weft_mem_quiet(), and hands it to weft_mem_quiesce()
  *
@@ -279,13 +243,18 @@ enum weft_fault weft_mem_invalidate(struct weft_mem_user *user, u32 stag, bool r
 	pinned = weft_stag_pin(user->table, stag);
 	mr = weft_stag_find(user->table, stag);
 	if (pinned) {
-		done = disable_pinned(pinned, user);
+		/* Its grant is stable. */
+		if (is_invalidatable(pinned, user) &&
+		    (!pinned->grant.qpn || pinned->grant.qpn == user->qpn))
+			done = weft_stag_disable(pinned);
 		weft_stag_unpin(pinned);
 	}
 	if (!mr)
 		return remote ? WEFT_FAULT_RDMAP_INVALIDATE : WEFT_FAULT_LOCAL_BIND;
+	/* A local invalidation of what is invalid already succeeds; a peer's does not. */
 	if (!pinned && !remote)
-		done = is_invalid_already(mr, user, stag);
+		done = is_invalidatable(mr, user) && READ_ONCE(mr->grant.stag) == stag &&
+		       READ_ONCE(mr->state) != WEFT_STAG_VALID;
 
 	if (done && weft_stag_draining(mr))
 		*busy = mr;

@@ -44,8 +44,10 @@ bool weft_odp_queue(struct work_struct *work)
 
 /* --- birth and end ------------------------------------------------------------ */
 
-static void destroy_odp(struct weft_odp *odp)
+/* A worker's where the last reference went in a context that may not sleep. */
+static void destroy_odp(struct work_struct *work)
 {
+	struct weft_odp *odp = container_of(work, struct weft_odp, release);
 	struct ib_device *ib = odp->root->umem.ibdev;
 
 	weft_odp_free_chunks(odp);
@@ -59,12 +61,7 @@ static void destroy_odp(struct weft_odp *odp)
 
 static void destroy_now(struct kref *ref)
 {
-	destroy_odp(container_of(ref, struct weft_odp, ref));
-}
-
-static void release_work(struct work_struct *work)
-{
-	destroy_odp(container_of(work, struct weft_odp, release));
+	destroy_odp(&container_of(ref, struct weft_odp, ref)->release);
 }
 
 static void destroy_later(struct kref *ref)
@@ -104,7 +101,7 @@ struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length, in
 	xa_init_flags(&odp->chunks, XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 	mutex_init(&odp->grow);
 	INIT_WORK(&odp->reap, weft_odp_reap);
-	INIT_WORK(&odp->release, release_work);
+	INIT_WORK(&odp->release, destroy_odp);
 	mmgrab(odp->mm);
 	get_device(&ib->dev);
 	return odp;
@@ -152,21 +149,6 @@ void weft_odp_query(const struct weft_odp *odp, struct weft_odp_stats *stats)
 
 /* --- accesses ----------------------------------------------------------------- */
 
-static unsigned long *entry_at(struct weft_odp *odp, u64 addr)
-{
-	struct weft_odp_chunk *chunk = xa_load(&odp->chunks, addr / WEFT_ODP_CHUNK_BYTES);
-
-	return chunk ? &chunk->page[weft_odp_slot(addr)] : NULL;
-}
-
-static bool odp_allows(const unsigned long *entry, bool write)
-{
-	unsigned long needed = write ? WEFT_ODP_PAGE_PRESENT | WEFT_ODP_PAGE_WRITABLE :
-				       WEFT_ODP_PAGE_PRESENT;
-
-	return entry && (*entry & needed) == needed;
-}
-
 /**
  * weft_odp_enter - begin an access
  * @odp: the memory
@@ -182,12 +164,15 @@ bool weft_odp_enter(struct weft_odp *odp, u64 offset, u32 len, bool write)
 {
 	u64 addr = odp->start + offset;
 	u32 pages = (offset_in_page(addr) + (u64)len + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	unsigned long needed = WEFT_ODP_PAGE_PRESENT | (write ? WEFT_ODP_PAGE_WRITABLE : 0);
+	struct weft_odp_chunk *chunk;
 	unsigned long *entry;
 
 	read_lock(&odp->lock);
 	for (; pages; pages--, addr += PAGE_SIZE) {
-		entry = entry_at(odp, addr);
-		if (!odp_allows(entry, write)) {
+		chunk = xa_load(&odp->chunks, addr / WEFT_ODP_CHUNK_BYTES);
+		entry = chunk ? &chunk->page[weft_odp_slot(addr)] : NULL;
+		if (!entry || (*entry & needed) != needed) {
 			read_unlock(&odp->lock);
 			return false;
 		}
@@ -216,9 +201,11 @@ u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
 {
 	u64 addr = odp->start + offset;
 	u32 skip = offset_in_page(addr);
+	struct weft_odp_chunk *chunk = xa_load(&odp->chunks, addr / WEFT_ODP_CHUNK_BYTES);
+	struct page *page = weft_odp_page(READ_ONCE(chunk->page[weft_odp_slot(addr)]));
 
 	*span = PAGE_SIZE - skip;
-	return (u8 *)page_address(weft_odp_page(READ_ONCE(*entry_at(odp, addr)))) + skip;
+	return (u8 *)page_address(page) + skip;
 }
 
 /* --- pages come --------------------------------------------------------------- */
@@ -236,11 +223,7 @@ u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span)
  */
 int weft_odp_fault(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how)
 {
-	u32 taken = 0;
-	int err = weft_odp_fault_range(odp, odp->start + offset, len, how, &taken);
-
-	atomic64_add(taken, &odp->faulted);
-	return err;
+	return weft_odp_fault_range(odp, offset, len, how, &odp->faulted);
 }
 
 /* --- advice ------------------------------------------------------------------- */
@@ -254,35 +237,14 @@ struct prefetch {
 	enum weft_odp_how how;
 };
 
-static int prefetch_now(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how)
-{
-	u32 taken = 0;
-	int err = weft_odp_fault_range(odp, odp->start + offset, len, how, &taken);
-
-	atomic64_add(taken, &odp->prefetched);
-	return err;
-}
-
 static void prefetch_work(struct work_struct *work)
 {
 	struct prefetch *p = container_of(work, struct prefetch, work);
 
-	prefetch_now(p->odp, p->offset, p->len, p->how);
+	weft_odp_fault_range(p->odp, p->offset, p->len, p->how, &p->odp->prefetched);
 	atomic_dec(&p->odp->prefetches);
 	weft_odp_destroy(p->odp);
 	kfree(p);
-}
-
-static struct prefetch *make_prefetch(struct weft_odp *odp)
-{
-	struct prefetch *p;
-
-	if (!atomic_add_unless(&odp->prefetches, 1, PREFETCHES_MOST))
-		return NULL;
-	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
-	if (!p)
-		atomic_dec(&odp->prefetches);
-	return p;
 }
 
 /**
@@ -298,11 +260,16 @@ static struct prefetch *make_prefetch(struct weft_odp *odp)
  */
 int weft_odp_prefetch(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how, bool wait)
 {
-	struct prefetch *p = wait ? NULL : make_prefetch(odp);
+	struct prefetch *p = NULL;
 	int err;
 
+	if (!wait && atomic_add_unless(&odp->prefetches, 1, PREFETCHES_MOST)) {
+		p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+		if (!p)
+			atomic_dec(&odp->prefetches);
+	}
 	if (!p) {
-		err = prefetch_now(odp, offset, len, how);
+		err = weft_odp_fault_range(odp, offset, len, how, &odp->prefetched);
 		return wait ? err : 0;
 	}
 	weft_odp_get(odp);
@@ -316,28 +283,6 @@ int weft_odp_prefetch(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_h
 }
 
 /* --- what an access lacks ------------------------------------------------------ */
-
-/* Is what is wanted a part of this access? */
-static bool is_part_of(const struct weft_odp_want *want, const struct weft_odp *odp, u64 offset,
-		       u32 len, bool write)
-{
-	return want->odp == odp && want->write <= write && want->offset >= offset &&
-	       want->len <= len && want->offset - offset <= len - want->len;
-}
-
-/* Is this access a part of what is wanted? */
-static bool want_covers(const struct weft_odp_want *want, const struct weft_odp *odp, u64 offset,
-			u32 len, bool write)
-{
-	return want->odp == odp && want->write >= write && offset >= want->offset &&
-	       len <= want->len && offset - want->offset <= want->len - len;
-}
-
-/* Has a worker tried, and found that there are none? */
-static bool has_failed(const struct weft_odp_want *want)
-{
-	return want->state == WEFT_ODP_DONE && !want->moot && want->err && want->err != -EBUSY;
-}
 
 /* It is not wanted any more. Context: owner of the direction. */
 void weft_odp_forget(struct weft_odp_want *want)
@@ -353,13 +298,6 @@ void weft_odp_forget(struct weft_odp_want *want)
 		weft_odp_put(want->odp);
 	want->odp = NULL;
 	want->state = WEFT_ODP_IDLE;
-}
-
-/* An access found its pages. Context: owner of the direction. */
-void weft_odp_satisfied(struct weft_odp_want *want)
-{
-	if (want && READ_ONCE(want->state) != WEFT_ODP_IDLE)
-		weft_odp_forget(want);
 }
 
 /**
@@ -379,6 +317,7 @@ void weft_odp_satisfied(struct weft_odp_want *want)
 bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 offset, u32 len,
 			bool write)
 {
+	bool failed;
 	u8 state;
 
 	if (!want)
@@ -386,9 +325,14 @@ bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 of
 	state = smp_load_acquire(&want->state); /* pairs with the worker's release */
 	if (state == WEFT_ODP_STARTED)
 		return true;
-	if (state == WEFT_ODP_ASKED && want_covers(want, odp, offset, len, write))
+	/* Is this access a part of what is wanted? */
+	if (state == WEFT_ODP_ASKED && want->odp == odp && want->write >= write &&
+	    offset >= want->offset && len <= want->len && offset - want->offset <= want->len - len)
 		return true;
-	if (has_failed(want) && is_part_of(want, odp, offset, len, write))
+	/* Has a worker tried a part of this access, and found that there are none? */
+	failed = state == WEFT_ODP_DONE && !want->moot && want->err && want->err != -EBUSY;
+	if (failed && want->odp == odp && want->write <= write && want->offset >= offset &&
+	    want->len <= len && want->offset - offset <= len - want->len)
 		return false;
 	weft_odp_forget(want);
 	weft_odp_get(odp);

@@ -38,7 +38,7 @@ enum weft_odp_want_state {
  * @state: enum weft_odp_want_state
  * @err: once DONE: 0, or why there are none
  *
- * Owned by whoever runs the direction of the stream; while STARTED only @moot, and the worker
+ * Owned by the context of the stream's direction; while STARTED only @moot, and the worker
  * writes @err, then @state.
  */
 struct weft_odp_want {
@@ -84,7 +84,6 @@ u8 *weft_odp_span(struct weft_odp *odp, u64 offset, u32 *span);
 
 bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_odp *odp, u64 offset, u32 len,
 			bool write);
-void weft_odp_satisfied(struct weft_odp_want *want);
 void weft_odp_forget(struct weft_odp_want *want);
 
 #else
@@ -170,10 +169,6 @@ static inline bool weft_odp_must_wait(struct weft_odp_want *want, struct weft_od
 				      u32 len, bool write)
 {
 	return false;
-}
-
-static inline void weft_odp_satisfied(struct weft_odp_want *want)
-{
 }
 
 static inline void weft_odp_forget(struct weft_odp_want *want)

@@ -46,16 +46,28 @@ static void ask_for_reaping(struct weft_odp_chunk *chunk)
 		weft_odp_put(odp);
 }
 
-/*
- * Memory that was written through the kernel's mapping is dirty, whatever the process' page
- * tables say of it. umem_mutex keeps the page where it is until this is told.
- */
-static u32 drop_entries(struct weft_odp_chunk *chunk, u32 first, u32 count)
+/* Addresses from @from up to @last are not accessed any more. */
+static void forget_pages(struct weft_odp_chunk *chunk, u64 from, u64 last)
+	__must_hold(&chunk->umem->umem_mutex)
 {
-	unsigned long *entry = chunk->page + first;
+	unsigned long *first = &chunk->page[weft_odp_slot(from)];
+	unsigned long *end = &chunk->page[weft_odp_slot(last)] + 1;
+	unsigned long *entry;
 	u32 dropped = 0;
 
-	for (; count; count--, entry++) {
+	lockdep_assert_held(&chunk->umem->umem_mutex);
+	if (!chunk->present)
+		return;
+	/* From here on no access finds them, and none that did is under way. */
+	write_lock_bh(&chunk->odp->lock);
+	for (entry = first; entry < end; entry++)
+		*entry &= ~WEFT_ODP_PAGE_PRESENT;
+	write_unlock_bh(&chunk->odp->lock);
+	/*
+	 * Memory that was written through the kernel's mapping is dirty, whatever the process'
+	 * page tables say of it. umem_mutex keeps the page where it is until this is told.
+	 */
+	for (entry = first; entry < end; entry++) {
 		if (!*entry)
 			continue;
 		if (*entry & WEFT_ODP_PAGE_WRITTEN)
@@ -63,32 +75,6 @@ static u32 drop_entries(struct weft_odp_chunk *chunk, u32 first, u32 count)
 		*entry = 0;
 		dropped++;
 	}
-	return dropped;
-}
-
-/* From here on no access finds them, and none that did is under way. */
-static void forbid_entries(struct weft_odp_chunk *chunk, u32 first, u32 count)
-{
-	unsigned long *entry = chunk->page + first;
-
-	write_lock_bh(&chunk->odp->lock);
-	for (; count; count--, entry++)
-		*entry &= ~WEFT_ODP_PAGE_PRESENT;
-	write_unlock_bh(&chunk->odp->lock);
-}
-
-/* Addresses from @from up to @last are not accessed any more. */
-static void forget_pages(struct weft_odp_chunk *chunk, u64 from, u64 last)
-	__must_hold(&chunk->umem->umem_mutex)
-{
-	u32 first = weft_odp_slot(from), count = weft_odp_slot(last) - first + 1;
-	u32 dropped;
-
-	lockdep_assert_held(&chunk->umem->umem_mutex);
-	if (!chunk->present)
-		return;
-	forbid_entries(chunk, first, count);
-	dropped = drop_entries(chunk, first, count);
 	chunk->present -= dropped;
 	atomic64_add(dropped, &chunk->odp->invalidated);
 	if (dropped && !chunk->present)
@@ -139,27 +125,13 @@ static void free_chunk(struct weft_odp_chunk *chunk)
 	kfree(chunk);
 }
 
-/* The core's part: of the chunk's addresses those that are of the region. */
-static struct ib_umem_odp *make_child(struct weft_odp *odp, struct weft_odp_chunk *chunk)
-{
-	u64 base = (u64)chunk->index * WEFT_ODP_CHUNK_BYTES;
-	u64 from = max_t(u64, base, odp->start & PAGE_MASK);
-	u64 last = min_t(u64, base + WEFT_ODP_CHUNK_BYTES - 1, odp->last | ~PAGE_MASK);
-	struct ib_umem_odp *umem;
-
-	umem = ib_umem_odp_alloc_child(odp->root, from, last - from + 1, &notifier_ops);
-	if (IS_ERR(umem))
-		return umem;
-	mutex_lock(&umem->umem_mutex);
-	umem->private = chunk;
-	mutex_unlock(&umem->umem_mutex);
-	return umem;
-}
-
 static struct weft_odp_chunk *make_chunk(struct weft_odp *odp, unsigned long index)
 	__must_hold(&odp->grow)
 {
 	struct weft_odp_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	u64 base = (u64)index * WEFT_ODP_CHUNK_BYTES;
+	u64 from = max_t(u64, base, odp->start & PAGE_MASK);
+	u64 last = min_t(u64, base + WEFT_ODP_CHUNK_BYTES - 1, odp->last | ~PAGE_MASK);
 	struct ib_umem_odp *umem;
 	int err = -ENOMEM;
 
@@ -172,29 +144,21 @@ static struct weft_odp_chunk *make_chunk(struct weft_odp *odp, unsigned long ind
 	chunk->page = (unsigned long *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	if (!chunk->page)
 		goto free;
-	umem = make_child(odp, chunk);
+	/* The core's part: of the chunk's addresses those that are of the region. */
+	umem = ib_umem_odp_alloc_child(odp->root, from, last - from + 1, &notifier_ops);
 	err = PTR_ERR_OR_ZERO(umem);
 	if (err)
 		goto free;
-	chunk->umem = umem;
+	chunk->umem = umem; /* before the notifier finds the chunk */
+	mutex_lock(&umem->umem_mutex);
+	umem->private = chunk;
+	mutex_unlock(&umem->umem_mutex);
 	err = xa_err(xa_store_bh(&odp->chunks, index, chunk, GFP_KERNEL_ACCOUNT));
 	if (!err)
 		return chunk;
 free:
 	free_chunk(chunk);
 	return ERR_PTR(err);
-}
-
-static struct weft_odp_chunk *use_chunk(struct weft_odp *odp, unsigned long index)
-{
-	struct weft_odp_chunk *chunk;
-
-	mutex_lock(&odp->grow);
-	chunk = xa_load(&odp->chunks, index) ?: make_chunk(odp, index);
-	if (!IS_ERR(chunk))
-		chunk->users++;
-	mutex_unlock(&odp->grow);
-	return chunk;
 }
 
 /* A reader finds it before, or does not find it: the readers' lock says so. */
@@ -209,24 +173,6 @@ static void take_away(struct weft_odp_chunk *chunk) __must_hold(&chunk->odp->gro
 	free_chunk(chunk);
 }
 
-static void take_away_if_idle(struct weft_odp_chunk *chunk) __must_hold(&chunk->odp->grow)
-{
-	lockdep_assert_held(&chunk->odp->grow);
-	if (!chunk->users && !READ_ONCE(chunk->present))
-		take_away(chunk);
-}
-
-/* One that brought nothing goes at once, so that bad addresses take no memory. */
-static void unuse_chunk(struct weft_odp_chunk *chunk)
-{
-	struct weft_odp *odp = chunk->odp;
-
-	mutex_lock(&odp->grow);
-	chunk->users--;
-	take_away_if_idle(chunk);
-	mutex_unlock(&odp->grow);
-}
-
 /* A worker takes empty chunks away. Context: a worker. */
 void weft_odp_reap(struct work_struct *work)
 {
@@ -239,7 +185,8 @@ void weft_odp_reap(struct work_struct *work)
 		xa_lock_bh(&odp->chunks);
 		__xa_clear_mark(&odp->chunks, index, EMPTY);
 		xa_unlock_bh(&odp->chunks);
-		take_away_if_idle(chunk);
+		if (!chunk->users && !READ_ONCE(chunk->present))
+			take_away(chunk);
 		cond_resched();
 	}
 	mutex_unlock(&odp->grow);
@@ -262,14 +209,6 @@ void weft_odp_free_chunks(struct weft_odp *odp)
 
 /* --- pages come --------------------------------------------------------------- */
 
-/* Is it in the kernel's mapping? That of memfd_secret() is not. */
-static bool is_mapped(struct page *page)
-{
-	u8 byte;
-
-	return !get_kernel_nofault(byte, (u8 *)page_address(page));
-}
-
 /* What the core has found at an address. Return: it may be accessed as @how says. */
 static bool take_page(struct weft_odp_chunk *chunk, u32 slot, unsigned long pfn,
 		      enum weft_odp_how how, u32 *taken)
@@ -277,11 +216,13 @@ static bool take_page(struct weft_odp_chunk *chunk, u32 slot, unsigned long pfn,
 	unsigned long old = chunk->page[slot];
 	unsigned long bits = WEFT_ODP_PAGE_PRESENT;
 	struct page *page;
+	u8 byte;
 
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
 	page = hmm_pfn_to_page(pfn);
-	if (!old && !is_mapped(page))
+	/* Is it in the kernel's mapping? That of memfd_secret() is not. */
+	if (!old && get_kernel_nofault(byte, (u8 *)page_address(page)))
 		return false;
 	if ((pfn & HMM_PFN_WRITE) && chunk->odp->writable)
 		bits |= WEFT_ODP_PAGE_WRITABLE;
@@ -299,17 +240,25 @@ static bool take_page(struct weft_odp_chunk *chunk, u32 slot, unsigned long pfn,
 	return true;
 }
 
-/*
- * The core has mapped @pages of them, and holds umem_mutex since. What is not taken must not stay
- * mapped: whatever the core has is in the table.
- */
-static bool take_mapped(struct weft_odp_chunk *chunk, u64 addr, int pages, enum weft_odp_how how,
-			u32 *taken)
+static int take_pages(struct weft_odp_chunk *chunk, u64 addr, u64 len, enum weft_odp_how how,
+		      u32 *taken) __must_hold(&chunk->fault_lock)
 {
+	u64 mask = COMPAT_ODP_READ | (how == WEFT_ODP_WRITE ? COMPAT_ODP_WRITE : 0);
 	struct ib_umem_odp *umem = chunk->umem;
-	unsigned long *pfn = compat_odp_pfns(umem) + ((addr - ib_umem_start(umem)) >> PAGE_SHIFT);
+	bool fault = how != WEFT_ODP_PRESENT;
+	unsigned long *pfn;
 	bool all = true;
+	int pages;
 
+	lockdep_assert_held(&chunk->fault_lock);
+	pages = ib_umem_odp_map_dma_and_lock(umem, addr, len, mask, fault);
+	if (pages < 0)
+		return pages;
+	/*
+	 * The core has mapped them, and holds umem_mutex since. What is not taken must not stay
+	 * mapped: whatever the core has is in the table.
+	 */
+	pfn = compat_odp_pfns(umem) + ((addr - ib_umem_start(umem)) >> PAGE_SHIFT);
 	for (; pages; pages--, addr += PAGE_SIZE) {
 		if (take_page(chunk, weft_odp_slot(addr), *pfn++, how, taken))
 			continue;
@@ -317,23 +266,7 @@ static bool take_mapped(struct weft_odp_chunk *chunk, u64 addr, int pages, enum 
 		if (!chunk->page[weft_odp_slot(addr)])
 			ib_umem_odp_unmap_dma_pages(umem, addr, addr + PAGE_SIZE);
 	}
-	return all;
-}
-
-static int take_pages(struct weft_odp_chunk *chunk, u64 addr, u64 len, enum weft_odp_how how,
-		      u32 *taken) __must_hold(&chunk->fault_lock)
-{
-	u64 mask = COMPAT_ODP_READ | (how == WEFT_ODP_WRITE ? COMPAT_ODP_WRITE : 0);
-	bool fault = how != WEFT_ODP_PRESENT;
-	bool all;
-	int pages;
-
-	lockdep_assert_held(&chunk->fault_lock);
-	pages = ib_umem_odp_map_dma_and_lock(chunk->umem, addr, len, mask, fault);
-	if (pages < 0)
-		return pages;
-	all = take_mapped(chunk, addr, pages, how, taken);
-	mutex_unlock(&chunk->umem->umem_mutex);
+	mutex_unlock(&umem->umem_mutex);
 	return all || !fault ? 0 : -EFAULT;
 }
 
@@ -362,72 +295,77 @@ static int take_present(struct weft_odp_chunk *chunk, u64 addr, u64 len, u32 *ta
 	return err;
 }
 
-/* Pages around that the process has anyway: they spare a fault each, and cost it nothing. */
-static void take_window(struct weft_odp_chunk *chunk, u64 addr, u32 *taken)
-	__must_hold(&chunk->fault_lock)
-{
-	u64 from = max_t(u64, addr & ~(WINDOW_BYTES - 1), ib_umem_start(chunk->umem));
-	u64 end = min_t(u64, (addr & ~(WINDOW_BYTES - 1)) + WINDOW_BYTES, ib_umem_end(chunk->umem));
-
-	lockdep_assert_held(&chunk->fault_lock);
-	take_present(chunk, from, end - from, taken);
-}
-
 /* A piece of the region that is in one chunk. */
 static int fault_in_pages(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how,
 			  u32 *taken)
 {
-	struct weft_odp_chunk *chunk = use_chunk(odp, addr / WEFT_ODP_CHUNK_BYTES);
+	unsigned long index = addr / WEFT_ODP_CHUNK_BYTES;
+	u64 window = (addr + len - 1) & ~(WINDOW_BYTES - 1);
+	struct weft_odp_chunk *chunk;
+	u64 from, end;
 	int err;
 
+	mutex_lock(&odp->grow);
+	chunk = xa_load(&odp->chunks, index) ?: make_chunk(odp, index);
+	if (!IS_ERR(chunk))
+		chunk->users++;
+	mutex_unlock(&odp->grow);
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
+
 	mutex_lock(&chunk->fault_lock);
 	if (how == WEFT_ODP_PRESENT) {
 		err = take_present(chunk, addr, len, taken);
 	} else {
 		err = take_pages(chunk, addr, len, how, taken);
-		if (!err)
-			take_window(chunk, addr + len - 1, taken);
+		if (!err) {
+			/* Pages around that the process has anyway spare a fault each. */
+			from = max_t(u64, window, ib_umem_start(chunk->umem));
+			end = min_t(u64, window + WINDOW_BYTES, ib_umem_end(chunk->umem));
+			take_present(chunk, from, end - from, taken);
+		}
 	}
 	mutex_unlock(&chunk->fault_lock);
-	unuse_chunk(chunk);
-	return err;
-}
 
-static int fault_pieces(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
-{
-	int err = 0;
-	u64 piece;
-
-	for (; len && !err; len -= piece, addr += piece) {
-		piece = min_t(u64, len, WEFT_ODP_CHUNK_BYTES - addr % WEFT_ODP_CHUNK_BYTES);
-		err = fault_in_pages(odp, addr, piece, how, taken);
-		if (fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
-	}
+	/* A chunk that brought nothing goes at once, so that bad addresses take no memory. */
+	mutex_lock(&odp->grow);
+	chunk->users--;
+	if (!chunk->users && !READ_ONCE(chunk->present))
+		take_away(chunk);
+	mutex_unlock(&odp->grow);
 	return err;
 }
 
 /**
  * weft_odp_fault_range - have pages for an access
  * @odp: the memory, referred to
- * @addr: of the first byte
+ * @offset: of the first byte
  * @len: bytes
  * @how: what for
- * @taken: so many more pages than before are in the tables
+ * @counter: of @odp; pages that were not in the tables before are added to it
  *
  * Chunks, and the process' page tables, are charged to the process also where a worker makes
  * them. Context: may sleep. Return: 0 or -errno.
  */
-int weft_odp_fault_range(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how, u32 *taken)
+int weft_odp_fault_range(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how,
+			 atomic64_t *counter)
 {
 	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(odp->mm);
 	struct mem_cgroup *outer = set_active_memcg(memcg);
-	int err = fault_pieces(odp, addr, len, how, taken);
+	u64 addr = odp->start + offset;
+	u32 taken = 0;
+	int err = 0;
+	u64 piece;
 
+	for (; len && !err; len -= piece, addr += piece) {
+		piece = min_t(u64, len, WEFT_ODP_CHUNK_BYTES - addr % WEFT_ODP_CHUNK_BYTES);
+		err = fault_in_pages(odp, addr, piece, how, &taken);
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
 	set_active_memcg(outer);
 	mem_cgroup_put(memcg);
+	atomic64_add(taken, counter);
 	return err;
 }

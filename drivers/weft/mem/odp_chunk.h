@@ -97,8 +97,8 @@ static inline u32 weft_odp_slot(u64 addr)
 	return (addr >> PAGE_SHIFT) % WEFT_ODP_CHUNK_PAGES;
 }
 
-int weft_odp_fault_range(struct weft_odp *odp, u64 addr, u64 len, enum weft_odp_how how,
-			 u32 *taken);
+int weft_odp_fault_range(struct weft_odp *odp, u64 offset, u64 len, enum weft_odp_how how,
+			 atomic64_t *counter);
 void weft_odp_reap(struct work_struct *work);
 void weft_odp_free_chunks(struct weft_odp *odp);
 

@@ -40,37 +40,6 @@ void weft_stag_table_destroy(struct weft_stag_table *t)
 	xa_destroy(&t->xa);
 }
 
-/*
- * Only the owner enters a region and only the owner takes it out, before it goes
- * from the table: a slot never holds what RCU may be about to free.
- */
-static void enter_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
-{
-	rcu_assign_pointer(t->recent[mr->index % WEFT_STAG_RECENT], mr);
-}
-
-static void leave_recent(struct weft_stag_table *t, struct weft_mem_region *mr)
-{
-	cmpxchg(&t->recent[mr->index % WEFT_STAG_RECENT], RCU_INITIALIZER(mr), NULL);
-}
-
-/*
- * Hard to guess and spread over all values: RFC 5040, 8.1.1. Index 0 is never
- * used: STag 0 stays free for the local DMA key.
- */
-static int insert_anywhere(struct weft_stag_table *t, struct weft_mem_region *mr, u32 *index)
-{
-	struct xa_limit behind =
-		XA_LIMIT(max(weft_stag_index(get_random_u32()), 1U), WEFT_MAX_STAG);
-	struct xa_limit all = XA_LIMIT(1, WEFT_MAX_STAG);
-	int ret;
-
-	ret = xa_alloc(&t->xa, index, mr, behind, GFP_KERNEL);
-	if (ret == -EBUSY)
-		ret = xa_alloc(&t->xa, index, mr, all, GFP_KERNEL);
-	return ret == -EBUSY ? -ENOMEM : ret;
-}
-
 /**
  * weft_stag_alloc - a new STag that gives access to nothing yet
  * @t: table of the device
@@ -82,6 +51,7 @@ static int insert_anywhere(struct weft_stag_table *t, struct weft_mem_region *mr
 struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_stag_kind kind, u32 pd)
 {
 	struct weft_mem_region *mr;
+	struct xa_limit limit;
 	u32 index;
 	int ret;
 
@@ -94,15 +64,26 @@ struct weft_mem_region *weft_stag_alloc(struct weft_stag_table *t, enum weft_sta
 	mr->state = WEFT_STAG_IDLE;
 	spin_lock_init(&mr->lock);
 	kref_init(&mr->ref);
-	/* Found by others, but not valid, before it knows its own STag. */
-	ret = insert_anywhere(t, mr, &index);
+	/*
+	 * Hard to guess and spread over all values: RFC 5040, 8.1.1. Index 0 is never used:
+	 * STag 0 stays free for the local DMA key. Others find the region before it knows its
+	 * own STag, but it is not valid.
+	 */
+	limit = XA_LIMIT(max(weft_stag_index(get_random_u32()), 1U), WEFT_MAX_STAG);
+	ret = xa_alloc(&t->xa, &index, mr, limit, GFP_KERNEL);
+	if (ret == -EBUSY)
+		ret = xa_alloc(&t->xa, &index, mr, XA_LIMIT(1, WEFT_MAX_STAG), GFP_KERNEL);
 	if (ret) {
 		kfree(mr);
-		return ERR_PTR(ret);
+		return ERR_PTR(ret == -EBUSY ? -ENOMEM : ret);
 	}
 	mr->index = index;
 	WRITE_ONCE(mr->grant.stag, index << WEFT_STAG_KEY_BITS | (u8)get_random_u32());
-	enter_recent(t, mr);
+	/*
+	 * Only the owner enters a region and only the owner takes it out, before it goes
+	 * from the table: a slot never holds what RCU may be about to free.
+	 */
+	rcu_assign_pointer(t->recent[index % WEFT_STAG_RECENT], mr);
 	return mr;
 }
 
@@ -184,16 +165,6 @@ void weft_stag_drained(struct weft_mem_region *mr)
 	rcu_read_unlock();
 }
 
-/* True if it was valid; then the caller drops the pin of validity. */
-static bool invalidate_locked(struct weft_mem_region *mr) __must_hold(&mr->lock)
-{
-	lockdep_assert_held(&mr->lock);
-	if (mr->state != WEFT_STAG_VALID)
-		return false;
-	WRITE_ONCE(mr->state, WEFT_STAG_DRAINING);
-	return true;
-}
-
 /**
  * weft_stag_disable - let no new access begin
  * @mr: the region
@@ -208,9 +179,12 @@ bool weft_stag_disable(struct weft_mem_region *mr)
 	bool was_valid;
 
 	spin_lock_irqsave(&mr->lock, flags);
-	was_valid = invalidate_locked(mr);
+	was_valid = mr->state == WEFT_STAG_VALID;
+	if (was_valid)
+		WRITE_ONCE(mr->state, WEFT_STAG_DRAINING);
 	spin_unlock_irqrestore(&mr->lock, flags);
 
+	/* The pin of validity. */
 	if (was_valid)
 		weft_stag_unpin(mr);
 	return was_valid;
@@ -224,7 +198,7 @@ bool weft_stag_disable(struct weft_mem_region *mr)
  */
 bool weft_stag_draining(const struct weft_mem_region *mr)
 {
-	/* Pairs with drained(). */
+	/* Pairs with weft_stag_drained(). */
 	return smp_load_acquire(&mr->state) == WEFT_STAG_DRAINING;
 }
 
@@ -244,26 +218,26 @@ void weft_stag_drain(struct weft_mem_region *mr)
  * @mr: the region
  * @for_good: it is to be freed, weft_stag_enable() fails from now on
  *
- * Context: process, may sleep; by the owner. Return: 0: nobody accesses it any
- * more; -EBUSY: windows are bound to it, nothing was changed.
+ * Context: process, may sleep; by the owner. Return: 0: it is no longer
+ * accessed; -EBUSY: windows are bound to it, nothing was changed.
  */
 int weft_stag_revoke(struct weft_mem_region *mr, bool for_good)
 {
-	bool was_valid = false;
 	unsigned long flags;
-	int ret = 0;
+	bool was_valid;
 
 	spin_lock_irqsave(&mr->lock, flags);
 	if (mr->windows) {
-		ret = -EBUSY;
-	} else {
-		mr->dead |= for_good;
-		was_valid = invalidate_locked(mr);
+		spin_unlock_irqrestore(&mr->lock, flags);
+		return -EBUSY;
 	}
+	mr->dead |= for_good;
+	was_valid = mr->state == WEFT_STAG_VALID;
+	if (was_valid)
+		WRITE_ONCE(mr->state, WEFT_STAG_DRAINING);
 	spin_unlock_irqrestore(&mr->lock, flags);
-	if (ret)
-		return ret;
 
+	/* The pin of validity. */
 	if (was_valid)
 		weft_stag_unpin(mr);
 	weft_stag_drain(mr);
@@ -279,7 +253,7 @@ int weft_stag_revoke(struct weft_mem_region *mr, bool for_good)
  */
 void weft_stag_free(struct weft_stag_table *t, struct weft_mem_region *mr)
 {
-	leave_recent(t, mr);
+	cmpxchg(&t->recent[mr->index % WEFT_STAG_RECENT], RCU_INITIALIZER(mr), NULL);
 	xa_erase(&t->xa, mr->index);
 	weft_stag_put(mr);
 }

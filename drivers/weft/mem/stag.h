@@ -18,7 +18,7 @@ struct weft_backing;
 #define WEFT_STAG_RECENT 256
 #define WEFT_STAG_KEY_BITS 8
 
-/* Pins of a valid STag that nobody accesses. */
+/* Pins of a valid STag that is not being accessed. */
 #define WEFT_STAG_UNUSED 1
 
 /**
@@ -171,7 +171,7 @@ static inline bool weft_stag_is(const struct weft_mem_region *mr, u32 stag)
  * weft_stag_hold - one pin more, unless the STag is invalid and quiet
  * @mr: a region that cannot go away just now
  *
- * As a rule another CPU had the line last and nobody accesses the STag: it is fetched
+ * As a rule another CPU had the line last and the STag is not being accessed: it is fetched
  * for writing at once, not first to look at it. Fewer copies run at a time than would
  * let the count overflow. Context: any. Return: true if there is a pin to be dropped.
  */

@@ -26,17 +26,6 @@
 static DEFINE_HASHTABLE(ends, 10);
 static DEFINE_MUTEX(ends_lock);
 
-/* The same for both ends. */
-static u32 key_of(const struct weft_loopback_end *end)
-{
-	return end->written + end->read;
-}
-
-static bool is_same_netns(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
-{
-	return net_eq(sock_net(a->sock->sk), sock_net(b->sock->sk));
-}
-
 /* Is @a's socket at the address that @b's is connected to? */
 static bool is_remote_of(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
 {
@@ -45,34 +34,6 @@ static bool is_remote_of(const struct weft_loopback_end *a, const struct weft_lo
 	return !weft_sock_local(a->sock, &local) && !weft_sock_peer(b->sock, &remote) &&
 	       weft_addr_equal(&local, &remote) &&
 	       weft_addr_port(&local) == weft_addr_port(&remote);
-}
-
-/* The sequence numbers first: they nearly always tell, and the rest takes socket locks. */
-static bool is_peer(const struct weft_loopback_end *a, const struct weft_loopback_end *b)
-{
-	return a->written == b->read && a->read == b->written && is_remote_of(a, b) &&
-	       is_remote_of(b, a);
-}
-
-static struct weft_loopback_end *find_peer(const struct weft_loopback_end *end)
-	__must_hold(&ends_lock)
-{
-	struct hlist_head *bucket = &ends[hash_min(key_of(end), HASH_BITS(ends))];
-	struct weft_loopback_end *other;
-
-	lockdep_assert_held(&ends_lock);
-	hlist_for_each_entry(other, bucket, node) {
-		if (is_peer(end, other))
-			return other;
-	}
-	return NULL;
-}
-
-static void publish_peer(struct weft_loopback_end *end, struct weft_loopback_end *peer)
-{
-	end->mode = is_same_netns(end, peer) ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
-	kref_get(&peer->ref);
-	smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
 }
 
 /**
@@ -112,33 +73,43 @@ bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
 void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
 {
 	struct weft_loopback_end *peer;
+	bool same;
+	u32 key;
 
-	kref_init(&end->ref);
+	refcount_set(&end->refs, 1);
 	atomic_set(&end->users, 1);
 	end->sock = sock;
 	end->owner = owner;
 	end->written = weft_tcp_write_seq(sock->sk);
 	end->read = weft_tcp_read_seq(sock->sk);
+	key = end->written + end->read; /* the same for both ends */
 	mutex_lock(&ends_lock);
-	peer = find_peer(end);
+	hash_for_each_possible(ends, peer, node, key) {
+		/* These first: they nearly always tell, and the rest takes socket locks. */
+		if (end->written == peer->read && end->read == peer->written &&
+		    is_remote_of(end, peer) && is_remote_of(peer, end))
+			break;
+	}
 	if (peer) {
 		hash_del(&peer->node);
-		publish_peer(end, peer); /* its owner does not run yet */
-		publish_peer(peer, end);
+		same = net_eq(sock_net(sock->sk), sock_net(peer->sock->sk));
+		end->mode = same ? WEFT_LOOPBACK_NETNS : WEFT_LOOPBACK_HOST;
+		peer->mode = end->mode;
+		refcount_inc(&peer->refs);
+		refcount_inc(&end->refs);
+		/* The owner of @end does not run yet. */
+		smp_store_release(&end->peer, peer); /* pairs with weft_loopback_peer() */
+		smp_store_release(&peer->peer, end); /* likewise */
 	} else {
-		hash_add(ends, &end->node, key_of(end));
+		hash_add(ends, &end->node, key);
 	}
 	mutex_unlock(&ends_lock);
 }
 
-static void free_end(struct kref *ref)
-{
-	kfree(container_of(ref, struct weft_loopback_end, ref));
-}
-
 void weft_loopback_put(struct weft_loopback_end *end)
 {
-	kref_put(&end->ref, free_end);
+	if (refcount_dec_and_test(&end->refs))
+		kfree(end);
 }
 
 /**

@@ -7,8 +7,8 @@
 #define WEFT_NET_LOOPBACK_H
 
 #include <linux/atomic.h>
-#include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait_bit.h>
 
@@ -24,7 +24,7 @@ enum weft_loopback_mode {
 /**
  * struct weft_loopback_end - one end of a TCP connection
  * @node: in the table, until its peer comes
- * @ref: of its owner, and of its peer
+ * @refs: its owner's, and its peer's
  * @users: contexts of the peer that are at work on @owner, and one for @owner itself; 0 for good
  *	once it has left
  * @peer: the other end; set once, goes with the owner
@@ -37,7 +37,7 @@ enum weft_loopback_mode {
  */
 struct weft_loopback_end {
 	struct hlist_node node;
-	struct kref ref;
+	refcount_t refs;
 	atomic_t users;
 	struct weft_loopback_end *peer;
 	struct weft_sock *sock;

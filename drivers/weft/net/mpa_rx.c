@@ -23,23 +23,6 @@
 
 /* --- pages in which an FPDU that comes in pieces is reassembled --- */
 
-/* Return: page @index of the table, allocated if need be, or NULL without memory. */
-static struct page *reassembly_page(struct weft_mpa_rx_reassembly *g, u32 index)
-{
-	struct page **page;
-
-	if (!g->pages)
-		g->pages = kzalloc(sizeof(*g->pages), GFP_ATOMIC | __GFP_NOWARN);
-	if (!g->pages)
-		return NULL;
-	page = &g->pages->page[index];
-	if (!*page) {
-		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-		g->held += !!*page;
-	}
-	return *page;
-}
-
 /**
  * weft_mpa_rx_pages_fill - pages for the longest ULPDU, as many as are to be had
  * @pages: NULL before; may be NULL afterwards
@@ -57,22 +40,6 @@ void weft_mpa_rx_pages_fill(struct weft_mpa_rx_pages **pages, gfp_t gfp)
 		if (!(*pages)->page[i])
 			break;
 	}
-}
-
-/* Give @to each page that it lacks and @from has. Return: how many it has now. */
-static u32 move_rxpages(struct weft_mpa_rx_pages **to, struct weft_mpa_rx_pages **from)
-{
-	u32 held = 0;
-	u32 i;
-
-	if (!*to)
-		swap(*to, *from);
-	for (i = 0; i < WEFT_RX_PAGES; i++) {
-		if (*from && !(*to)->page[i])
-			swap((*to)->page[i], (*from)->page[i]);
-		held += !!(*to)->page[i];
-	}
-	return held;
 }
 
 /**
@@ -118,30 +85,6 @@ void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
 	rx->counters = counters;
 }
 
-static void drop_reassembly(struct weft_mpa_rx_reassembly *g)
-{
-	weft_mpa_rx_pages_drop(g->pages);
-	g->held = 0;
-}
-
-/*
- * A peer decides how much of an FPDU it sends, and for how long it leaves that at that. What is
- * kept of it counts as what TCP keeps in a receive queue does: in tcp_mem, and in the memory
- * cgroup of the socket. What TCP does not give is not charged: without these bytes the rest
- * cannot be read, and for each connection they are bounded. Socket lock held.
- */
-static void charge_reassembly(struct weft_mpa_rx_reassembly *g, struct sock *sk)
-{
-	u32 held = g->held * PAGE_SIZE;
-
-	if (g->charged > held) {
-		weft_tcp_uncharge(sk, g->charged - held);
-		g->charged = held;
-	} else if (weft_tcp_charge(sk, held - g->charged)) {
-		g->charged = held;
-	}
-}
-
 /**
  * weft_mpa_rx_free - forget an unfinished FPDU
  * @rx: the reader, which is not run any more; may be freed twice
@@ -151,14 +94,17 @@ static void charge_reassembly(struct weft_mpa_rx_reassembly *g, struct sock *sk)
  */
 void weft_mpa_rx_free(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
-	drop_reassembly(&rx->reassembly);
-	if (rx->reassembly.charged) {
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
+
+	weft_mpa_rx_pages_drop(g->pages);
+	g->held = 0;
+	if (g->charged) {
 		weft_sock_lock(s);
-		charge_reassembly(&rx->reassembly, s->sk);
+		g->charged = weft_tcp_charge(s->sk, g->charged, 0);
 		weft_sock_unlock(s);
 	}
-	kfree(rx->reassembly.pages);
-	rx->reassembly.pages = NULL;
+	kfree(g->pages);
+	g->pages = NULL;
 }
 
 /* Where the next FPDU starts is not known any more: whatever follows is discarded. */
@@ -257,7 +203,7 @@ static __always_inline const u8 *skb_span(const struct sk_buff *skb, u32 offset,
 
 static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 {
-	u8 wire[WEFT_MPA_CRC_OCTETS];
+	u8 wire[WEFT_MPA_CRC_BYTES];
 	struct skb_seq_state seq;
 	u32 crc = WEFT_CRC_SEED;
 	u32 done = 0;
@@ -276,25 +222,6 @@ static bool crc_good(struct sk_buff *skb, const u8 *linear, u32 offset, u32 len)
 	return !skb_copy_bits(skb, offset + len, wire, sizeof(wire)) && weft_crc_matches(crc, wire);
 }
 
-/* Fill in @u for the FPDU at @offset, all of which is in @skb. */
-static bool describe_ulpdu(struct weft_ulpdu *u, struct sk_buff *skb, const u8 *linear, u32 offset,
-			   u32 ulpdu_len)
-{
-	u->len = ulpdu_len;
-	u->head_len = min(ulpdu_len, WEFT_ULPDU_HEAD);
-	u->skb = skb;
-	u->skb_offset = offset + WEFT_MPA_LEN_OCTETS;
-	u->pages = NULL;
-	u->linear = linear ? linear + WEFT_MPA_LEN_OCTETS : NULL;
-	if (!u->linear)
-		return !skb_copy_bits(skb, u->skb_offset, u->head, u->head_len);
-	if (u->head_len == WEFT_ULPDU_HEAD) /* nearly always: a constant length spares a loop */
-		memcpy(u->head, u->linear, WEFT_ULPDU_HEAD);
-	else
-		weft_copy(u->head, u->linear, u->head_len);
-	return true;
-}
-
 /*
  * Hand over the FPDU at @offset in place. Return: its bytes, 0 if @skb has not all of it or it was
  * not taken: then the reader is paused.
@@ -303,7 +230,7 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 				      u32 avail)
 {
 	u32 ulpdu_len, wire_len, span;
-	u8 field[WEFT_MPA_LEN_OCTETS];
+	u8 field[WEFT_MPA_LEN_BYTES];
 	struct weft_ulpdu u __uninitialized;
 	const u8 *linear;
 
@@ -325,9 +252,19 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 		if (wire_len > span)
 			linear = NULL;
 	}
-	if (!describe_ulpdu(&u, skb, linear, offset, ulpdu_len))
+	u.len = ulpdu_len;
+	u.head_len = min(ulpdu_len, WEFT_ULPDU_HEAD);
+	u.skb = skb;
+	u.skb_offset = offset + WEFT_MPA_LEN_BYTES;
+	u.pages = NULL;
+	u.linear = linear ? linear + WEFT_MPA_LEN_BYTES : NULL;
+	if (linear && u.head_len == WEFT_ULPDU_HEAD)
+		memcpy(u.head, u.linear, WEFT_ULPDU_HEAD); /* a constant length spares a loop */
+	else if (linear)
+		weft_copy(u.head, u.linear, u.head_len);
+	else if (skb_copy_bits(skb, u.skb_offset, u.head, u.head_len))
 		return 0;
-	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_OCTETS))
+	if (rx->crc && !crc_good(skb, linear, offset, wire_len - WEFT_MPA_CRC_BYTES))
 		lose_framing(rx, WEFT_FAULT_MPA_CRC);
 	else if (!hand_over(rx, &u))
 		return 0;
@@ -337,40 +274,32 @@ static __always_inline u32 take_whole(struct weft_mpa_rx *rx, struct sk_buff *sk
 
 /* --- ULPDUs of one length that are contiguous --- */
 
-/* Fill in @span for the ULPDUs of @span->len at @offset. Return: false if there is none. */
-static bool find_span(struct weft_ulpdu_span *span, const struct sk_buff *skb, u32 offset,
-		      u32 avail)
-{
-	const u8 *bytes;
-	u32 most;
-
-	span->stride = weft_mpa_bare_len(span->len);
-	span->count = 0;
-	if (avail < span->stride)
-		return false;
-	bytes = skb_span(skb, offset, avail, &most);
-	if (!bytes)
-		return false;
-	span->first = bytes + WEFT_MPA_LEN_OCTETS;
-	for (most = min(most, avail) / span->stride; span->count < most; span->count++) {
-		if (get_unaligned_be16(bytes) != span->len)
-			break;
-		bytes += span->stride;
-	}
-	return span->count;
-}
-
 /* Hand over ULPDUs of the expected length at @offset. Return: bytes, 0 if there are none. */
 static u32 take_span(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
-	struct weft_ulpdu_span span = { .len = rx->expected };
-	u32 bytes;
+	struct weft_ulpdu_span span = {
+		.len = rx->expected,
+		.stride = weft_mpa_bare_len(rx->expected),
+	};
+	const u8 *bytes;
+	u32 most, taken;
 
-	if (!find_span(&span, skb, offset, avail))
+	if (avail < span.stride)
 		return 0;
-	bytes = rx->events->span(rx->owner, &span) * span.stride;
-	rx->pos += bytes;
-	return bytes;
+	bytes = skb_span(skb, offset, avail, &most);
+	if (!bytes)
+		return 0;
+	span.first = bytes + WEFT_MPA_LEN_BYTES;
+	for (most = min(most, avail) / span.stride; span.count < most; span.count++) {
+		if (get_unaligned_be16(bytes) != span.len)
+			break;
+		bytes += span.stride;
+	}
+	if (!span.count)
+		return 0;
+	taken = rx->events->span(rx->owner, &span) * span.stride;
+	rx->pos += taken;
+	return taken;
 }
 
 /**
@@ -388,18 +317,6 @@ void weft_mpa_rx_expect(struct weft_mpa_rx *rx, u32 ulpdu_len)
 }
 
 /* --- an FPDU in pieces --- */
-
-static void open_reassembly(struct weft_mpa_rx *rx)
-{
-	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
-
-	weft_mpa_cursor_init(&g->cursor, rx->pos, 0, rx->markers);
-	g->open = true;
-	g->marker_bad = false;
-	g->crc = WEFT_CRC_SEED;
-	g->fill = 0;
-	g->word_fill = 0;
-}
 
 static void finish_reassembly(struct weft_mpa_rx *rx)
 {
@@ -429,14 +346,19 @@ static void finish_reassembly(struct weft_mpa_rx *rx)
 	g->whole = true;
 }
 
-static u32 word_size(enum weft_mpa_run run)
+/* Take what there is of a length, marker or CRC, and look at it once it is complete. */
+static int take_word(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run, struct sk_buff *skb,
+		     u32 offset, u32 avail)
 {
-	return run == WEFT_RUN_LENGTH ? WEFT_MPA_LEN_OCTETS : WEFT_MPA_MARKER_OCTETS;
-}
+	u32 size = run == WEFT_RUN_LENGTH ? WEFT_MPA_LEN_BYTES : WEFT_MPA_MARKER_BYTES;
+	u32 n = min(avail, size - g->word_fill);
 
-/* A length, marker or CRC is complete in @word. */
-static void word_done(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run)
-{
+	if (skb_copy_bits(skb, offset, g->word + g->word_fill, n))
+		return -EFAULT;
+	g->word_fill += n;
+	if (g->word_fill < size)
+		return n;
+
 	if (run == WEFT_RUN_MARKER && !weft_mpa_marker_ok(&g->cursor, g->word))
 		g->marker_bad = true;
 	if (run == WEFT_RUN_LENGTH)
@@ -445,46 +367,30 @@ static void word_done(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run)
 		g->crc = weft_crc_update(g->crc, g->word, g->word_fill);
 	weft_mpa_cursor_pass(&g->cursor, g->word_fill);
 	g->word_fill = 0;
-}
-
-static int take_word(struct weft_mpa_rx_reassembly *g, enum weft_mpa_run run, struct sk_buff *skb,
-		     u32 offset, u32 avail)
-{
-	u32 n = min(avail, word_size(run) - g->word_fill);
-
-	if (skb_copy_bits(skb, offset, g->word + g->word_fill, n))
-		return -EFAULT;
-	g->word_fill += n;
-	if (g->word_fill == word_size(run))
-		word_done(g, run);
 	return n;
 }
 
-/* Take @n bytes of the run that the cursor is in. */
-static int take_pad(struct weft_mpa_rx_reassembly *g, struct sk_buff *skb, u32 offset, u32 n)
-{
-	u8 pad[4];
-
-	n = min_t(u32, n, sizeof(pad));
-	if (skb_copy_bits(skb, offset, pad, n))
-		return -EFAULT;
-	g->crc = weft_crc_update(g->crc, pad, n);
-	weft_mpa_cursor_pass(&g->cursor, n);
-	return n;
-}
-
+/* Take @n bytes of the ULPDU, or as many as the page has room for. */
 static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 n)
 {
 	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
-	struct page *page = reassembly_page(g, g->fill / PAGE_SIZE);
 	u32 at = offset_in_page(g->fill);
+	struct page **page = NULL;
 	u8 *to;
 
-	if (!page) {
+	if (!g->pages)
+		g->pages = kzalloc(sizeof(*g->pages), GFP_ATOMIC | __GFP_NOWARN);
+	if (g->pages)
+		page = &g->pages->page[g->fill / PAGE_SIZE];
+	if (page && !*page) {
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+		g->held += !!*page;
+	}
+	if (!page || !*page) {
 		WRITE_ONCE(rx->paused, true);
 		return 0;
 	}
-	to = page_address(page) + at;
+	to = page_address(*page) + at;
 	n = min_t(u32, n, PAGE_SIZE - at);
 	if (skb_copy_bits(skb, offset, to, n))
 		return -EFAULT;
@@ -495,32 +401,46 @@ static int take_ulpdu(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u
 	return n;
 }
 
-/* Return: bytes taken, 0 without memory, -EFAULT when they cannot be read. */
+/*
+ * Take bytes of the run that the cursor is in. Return: how many, 0 without memory, -EFAULT when
+ * they cannot be read.
+ */
 static int take_run(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
 	enum weft_mpa_run run;
+	u8 pad[4];
 	u32 n;
 
-	run = weft_mpa_cursor_run(&rx->reassembly.cursor, &n);
-	n = min(n, avail);
-	switch (run) {
-	case WEFT_RUN_ULPDU:
-		return take_ulpdu(rx, skb, offset, n);
-	case WEFT_RUN_PAD:
-		return take_pad(&rx->reassembly, skb, offset, n);
-	default:
-		return take_word(&rx->reassembly, run, skb, offset, avail);
-	}
+	run = weft_mpa_cursor_run(&g->cursor, &n);
+	if (run == WEFT_RUN_ULPDU)
+		return take_ulpdu(rx, skb, offset, min(n, avail));
+	if (run != WEFT_RUN_PAD)
+		return take_word(g, run, skb, offset, avail);
+
+	n = min3(n, avail, (u32)sizeof(pad));
+	if (skb_copy_bits(skb, offset, pad, n))
+		return -EFAULT;
+	g->crc = weft_crc_update(g->crc, pad, n);
+	weft_mpa_cursor_pass(&g->cursor, n);
+	return n;
 }
 
 /* Return: bytes taken, up to the end of the FPDU; 0 without memory or after a fault. */
 static u32 reassemble(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 avail)
 {
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
 	u32 taken = 0;
 	u32 left;
 
-	if (!rx->reassembly.open)
-		open_reassembly(rx);
+	if (!g->open) {
+		weft_mpa_cursor_init(&g->cursor, rx->pos, 0, rx->markers);
+		g->open = true;
+		g->marker_bad = false;
+		g->crc = WEFT_CRC_SEED;
+		g->fill = 0;
+		g->word_fill = 0;
+	}
 	while (taken < avail) {
 		int n = take_run(rx, skb, offset + taken, avail - taken);
 
@@ -529,7 +449,7 @@ static u32 reassemble(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u
 		if (n <= 0)
 			break;
 		taken += n;
-		if (weft_mpa_cursor_run(&rx->reassembly.cursor, &left) == WEFT_RUN_END) {
+		if (weft_mpa_cursor_run(&g->cursor, &left) == WEFT_RUN_END) {
 			finish_reassembly(rx);
 			break;
 		}
@@ -541,15 +461,18 @@ static u32 reassemble(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u
 
 /**
  * weft_mpa_rx_take - hand over every FPDU that is in a buffer
- * @rx: the reader
+ * @desc: its @arg.data is the reader
  * @skb: the buffer
  * @offset: of the first byte not read yet
  * @len: bytes from there
  *
- * Context: socket lock held. Return: bytes read; less than @len if the reader is paused.
+ * For tcp_read_sock(). Context: socket lock held. Return: bytes read; less than @len if the
+ * reader is paused.
  */
-u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len)
+int weft_hot weft_mpa_rx_take(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
+			      size_t len)
 {
+	struct weft_mpa_rx *rx = desc->arg.data;
 	u32 taken = 0;
 
 	while (taken < len && !READ_ONCE(rx->discard) && !rx->paused) {
@@ -565,12 +488,6 @@ u32 weft_hot weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 o
 		taken += n;
 	}
 	return rx->discard ? len : taken;
-}
-
-static int weft_hot actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset,
-			  size_t len)
-{
-	return weft_mpa_rx_take(desc->arg.data, skb, offset, len);
 }
 
 /**
@@ -601,17 +518,26 @@ bool weft_mpa_rx_begin(struct weft_mpa_rx *rx)
 int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
 {
 	read_descriptor_t desc = { .arg.data = rx, .count = 1 };
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
 	int ret = 0;
 
 	sock_owned_by_me(s->sk);
 	if (weft_mpa_rx_begin(rx))
-		ret = tcp_read_sock(s->sk, &desc, actor);
+		ret = tcp_read_sock(s->sk, &desc, weft_mpa_rx_take);
 	if (weft_tcp_at_urgent(s->sk) && !rx->discard)
 		lose_framing(rx, WEFT_FAULT_MPA_LOCAL);	/* that peer sends no FPDUs */
-	if (rx->reassembly.held && !rx->reassembly.open)
-		drop_reassembly(&rx->reassembly);
-	if (rx->reassembly.held * PAGE_SIZE != rx->reassembly.charged)
-		charge_reassembly(&rx->reassembly, s->sk);
+	if (g->held && !g->open) {
+		weft_mpa_rx_pages_drop(g->pages);
+		g->held = 0;
+	}
+	/*
+	 * A peer decides how much of an FPDU it sends, and for how long it leaves that at that.
+	 * What is kept of it counts as what TCP keeps in a receive queue does: in tcp_mem, and
+	 * in the memory cgroup of the socket. What TCP does not give is not charged: without
+	 * these bytes the rest cannot be read, and for each connection they are bounded.
+	 */
+	if (g->held * PAGE_SIZE != g->charged)
+		g->charged = weft_tcp_charge(s->sk, g->charged, g->held * PAGE_SIZE);
 	return rx->paused ? -EAGAIN : ret;
 }
 
@@ -622,29 +548,17 @@ int weft_hot weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s)
  */
 void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock)
 {
+	struct weft_mpa_rx_reassembly *g = &rx->reassembly;
+	u32 i;
+
 	if (!*stock)
 		return;
-	rx->reassembly.held = move_rxpages(&rx->reassembly.pages, stock);
-}
-
-/**
- * weft_mpa_rx_pause - end this run behind the ULPDU being handed over
- * @rx: the reader
- *
- * The run returns -EAGAIN. Context: the ulpdu callback.
- */
-void weft_mpa_rx_pause(struct weft_mpa_rx *rx)
-{
-	WRITE_ONCE(rx->paused, true);
-}
-
-/**
- * weft_mpa_rx_stop - hand nothing over any more
- * @rx: the reader
- *
- * Context: socket lock held, also within a run.
- */
-void weft_mpa_rx_stop(struct weft_mpa_rx *rx)
-{
-	WRITE_ONCE(rx->discard, true);
+	if (!g->pages)
+		swap(g->pages, *stock);
+	g->held = 0;
+	for (i = 0; i < WEFT_RX_PAGES; i++) {
+		if (*stock && !g->pages->page[i])
+			swap(g->pages->page[i], (*stock)->page[i]);
+		g->held += !!g->pages->page[i];
+	}
 }

@@ -8,6 +8,7 @@
 
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/types.h>
 
 #include "net/ulpdu_copy.h"
@@ -116,11 +117,9 @@ void weft_mpa_rx_init(struct weft_mpa_rx *rx, bool crc, bool markers,
 void weft_mpa_rx_free(struct weft_mpa_rx *rx, struct weft_sock *s);
 
 /* Context: socket lock held; the events run inside. */
-u32 weft_mpa_rx_take(struct weft_mpa_rx *rx, struct sk_buff *skb, u32 offset, u32 len);
+int weft_mpa_rx_take(read_descriptor_t *desc, struct sk_buff *skb, unsigned int offset, size_t len);
 bool weft_mpa_rx_begin(struct weft_mpa_rx *rx);
 int weft_mpa_rx_run_locked(struct weft_mpa_rx *rx, struct weft_sock *s);
-void weft_mpa_rx_pause(struct weft_mpa_rx *rx);
-void weft_mpa_rx_stop(struct weft_mpa_rx *rx);
 
 /* Context: the ulpdu callback. */
 void weft_mpa_rx_expect(struct weft_mpa_rx *rx, u32 ulpdu_len);
@@ -130,6 +129,28 @@ void weft_mpa_rx_pages_drop(struct weft_mpa_rx_pages *pages);
 
 /* Context: socket lock held. */
 void weft_mpa_rx_adopt(struct weft_mpa_rx *rx, struct weft_mpa_rx_pages **stock);
+
+/**
+ * weft_mpa_rx_pause - end this run behind the ULPDU being handed over
+ * @rx: the reader
+ *
+ * The run returns -EAGAIN. Context: the ulpdu callback.
+ */
+static inline void weft_mpa_rx_pause(struct weft_mpa_rx *rx)
+{
+	WRITE_ONCE(rx->paused, true);
+}
+
+/**
+ * weft_mpa_rx_stop - hand nothing over any more
+ * @rx: the reader
+ *
+ * Context: socket lock held, also within a run.
+ */
+static inline void weft_mpa_rx_stop(struct weft_mpa_rx *rx)
+{
+	WRITE_ONCE(rx->discard, true);
+}
 
 /* Is nothing handed over any more? Context: any. */
 static inline bool weft_mpa_rx_is_stopped(const struct weft_mpa_rx *rx)

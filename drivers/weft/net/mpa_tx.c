@@ -47,22 +47,6 @@ static_assert(WEFT_BATCH_VECS <= 64, "one bit each in eor");
  * buffer instead.
  */
 
-/* Plan the segments: may an FPDU of @len bytes follow without a cut in it? */
-static void plan_segment(struct weft_mpa_tx *tx, u32 len)
-{
-	if (len >= ALIGN_FROM) {
-		tx->big = true;
-		if (tx->markers && tx->seg_fill && tx->seg_fill + len > tx->mss &&
-		    tx->count > tx->head) {
-			tx->eor |= BIT_ULL(tx->count - 1);
-			tx->seg_fill = 0;
-		}
-	}
-	tx->seg_fill += len;
-	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
-		tx->seg_fill %= tx->mss;
-}
-
 /**
  * weft_mpa_tx_mulpdu - what the next ULPDU may have
  * @tx: the writer, between two FPDUs
@@ -121,12 +105,6 @@ void weft_mpa_tx_init(struct weft_mpa_tx *tx, struct weft_sock *s, bool crc, boo
 	weft_mpa_tx_refresh(tx);
 }
 
-static void put_runs(struct weft_mpa_tx *tx, u32 from, u32 to)
-{
-	for (; from < to; from++)
-		put_page(tx->vec[from].bv_page);
-}
-
 /**
  * weft_mpa_tx_free - drop what TCP has not accepted
  * @tx: the writer; may be freed twice
@@ -135,7 +113,8 @@ static void put_runs(struct weft_mpa_tx *tx, u32 from, u32 to)
  */
 void weft_mpa_tx_free(struct weft_mpa_tx *tx)
 {
-	put_runs(tx, tx->head, tx->count);
+	while (tx->count > tx->head)
+		put_page(tx->vec[--tx->count].bv_page);
 	tx->head = 0;
 	tx->count = 0;
 	if (tx->vec != tx->few)
@@ -172,6 +151,10 @@ void weft_hot weft_mpa_tx_refresh(struct weft_mpa_tx *tx)
 
 /* --- space: a page fragment, and runs of bytes there --- */
 
+/*
+ * The fragment that is written to where nothing may sleep, protected by bottom halves that are
+ * off: the interrupted task may be in the middle of its own.
+ */
 static DEFINE_PER_CPU(struct page_frag, softirq_frag);
 
 /* No stream is left. Context: process. */
@@ -186,15 +169,6 @@ void weft_mpa_tx_module_exit(void)
 			put_page(frag->page);
 		frag->page = NULL;
 	}
-}
-
-/*
- * The fragment that is written to. The interrupted task may be in the middle of its own, so
- * where nothing may sleep it is one of this CPU, which bottom halves that are off protect.
- */
-static __always_inline struct page_frag *staging_frag(const struct weft_mpa_tx *tx)
-{
-	return unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) : &current->task_frag;
 }
 
 static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
@@ -230,23 +204,11 @@ static int make_vecs(struct weft_mpa_tx *tx, u32 len)
 	return 0;
 }
 
-static __always_inline int add_run(struct weft_mpa_tx *tx, struct page *page, u32 offset, u32 len)
-{
-	if (WARN_ON_ONCE(tx->count == tx->vecs))
-		return -ENOBUFS;
-	get_page(page);
-	tx->vec[tx->count++] = (struct bio_vec){
-		.bv_page = page,
-		.bv_offset = offset,
-		.bv_len = len,
-	};
-	return 0;
-}
-
 /* Nothing is written in the space any more: add what was to the batch. */
 static __always_inline int close_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = staging_frag(tx);
+	struct page_frag *frag = unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) :
+							&current->task_frag;
 	u32 len = tx->fresh;
 	struct bio_vec *last;
 	int ret = 0;
@@ -257,10 +219,18 @@ static __always_inline int close_fragment(struct weft_mpa_tx *tx)
 		return 0;
 	last = tx->count > tx->head ? &tx->vec[tx->count - 1] : NULL;
 	if (last && !(tx->eor & BIT_ULL(tx->count - 1)) && last->bv_page == frag->page &&
-	    last->bv_offset + last->bv_len == frag->offset)
+	    last->bv_offset + last->bv_len == frag->offset) {
 		last->bv_len += len;
-	else
-		ret = add_run(tx, frag->page, frag->offset, len);
+	} else if (WARN_ON_ONCE(tx->count == tx->vecs)) {
+		ret = -ENOBUFS;
+	} else {
+		get_page(frag->page);
+		tx->vec[tx->count++] = (struct bio_vec){
+			.bv_page = frag->page,
+			.bv_offset = frag->offset,
+			.bv_len = len,
+		};
+	}
 	frag->offset += len;
 	return ret;
 }
@@ -271,7 +241,8 @@ static __always_inline int close_fragment(struct weft_mpa_tx *tx)
  */
 static __always_inline int open_fragment(struct weft_mpa_tx *tx)
 {
-	struct page_frag *frag = staging_frag(tx);
+	struct page_frag *frag = unlikely(tx->atomic) ? this_cpu_ptr(&softirq_frag) :
+							&current->task_frag;
 	u32 len = tx->end - tx->pos;
 
 	if (WARN_ON_ONCE(!len))
@@ -308,23 +279,19 @@ static void sum_up(struct weft_mpa_tx *tx)
 	tx->unsummed = 0;
 }
 
-/* Header, payload and pad of a small FPDU are contiguous: sum them up in one pass. */
-static void sum_later(struct weft_mpa_tx *tx, const u8 *staged, u32 len)
-{
-	if (tx->summed_to + tx->unsummed != staged)
-		sum_up(tx);
-	if (!tx->unsummed)
-		tx->summed_to = staged;
-	tx->unsummed += len;
-	if (tx->unsummed >= PIECE)
-		sum_up(tx);
-}
-
 /* The next @len bytes of the space are written. */
 static inline void advance_summed(struct weft_mpa_tx *tx, u32 len)
 {
-	if (tx->crc)
-		sum_later(tx, tx->to, len);
+	if (tx->crc) {
+		/* Header, payload and pad of a small FPDU are contiguous: summed up in one pass. */
+		if (tx->summed_to + tx->unsummed != tx->to)
+			sum_up(tx);
+		if (!tx->unsummed)
+			tx->summed_to = tx->to;
+		tx->unsummed += len;
+		if (tx->unsummed >= PIECE)
+			sum_up(tx);
+	}
 	weft_mpa_tx_advance(tx, len);
 }
 
@@ -347,7 +314,7 @@ static int stage_bytes(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 /* Stage the marker if one is due, then say how far it is to the next. */
 static int pass_marker(struct weft_mpa_tx *tx, u32 *run)
 {
-	u8 marker[WEFT_MPA_MARKER_OCTETS];
+	u8 marker[WEFT_MPA_MARKER_BYTES];
 	int ret;
 
 	while (weft_mpa_cursor_run(&tx->cursor, run) == WEFT_RUN_MARKER) {
@@ -380,11 +347,6 @@ static int stage_marked(struct weft_mpa_tx *tx, const u8 *from, u32 len)
 	return 0;
 }
 
-static int stage_any(struct weft_mpa_tx *tx, const u8 *from, u32 len)
-{
-	return tx->markers ? stage_marked(tx, from, len) : stage_bytes(tx, from, len);
-}
-
 /**
  * weft_mpa_tx_cancel - undo the FPDU begun last
  * @tx: the writer, after begin or copy
@@ -397,8 +359,8 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 
 	tx->space = 0;
 	tx->fresh = 0;
-	put_runs(tx, mark->count, tx->count);
-	tx->count = mark->count;
+	while (tx->count > mark->count)
+		put_page(tx->vec[--tx->count].bv_page);
 	if (tx->count > tx->head)
 		tx->vec[tx->count - 1].bv_len = mark->last_len;
 	tx->pos = mark->pos;
@@ -410,7 +372,7 @@ void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
 /**
  * weft_mpa_tx_begin - start an FPDU
  * @tx: the writer, not full
- * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_OCTETS that are filled in here
+ * @start: DDP and RDMAP header, behind WEFT_MPA_LEN_BYTES that are filled in here
  * @hdr_len: of that header
  * @payload_len: what the copy calls will bring in all
  *
@@ -434,15 +396,26 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 	if (ret)
 		return ret;
 	set_mark(tx);
-	plan_segment(tx, wire_len);
+	if (wire_len >= ALIGN_FROM) { /* see above: may it follow without a cut in it? */
+		tx->big = true;
+		if (tx->markers && tx->seg_fill && tx->seg_fill + wire_len > tx->mss &&
+		    tx->count > tx->head) {
+			tx->eor |= BIT_ULL(tx->count - 1);
+			tx->seg_fill = 0;
+		}
+	}
+	tx->seg_fill += wire_len;
+	if (tx->seg_fill >= tx->mss) /* as a rule not: divisions are slow */
+		tx->seg_fill %= tx->mss;
 	tx->end = tx->pos + wire_len;
 	tx->ulpdu_len = ulpdu_len;
 	if (tx->markers)
 		weft_mpa_cursor_init(&tx->cursor, tx->pos, ulpdu_len, true);
 	tx->running = WEFT_CRC_SEED;
 	tx->unsummed = 0;
-	ret = open_fragment(tx) ?:
-				  weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_OCTETS + hdr_len);
+	ret = open_fragment(tx);
+	if (!ret)
+		ret = weft_mpa_tx_copy_linear(tx, start, WEFT_MPA_LEN_BYTES + hdr_len);
 	if (ret)
 		weft_mpa_tx_cancel(tx);
 	return ret;
@@ -451,28 +424,13 @@ int weft_hot weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u
 /* weft_mpa_tx_copy_linear() for what is long, or takes more than a copy. */
 int weft_hot weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
 {
-	if (len > PIECE || !weft_mpa_tx_fits(tx, len))
-		return stage_any(tx, from, len);
+	if (tx->markers)
+		return stage_marked(tx, from, len);
+	if (len > PIECE || len > tx->space)
+		return stage_bytes(tx, from, len);
 	weft_copy(tx->to, from, len);
 	advance_summed(tx, len);
 	return 0;
-}
-
-/* The CRC field; whatever its value, the field itself is always there. */
-static int stage_crc(struct weft_mpa_tx *tx)
-{
-	u8 field[WEFT_MPA_CRC_OCTETS];
-	u32 run;
-	int ret;
-
-	if (tx->markers) {
-		ret = pass_marker(tx, &run);
-		if (ret)
-			return ret;
-	}
-	sum_up(tx);
-	weft_crc_store(tx->running, field);
-	return stage_bytes(tx, field, sizeof(field));
 }
 
 /**
@@ -485,16 +443,26 @@ int weft_hot weft_mpa_tx_end(struct weft_mpa_tx *tx)
 {
 	static const u8 zero[4];
 	u32 pad = weft_mpa_pad(tx->ulpdu_len);
+	u8 field[WEFT_MPA_CRC_BYTES]; /* whatever its value, the field itself is always there */
 	int ret = 0;
+	u32 run;
 
-	if (weft_mpa_tx_fits(tx, pad + WEFT_MPA_CRC_OCTETS)) {
+	if (!tx->markers && pad + WEFT_MPA_CRC_BYTES <= tx->space) {
 		put_unaligned(0, (u32 *)tx->to);
 		advance_summed(tx, pad);
 		sum_up(tx);
 		weft_crc_store(tx->running, tx->to);
-		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
+		weft_mpa_tx_advance(tx, WEFT_MPA_CRC_BYTES);
 	} else {
-		ret = stage_any(tx, zero, pad) ?: stage_crc(tx);
+		if (tx->markers)
+			ret = stage_marked(tx, zero, pad) ?: pass_marker(tx, &run);
+		else
+			ret = stage_bytes(tx, zero, pad);
+		if (ret)
+			return ret;
+		sum_up(tx);
+		weft_crc_store(tx->running, field);
+		ret = stage_bytes(tx, field, sizeof(field));
 	}
 	return ret ?: close_fragment(tx);
 }

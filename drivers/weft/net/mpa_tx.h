@@ -131,14 +131,8 @@ int weft_mpa_tx_end(struct weft_mpa_tx *tx);
 void weft_mpa_tx_cancel(struct weft_mpa_tx *tx);
 int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more);
 
-/* Whoever receives on the socket. */
+/* For the context that receives on the socket. */
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos);
-
-/* Can @len bytes be written to the open space in one piece? Context: tx claim. */
-static inline bool weft_mpa_tx_fits(const struct weft_mpa_tx *tx, u32 len)
-{
-	return len <= tx->space && !tx->markers;
-}
 
 /* The next @len bytes of the space are written, and summed up if need be. Context: tx claim. */
 static inline void weft_mpa_tx_advance(struct weft_mpa_tx *tx, u32 len)
@@ -160,7 +154,7 @@ static inline void weft_mpa_tx_advance(struct weft_mpa_tx *tx, u32 len)
 static __always_inline int weft_mpa_tx_copy_linear(struct weft_mpa_tx *tx, const void *from,
 						   u32 len)
 {
-	if (tx->crc || len > WEFT_COPY_SHORT || !weft_mpa_tx_fits(tx, len))
+	if (tx->crc || tx->markers || len > WEFT_COPY_SHORT || len > tx->space)
 		return weft_mpa_tx_copy_any(tx, from, len);
 	weft_copy(tx->to, from, len);
 	weft_mpa_tx_advance(tx, len);
@@ -219,7 +213,7 @@ static __always_inline void weft_mpa_tx_span_put(struct weft_mpa_tx *tx, const v
 static __always_inline void weft_mpa_tx_span_put_crc(struct weft_mpa_tx *tx)
 {
 	weft_crc_store(WEFT_CRC_SEED, tx->to);
-	weft_mpa_tx_advance(tx, WEFT_MPA_CRC_OCTETS);
+	weft_mpa_tx_advance(tx, WEFT_MPA_CRC_BYTES);
 }
 
 #endif

@@ -63,26 +63,6 @@ static int push_pages(struct sock *sk, const struct bio_vec *vec, u32 count, u32
 
 #endif
 
-/*
- * For a socket that may take from the reserves, buffers are first asked for without
- * them (kmalloc_reserve()). A task that may reclaim would wait in that try, with the
- * socket locked, for the very I/O it is about to send: so it may not.
- */
-static int push_runs(struct weft_mpa_tx *tx, struct sock *sk, u32 count, u32 bytes, bool more)
-{
-	const struct bio_vec *vec = &tx->vec[tx->head];
-	bool reserves = sock_flag(sk, SOCK_MEMALLOC) && !tx->atomic;
-	unsigned int noreclaim;
-	int n;
-
-	if (reserves)
-		noreclaim = memalloc_noreclaim_save();
-	n = push_pages(sk, vec, count, bytes, more);
-	if (reserves)
-		memalloc_noreclaim_restore(noreclaim);
-	return n;
-}
-
 /* The runs up to and including the next planned cut. */
 static inline u32 runs_to_cut(const struct weft_mpa_tx *tx, u32 *bytes)
 {
@@ -93,23 +73,6 @@ static inline u32 runs_to_cut(const struct weft_mpa_tx *tx, u32 *bytes)
 		*bytes += tx->vec[i].bv_len;
 	} while (!(tx->eor & BIT_ULL(i)) && ++i < tx->count);
 	return min(i + 1, tx->count) - tx->head;
-}
-
-/*
- * A batch is planned from the start of a segment. If TCP still has an unfilled
- * one, the batch may go on in it only if its first segment fits in the rest.
- */
-static void align_batch(struct weft_mpa_tx *tx, struct sock *sk)
-{
-	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
-	u32 first, fill;
-
-	if (!tail || tx->partial || !tx->big)
-		return;
-	runs_to_cut(tx, &first);
-	fill = tail->len % tx->mss;
-	if (fill && fill + min(first, tx->mss) > tx->mss)
-		weft_tcp_end_segment(sk);
 }
 
 static void drop_pushed(struct weft_mpa_tx *tx, struct sock *sk, u32 len)
@@ -137,17 +100,40 @@ static void drop_pushed(struct weft_mpa_tx *tx, struct sock *sk, u32 len)
  */
 static int push_batch(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 {
+	bool reserves = sock_flag(sk, SOCK_MEMALLOC) && !tx->atomic;
+	struct sk_buff *tail = weft_tcp_unsent_tail(sk);
+	u32 bytes;
+
 	sock_owned_by_me(sk);
 	weft_tcp_round_mss(sk);
-	align_batch(tx, sk);
+	/*
+	 * A batch is planned from the start of a segment. If TCP still has an unfilled one,
+	 * the batch may go on in it only if its first segment fits in the rest.
+	 */
+	if (tail && tx->big && !tx->partial) {
+		u32 fill = tail->len % tx->mss;
+
+		runs_to_cut(tx, &bytes);
+		if (fill && fill + min(bytes, tx->mss) > tx->mss)
+			weft_tcp_end_segment(sk);
+	}
 	while (tx->head < tx->count) {
-		u32 bytes;
 		u32 runs = runs_to_cut(tx, &bytes);
 		bool last = tx->head + runs == tx->count;
+		unsigned int noreclaim = 0;
 		int n;
 
 		weft_count(tx->counters, WEFT_CTR_TX_SOCKET_SENDS);
-		n = push_runs(tx, sk, runs, bytes, more || !last);
+		/*
+		 * For a socket that may take from the reserves, buffers are first asked for
+		 * without them (kmalloc_reserve()). A task that may reclaim would wait in that
+		 * try, with the socket locked, for the very I/O it is about to send: it may not.
+		 */
+		if (reserves)
+			noreclaim = memalloc_noreclaim_save();
+		n = push_pages(sk, &tx->vec[tx->head], runs, bytes, more || !last);
+		if (reserves)
+			memalloc_noreclaim_restore(noreclaim);
 		if (n <= 0)
 			return n ?: -EAGAIN;
 		tx->partial = true;
@@ -184,17 +170,6 @@ static int push_locked(struct weft_mpa_tx *tx, struct sock *sk, bool more)
 	return ret == -EAGAIN && !tx->atomic ? push_batch(tx, sk, more) : ret;
 }
 
-/* Send what TCP held back because of MSG_MORE. Only process context can. */
-static int uncork_tcp(struct weft_mpa_tx *tx)
-{
-	if (tx->atomic)
-		return -ENOBUFS;
-	tx->corked = false;
-	tcp_sock_set_nodelay(tx->sk);
-	weft_tcp_check_window(tx->sk);
-	return 0;
-}
-
 /**
  * weft_mpa_tx_push - hand everything staged to TCP
  * @tx: the writer, between two FPDUs
@@ -211,8 +186,16 @@ int weft_hot weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 	bool grow;
 	int ret;
 
-	if (weft_mpa_tx_empty(tx))
-		return tx->corked && !more ? uncork_tcp(tx) : 0;
+	if (weft_mpa_tx_empty(tx)) {
+		if (!tx->corked || more)
+			return 0;
+		if (tx->atomic) /* only process context can send what TCP held back */
+			return -ENOBUFS;
+		tx->corked = false;
+		tcp_sock_set_nodelay(sk);
+		weft_tcp_check_window(sk);
+		return 0;
+	}
 	/*
 	 * Batches grow while full ones follow each other. They do not where staging takes much
 	 * longer than TCP does, since the receiver would wait for all of it, nor on reserves.

@@ -13,33 +13,13 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-static const struct sockaddr_in *v4(const struct sockaddr_storage *addr)
-{
-	return (const struct sockaddr_in *)addr;
-}
-
-static const struct sockaddr_in6 *v6(const struct sockaddr_storage *addr)
-{
-	return (const struct sockaddr_in6 *)addr;
-}
-
-/**
- * weft_addr_len - bytes in use
- * @addr: of AF_INET6, or else AF_INET
- */
-int weft_addr_len(const struct sockaddr_storage *addr)
-{
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
-}
-
 /**
  * weft_addr_port - the TCP port
  * @addr: stands at the same place in both families
  */
 __be16 weft_addr_port(const struct sockaddr_storage *addr)
 {
-	return v4(addr)->sin_port;
+	return ((const struct sockaddr_in *)addr)->sin_port;
 }
 
 /**
@@ -48,9 +28,12 @@ __be16 weft_addr_port(const struct sockaddr_storage *addr)
  */
 bool weft_addr_is_any(const struct sockaddr_storage *addr)
 {
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+
 	if (addr->ss_family == AF_INET6)
-		return ipv6_addr_any(&v6(addr)->sin6_addr);
-	return v4(addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+		return ipv6_addr_any(&sin6->sin6_addr);
+	return sin->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 /**
@@ -59,12 +42,14 @@ bool weft_addr_is_any(const struct sockaddr_storage *addr)
  */
 bool weft_addr_is_unicast(const struct sockaddr_storage *addr)
 {
-	__be32 ip = v4(addr)->sin_addr.s_addr;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	__be32 ip = sin->sin_addr.s_addr;
 
 	if (weft_addr_is_any(addr))
 		return false;
 	if (addr->ss_family == AF_INET6)
-		return !ipv6_addr_is_multicast(&v6(addr)->sin6_addr);
+		return !ipv6_addr_is_multicast(&sin6->sin6_addr);
 	return !ipv4_is_multicast(ip) && !ipv4_is_lbcast(ip) && !ipv4_is_zeronet(ip);
 }
 
@@ -75,11 +60,16 @@ bool weft_addr_is_unicast(const struct sockaddr_storage *addr)
  */
 bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
 	if (a->ss_family != b->ss_family)
 		return false;
 	if (a->ss_family == AF_INET6)
-		return ipv6_addr_equal(&v6(a)->sin6_addr, &v6(b)->sin6_addr);
-	return v4(a)->sin_addr.s_addr == v4(b)->sin_addr.s_addr;
+		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
 /**
@@ -107,9 +97,12 @@ void weft_addr_from_ip6(struct sockaddr_storage *addr, const struct in6_addr *ip
  */
 bool weft_addr_is_loopback(const struct sockaddr_storage *addr)
 {
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+
 	if (addr->ss_family == AF_INET6)
-		return ipv6_addr_loopback(&v6(addr)->sin6_addr);
-	return ipv4_is_loopback(v4(addr)->sin_addr.s_addr);
+		return ipv6_addr_loopback(&sin6->sin6_addr);
+	return ipv4_is_loopback(sin->sin_addr.s_addr);
 }
 
 /**
@@ -120,12 +113,13 @@ bool weft_addr_is_loopback(const struct sockaddr_storage *addr)
  */
 void weft_addr_unmap(struct sockaddr_storage *addr)
 {
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
 	struct sockaddr_in plain = { .sin_family = AF_INET };
 
-	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&v6(addr)->sin6_addr))
+	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&sin6->sin6_addr))
 		return;
-	plain.sin_port = v6(addr)->sin6_port;
-	plain.sin_addr.s_addr = v6(addr)->sin6_addr.s6_addr32[3];
+	plain.sin_port = sin6->sin6_port;
+	plain.sin_addr.s_addr = sin6->sin6_addr.s6_addr32[3];
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, &plain, sizeof(plain));
 }
@@ -144,24 +138,6 @@ void weft_addr_set_scope(struct sockaddr_storage *addr, int ifindex)
 		sin6->sin6_scope_id = ifindex;
 }
 
-#if IS_ENABLED(CONFIG_IPV6)
-static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
-{
-	struct net_device *netdev;
-
-	for_each_netdev_rcu(net, netdev) {
-		if (ipv6_chk_addr(net, addr, netdev, 1))
-			return netdev;
-	}
-	return NULL;
-}
-#else
-static struct net_device *find_netdev6(struct net *net, const struct in6_addr *addr)
-{
-	return NULL;
-}
-#endif
-
 /**
  * weft_addr_find_netdev - the network device that has an address
  * @net: where
@@ -172,7 +148,17 @@ static struct net_device *find_netdev6(struct net *net, const struct in6_addr *a
  */
 struct net_device *weft_addr_find_netdev(struct net *net, const struct sockaddr_storage *addr)
 {
-	if (addr->ss_family == AF_INET6)
-		return find_netdev6(net, &v6(addr)->sin6_addr);
-	return __ip_dev_find(net, v4(addr)->sin_addr.s_addr, false);
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)addr;
+	struct net_device *netdev;
+
+	if (addr->ss_family != AF_INET6)
+		return __ip_dev_find(net, sin->sin_addr.s_addr, false);
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return NULL;
+	for_each_netdev_rcu(net, netdev) {
+		if (ipv6_chk_addr(net, &sin6->sin6_addr, netdev, 1))
+			return netdev;
+	}
+	return NULL;
 }

@@ -12,7 +12,6 @@ struct in6_addr;
 struct net;
 struct net_device;
 
-int weft_addr_len(const struct sockaddr_storage *addr);
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
 bool weft_addr_is_any(const struct sockaddr_storage *addr);
 bool weft_addr_is_unicast(const struct sockaddr_storage *addr);

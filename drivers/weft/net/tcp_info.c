@@ -46,18 +46,6 @@ u64 weft_tcp_bytes_received(const struct weft_sock *s)
 }
 
 /**
- * weft_tcp_segs - does anything come or go?
- * @s: the socket
- *
- * Context: any; a hint without the socket lock. Return: segments in both directions so
- * far, which wraps.
- */
-u32 weft_tcp_segs(const struct weft_sock *s)
-{
-	return READ_ONCE(tcp_sk(s->sk)->segs_in) + READ_ONCE(tcp_sk(s->sk)->segs_out);
-}
-
-/**
  * weft_tcp_get_info - look into TCP
  * @s: a socket that was connected once
  * @out: filled in

@@ -46,7 +46,6 @@ struct weft_tcp_info {
 u64 weft_tcp_bytes_acked(const struct weft_sock *s);
 bool weft_tcp_all_acked(const struct weft_sock *s);
 u64 weft_tcp_bytes_received(const struct weft_sock *s);
-u32 weft_tcp_segs(const struct weft_sock *s);
 void weft_tcp_get_info(struct weft_sock *s, struct weft_tcp_info *out);
 
 #endif

@@ -7,21 +7,30 @@
 #include <linux/mm.h>
 
 #include "base/compat.h"
+#include "proto/hot.h"
 
 #define RECEIVING	(TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)
 
 /**
- * weft_tcp_send_window - tell the peer how much room there is
- * @sk: a connection of which weft_tcp_window_shut() was true
+ * weft_tcp_check_window - tell the peer of room that TCP does not tell it of
+ * @sk: a connection whose lock was held by a process, and was let go
+ *
+ * Why: what arrives while a process has the socket lock is received when it lets go, and
+ * read then and there by our callback. Until all of it is through, TCP counts all of it as
+ * unread, so that the peer may be told of hardly any room. Then it waits until its timer of
+ * 200 ms asks again.
+ * Instead: tcp_cleanup_rbuf() exported, or called by release_sock() behind the backlog.
  *
  * Takes the lock as a softirq does: held by a process for longer than a moment, there would
  * be something to receive behind it again. A process that has it by now sees to the window
- * itself. Why and instead: see weft_tcp_check_window().
+ * itself.
  *
  * Context: process, socket lock not held.
  */
-void weft_tcp_send_window(struct sock *sk)
+void weft_hot weft_tcp_check_window(struct sock *sk)
 {
+	if (likely(!weft_tcp_window_shut(sk)))
+		return;
 	local_bh_disable();
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk) && BIT(sk->sk_state) & RECEIVING && weft_tcp_window_shut(sk))
@@ -53,55 +62,33 @@ bool weft_tcp_await_space(struct sock *sk)
 }
 
 /**
- * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
- * @sk: one of them
- *
- * Below the first limit of tcp_mem TCP leaves sockets alone. Half of that may be ours and
- * others'. Why and instead: see weft_tcp_reserve().
- */
-bool weft_tcp_memory_plentiful(const struct sock *sk)
-{
-	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
-
-	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
-}
-
-/**
  * weft_tcp_reserve - let a connection keep memory for its buffers
  * @sk: the connection
- * @bytes: how much in all, more than it has
+ * @bytes: how much in all, more than it has; 0: what is not in use is given back
  *
  * Why: a socket takes memory from the account of all sockets for each buffer and gives it
  * back with the buffer, which for small messages is once each, at both ends. What
  * sk_reserved_mem says stays in sk_forward_alloc.
  * Instead: SO_RESERVE_MEM, once it takes sockets that no memory cgroup accounts.
  *
- * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ * Context: socket lock held, up to softirq; process, to give it back. Return: false if TCP does
+ * not give it.
  */
 bool weft_tcp_reserve(struct sock *sk, u32 bytes)
 {
-	if (!__sk_mem_schedule(sk, bytes - sk->sk_reserved_mem, SK_MEM_SEND))
+	if (bytes && !__sk_mem_schedule(sk, bytes - sk->sk_reserved_mem, SK_MEM_SEND))
 		return false;
 	WRITE_ONCE(sk->sk_reserved_mem, bytes);
+	if (!bytes)
+		sk_mem_reclaim(sk);
 	return true;
-}
-
-/**
- * weft_tcp_unreserve - give back what weft_tcp_reserve() took, but for what is in use
- * @sk: the connection, whether it has any or not
- *
- * Context: process, socket lock held.
- */
-void weft_tcp_unreserve(struct sock *sk)
-{
-	WRITE_ONCE(sk->sk_reserved_mem, 0);
-	sk_mem_reclaim(sk);
 }
 
 /**
  * weft_tcp_charge - count memory as if it were in the receive queue of a connection
  * @sk: the connection
- * @bytes: how much
+ * @charged: bytes that are counted so far
+ * @bytes: how many there are now
  *
  * It does not take room from the window, since what is missing has to come through that.
  *
@@ -109,50 +96,21 @@ void weft_tcp_unreserve(struct sock *sk)
  * peer, as the queue is. Instead: a function of sk_rmem_schedule() and sk_mem_charge() for
  * modules.
  *
- * Context: socket lock held, up to softirq. Return: false if TCP does not give it.
+ * Context: socket lock held, up to softirq. Return: bytes that are counted now, @charged if TCP
+ * gives no more.
  */
-bool weft_tcp_charge(struct sock *sk, u32 bytes)
+u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 {
-	int more = bytes - sk->sk_forward_alloc;
+	int more = bytes - charged - sk->sk_forward_alloc;
 
+	if (bytes < charged) {
+		sk_mem_uncharge(sk, charged - bytes);
+		return bytes;
+	}
 	if (more > 0 && !__sk_mem_schedule(sk, more, SK_MEM_RECV))
-		return false;
-	sk_mem_charge(sk, bytes);
-	return true;
-}
-
-/* Give back what weft_tcp_charge() took. Context: as there. */
-void weft_tcp_uncharge(struct sock *sk, u32 bytes)
-{
-	sk_mem_uncharge(sk, bytes);
-}
-
-/**
- * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
- * @sk: a bound socket
- *
- * Why: what connect() would share, bind() refuses, whoever has the port.
- * Instead: a flag of bind() that asks for what connect() does.
- *
- * Context: process.
- */
-bool weft_tcp_shares_port(const struct sock *sk)
-{
-	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
-}
-
-/**
- * weft_tcp_has_child - is there a connection to accept?
- * @sk: a listening socket
- *
- * Why: room is made for a connection only if there is one.
- * Instead: poll() of the socket, which needs a file.
- *
- * Context: any.
- */
-bool weft_tcp_has_child(const struct sock *sk)
-{
-	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
+		return charged;
+	sk_mem_charge(sk, bytes - charged);
+	return bytes;
 }
 
 /**

@@ -121,7 +121,7 @@ static inline bool weft_tcp_is_drained(const struct sock *sk)
 
 /* --- the receive window --- */
 
-void weft_tcp_send_window(struct sock *sk);
+void weft_tcp_check_window(struct sock *sk);
 
 /**
  * weft_tcp_window_shut - is there much more room than the peer knows of?
@@ -138,24 +138,6 @@ static inline bool weft_tcp_window_shut(const struct sock *sk)
 
 	return told <= tp->window_clamp &&
 	       min_t(u32, max(tcp_space(sk), 0), tp->rcv_ssthresh) >= max_t(u32, told, tp->advmss);
-}
-
-/**
- * weft_tcp_check_window - tell the peer of room that TCP does not tell it of
- * @sk: a connection whose lock was held by a process, and was let go
- *
- * Why: what arrives while a process has the socket lock is received when it lets go, and
- * read then and there by our callback. Until all of it is through, TCP counts all of it as
- * unread, so that the peer may be told of hardly any room. Then it waits until its timer of
- * 200 ms asks again.
- * Instead: tcp_cleanup_rbuf() exported, or called by release_sock() behind the backlog.
- *
- * Context: process, socket lock not held.
- */
-static inline void weft_tcp_check_window(struct sock *sk)
-{
-	if (unlikely(weft_tcp_window_shut(sk)))
-		weft_tcp_send_window(sk);
 }
 
 /**
@@ -214,7 +196,51 @@ static inline bool weft_tcp_at_urgent(const struct sock *sk)
 	return unlikely(tp->urg_data) && tp->urg_seq == tp->copied_seq;
 }
 
+/* --- ports and listeners --- */
+
+/**
+ * weft_tcp_shares_port - did TCP give its port out by itself, to all that have it?
+ * @sk: a bound socket
+ *
+ * Why: what connect() would share, bind() refuses, whatever socket has the port.
+ * Instead: a flag of bind() that asks for what connect() does.
+ *
+ * Context: process.
+ */
+static inline bool weft_tcp_shares_port(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_bind_hash->fastreuse) < 0;
+}
+
+/**
+ * weft_tcp_has_child - is there a connection to accept?
+ * @sk: a listening socket
+ *
+ * Why: room is made for a connection only if there is one.
+ * Instead: poll() of the socket, which needs a file.
+ *
+ * Context: any.
+ */
+static inline bool weft_tcp_has_child(const struct sock *sk)
+{
+	return !reqsk_queue_empty(&inet_csk(sk)->icsk_accept_queue);
+}
+
 /* --- memory --- */
+
+/**
+ * weft_tcp_segs - does anything come or go?
+ * @sk: a connection
+ *
+ * Why: one at rest needs no reserve. Instead: TCP_INFO for modules, without the socket lock.
+ *
+ * Context: any; a hint without the socket lock. Return: segments in both directions so far,
+ * which wraps.
+ */
+static inline u32 weft_tcp_segs(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->segs_in) + READ_ONCE(tcp_sk(sk)->segs_out);
+}
 
 /**
  * weft_tcp_buffered - bytes that the buffers of a connection hold
@@ -228,19 +254,28 @@ static inline u32 weft_tcp_buffered(const struct sock *sk)
 	return sk->sk_wmem_queued + atomic_read(&sk->sk_rmem_alloc);
 }
 
+/**
+ * weft_tcp_memory_plentiful - may connections keep memory that they do not use at once?
+ * @sk: one of them
+ *
+ * Below the first limit of tcp_mem TCP leaves sockets alone. Half of that may be ours and
+ * others'. Why and instead: see weft_tcp_reserve().
+ */
+static inline bool weft_tcp_memory_plentiful(const struct sock *sk)
+{
+	long pages = atomic_long_read(sk->sk_prot->memory_allocated);
+
+	return !tcp_under_memory_pressure(sk) && pages < sk_prot_mem_limits(sk, 0) / 2;
+}
+
 /* What the connection keeps of TCP's memory. Why and instead: see weft_tcp_reserve(). */
 static inline u32 weft_tcp_reserved(const struct sock *sk)
 {
 	return sk->sk_reserved_mem;
 }
 
-bool weft_tcp_shares_port(const struct sock *sk);
-bool weft_tcp_has_child(const struct sock *sk);
-bool weft_tcp_memory_plentiful(const struct sock *sk);
 bool weft_tcp_reserve(struct sock *sk, u32 bytes);
-void weft_tcp_unreserve(struct sock *sk);
-bool weft_tcp_charge(struct sock *sk, u32 bytes);
-void weft_tcp_uncharge(struct sock *sk, u32 bytes);
+u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes);
 void weft_tcp_drop_fragment(struct sock *sk);
 
 #endif

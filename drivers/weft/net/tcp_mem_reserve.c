@@ -16,7 +16,6 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
-#include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
@@ -31,12 +30,6 @@ static DEFINE_SPINLOCK(holders_lock); /* bh; after the socket lock */
 /* Of weft_mem_reserve.node, but for those that the work is about to visit. */
 static LIST_HEAD(holders);
 static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);
-
-void weft_mem_reserve_init(struct weft_mem_reserve *reserve)
-{
-	INIT_LIST_HEAD(&reserve->node);
-	reserve->not_before = jiffies;
-}
 
 /**
  * weft_mem_reserve_check - let the reserve grow to what the buffers hold now
@@ -79,28 +72,24 @@ void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk)
 	spin_lock_bh(&holders_lock);
 	list_del_init(&reserve->node);
 	spin_unlock_bh(&holders_lock);
-	weft_tcp_unreserve(sk);
+	weft_tcp_reserve(sk, 0);
 }
 
-/* Has nothing come or gone since the last walk? */
-static bool was_idle(struct weft_sock *s)
-{
-	u32 moved = weft_tcp_segs(s);
-	bool same = moved == s->reserve.moved;
-
-	s->reserve.moved = moved;
-	return same;
-}
-
-/* Detached meanwhile, it has lost its allotment already. */
+/* It loses its reserve if nothing has come or gone since the last walk. */
 static void review_reserve(struct sock *sk)
 {
 	struct weft_sock *s;
 
 	lock_sock(sk);
 	s = sk->sk_user_data;
-	if (s && (was_idle(s) || !weft_tcp_memory_plentiful(sk)))
-		weft_mem_reserve_end(&s->reserve, sk);
+	if (s) { /* else it was detached meanwhile, and has lost its reserve already */
+		u32 moved = weft_tcp_segs(sk);
+		bool idle = moved == s->reserve.moved;
+
+		s->reserve.moved = moved;
+		if (idle || !weft_tcp_memory_plentiful(sk))
+			weft_mem_reserve_end(&s->reserve, sk);
+	}
 	release_sock(sk);
 }
 

@@ -24,7 +24,6 @@ struct weft_mem_reserve {
 	unsigned long not_before;
 };
 
-void weft_mem_reserve_init(struct weft_mem_reserve *reserve);
 void weft_mem_reserve_check(struct sock *sk);
 void weft_mem_reserve_end(struct weft_mem_reserve *reserve, struct sock *sk);
 void weft_mem_reserve_module_exit(void);

@@ -10,7 +10,10 @@
  */
 #include "net/tcp_socket.h"
 
+#include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
 #include <linux/net.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -74,21 +77,6 @@ static void on_state_change(struct sock *sk)
 		s->events->changed(s->owner);
 }
 
-static void install_callbacks(struct weft_sock *s, struct sock *sk)
-{
-	s->saved_data_ready = sk->sk_data_ready;
-	s->saved_write_space = sk->sk_write_space;
-	s->saved_state_change = sk->sk_state_change;
-	sk->sk_user_data = s;
-	if (s->listening) {
-		sk->sk_data_ready = on_listen_ready;
-		return;
-	}
-	sk->sk_data_ready = on_data_ready;
-	sk->sk_write_space = on_write_space;
-	sk->sk_state_change = on_state_change;
-}
-
 /**
  * weft_sock_attach - let the callbacks call @owner from now on
  * @s: the socket
@@ -106,8 +94,19 @@ void weft_sock_attach(struct weft_sock *s, const struct weft_sock_events *events
 	write_lock_bh(&sk->sk_callback_lock);
 	s->events = events;
 	s->owner = owner;
-	if (!sk->sk_user_data)
-		install_callbacks(s, sk);
+	if (!sk->sk_user_data) {
+		s->saved_data_ready = sk->sk_data_ready;
+		s->saved_write_space = sk->sk_write_space;
+		s->saved_state_change = sk->sk_state_change;
+		sk->sk_user_data = s;
+		if (s->listening) {
+			sk->sk_data_ready = on_listen_ready;
+		} else {
+			sk->sk_data_ready = on_data_ready;
+			sk->sk_write_space = on_write_space;
+			sk->sk_state_change = on_state_change;
+		}
+	}
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
@@ -139,18 +138,6 @@ void weft_sock_detach(struct weft_sock *s)
 	release_sock(sk);
 }
 
-/* A socket that was accepted just now has the callbacks of its listener: drop them. */
-static void drop_listener_callbacks(const struct weft_sock *listener, struct sock *child)
-{
-	lock_sock(child);
-	write_lock_bh(&child->sk_callback_lock);
-	child->sk_user_data = NULL;
-	if (child->sk_data_ready == on_listen_ready)
-		child->sk_data_ready = listener->saved_data_ready;
-	write_unlock_bh(&child->sk_callback_lock);
-	release_sock(child);
-}
-
 /* --- creation and options --- */
 
 /*
@@ -174,27 +161,20 @@ static void hold_netns(struct sock *sk)
 #endif
 }
 
-/*
- * Sends happen on the way to a disk at times: no allocation may wait for I/O.
- * The task's page fragment may be in use where the task faulted, or reclaims.
- */
-static void set_options(struct weft_sock *s)
+static void init_sock(struct weft_sock *s)
 {
 	struct sock *sk = s->sk;
 
+	INIT_LIST_HEAD(&s->reserve.node);
+	s->reserve.not_before = jiffies;
+	/*
+	 * Sends happen on the way to a disk at times: no allocation may wait for I/O. The task's
+	 * page fragment may be in use where the task faulted, or reclaims.
+	 */
 	s->allocation = GFP_NOIO;
 	sk->sk_allocation = s->allocation;
 	compat_use_own_frag(sk);
 	tcp_sock_set_nodelay(sk);
-}
-
-static struct weft_sock *new_sock(void)
-{
-	struct weft_sock *s = kzalloc(sizeof(*s), GFP_KERNEL);
-
-	if (s)
-		weft_mem_reserve_init(&s->reserve);
-	return s;
 }
 
 /**
@@ -207,10 +187,9 @@ static struct weft_sock *new_sock(void)
  */
 int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 {
-	struct weft_sock *s;
+	struct weft_sock *s = kzalloc(sizeof(*s), GFP_KERNEL);
 	int ret;
 
-	s = new_sock();
 	if (!s)
 		return -ENOMEM;
 	ret = sock_create_kern(net, family, SOCK_STREAM, IPPROTO_TCP, &s->sock);
@@ -220,7 +199,7 @@ int weft_sock_create(struct net *net, int family, struct weft_sock **out)
 	}
 	s->sk = s->sock->sk;
 	hold_netns(s->sk);
-	set_options(s);
+	init_sock(s);
 	*out = s;
 	return 0;
 }
@@ -256,10 +235,12 @@ void weft_sock_set_memalloc(struct weft_sock *s)
 int weft_sock_bind(struct weft_sock *s, const struct sockaddr_storage *addr, bool reuse)
 {
 	struct sockaddr_storage copy = *addr;
+	int len = addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 
 	if (reuse)
 		sock_set_reuseaddr(s->sk);
-	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr));
+	return kernel_bind(s->sock, (struct weft_sockaddr *)&copy, len);
 }
 
 /**
@@ -324,10 +305,10 @@ bool weft_sock_has_child(const struct weft_sock *listener)
  */
 int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 {
-	struct weft_sock *s;
+	struct weft_sock *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct sock *sk;
 	int ret;
 
-	s = new_sock();
 	if (!s)
 		return -ENOMEM;
 	ret = kernel_accept(listener->sock, &s->sock, O_NONBLOCK);
@@ -335,9 +316,17 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 		kfree(s);
 		return ret;
 	}
-	s->sk = s->sock->sk;
-	drop_listener_callbacks(listener, s->sk);
-	set_options(s);
+	sk = s->sock->sk;
+	s->sk = sk;
+	/* It has the callbacks of its listener: drop them. */
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	if (sk->sk_data_ready == on_listen_ready)
+		sk->sk_data_ready = listener->saved_data_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	init_sock(s);
 	*out = s;
 	return 0;
 }
@@ -352,9 +341,10 @@ int weft_sock_accept(struct weft_sock *listener, struct weft_sock **out)
 int weft_sock_connect(struct weft_sock *s, const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage copy = *addr;
+	int len = addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						sizeof(struct sockaddr_in);
 
-	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, weft_addr_len(addr),
-			      O_NONBLOCK);
+	return kernel_connect(s->sock, (struct weft_sockaddr *)&copy, len, O_NONBLOCK);
 }
 
 /**
@@ -372,7 +362,7 @@ int weft_sock_error(const struct weft_sock *s)
  * weft_sock_is_unreachable - does an error mean that no packet gets to the peer?
  * @err: of weft_sock_error()
  *
- * That is what ARP and ICMP report. Nobody answered at all: -ETIMEDOUT.
+ * That is what ARP and ICMP report. No answer at all: -ETIMEDOUT.
  */
 bool weft_sock_is_unreachable(int err)
 {

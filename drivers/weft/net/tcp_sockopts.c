@@ -23,33 +23,17 @@ static int set_congestion(struct weft_sock *s, const char *name)
 					KERNEL_SOCKPTR((char *)name), strlen(name));
 }
 
-static void set_sndbuf(struct weft_sock *s, int bytes)
-{
-	sock_setsockopt(s->sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&bytes), sizeof(bytes));
-}
-
-static void set_keepalive(struct sock *sk, const struct weft_sock_opts *opts)
-{
-	if (!opts->keepalive_idle)
-		return;
-	tcp_sock_set_keepidle(sk, opts->keepalive_idle);
-	if (opts->keepalive_interval)
-		tcp_sock_set_keepintvl(sk, opts->keepalive_interval);
-	if (opts->keepalive_probes)
-		tcp_sock_set_keepcnt(sk, opts->keepalive_probes);
-	sock_set_keepalive(sk);
-}
-
 /*
- * The choice is the operator's, whoever connects: a process may lack the right to
+ * The choice is the operator's, not the process's: a process may lack the right to
  * the congestion control or the size of buffer that it is given.
  */
 static void set_privileged(struct weft_sock *s, const struct weft_sock_opts *opts)
 {
 	const struct cred *before;
+	int sndbuf = opts->sndbuf;
 	struct cred *ours;
 
-	if (!opts->congestion[0] && !opts->sndbuf)
+	if (!opts->congestion[0] && !sndbuf)
 		return;
 	ours = prepare_kernel_cred(&init_task);
 	if (!ours)
@@ -57,8 +41,9 @@ static void set_privileged(struct weft_sock *s, const struct weft_sock_opts *opt
 	before = override_creds(ours);
 	if (opts->congestion[0])
 		set_congestion(s, opts->congestion);
-	if (opts->sndbuf)
-		set_sndbuf(s, opts->sndbuf);
+	if (sndbuf)
+		sock_setsockopt(s->sock, SOL_SOCKET, SO_SNDBUFFORCE, KERNEL_SOCKPTR(&sndbuf),
+				sizeof(sndbuf));
 	revert_creds(before);
 	put_cred(ours);
 }
@@ -75,7 +60,14 @@ void weft_sock_apply_opts(struct weft_sock *s, const struct weft_sock_opts *opts
 	struct sock *sk = s->sk;
 
 	set_privileged(s, opts);
-	set_keepalive(sk, opts);
+	if (opts->keepalive_idle) {
+		tcp_sock_set_keepidle(sk, opts->keepalive_idle);
+		if (opts->keepalive_interval)
+			tcp_sock_set_keepintvl(sk, opts->keepalive_interval);
+		if (opts->keepalive_probes)
+			tcp_sock_set_keepcnt(sk, opts->keepalive_probes);
+		sock_set_keepalive(sk);
+	}
 	if (opts->user_timeout)
 		tcp_sock_set_user_timeout(sk, opts->user_timeout);
 	if (opts->rcvbuf)

@@ -51,29 +51,6 @@ static int copy_scattered(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *t
 	return 0;
 }
 
-/* The size of the largest aligned word, up to @len, that ends at @end. */
-static u32 last_word(unsigned long end, u32 len)
-{
-	u32 word = sizeof(u64);
-
-	while (word > len || end & (word - 1))
-		word /= 2;
-	return word;
-}
-
-/* An aligned word in one store. */
-static void store_word(u8 *to, const u8 *from, u32 size)
-{
-	if (size == sizeof(u64))
-		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)from));
-	else if (size == sizeof(u32))
-		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)from));
-	else if (size == sizeof(u16))
-		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)from));
-	else
-		WRITE_ONCE(*to, *from);
-}
-
 /**
  * weft_ulpdu_copy - place a part of a ULPDU
  * @u: the ULPDU, during the callback that handed it over
@@ -88,7 +65,8 @@ static void store_word(u8 *to, const u8 *from, u32 size)
  */
 int weft_hot weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8 *to)
 {
-	u32 tail;
+	const u8 *end = to + len;
+	u32 tail = sizeof(u64);
 	u8 word[sizeof(u64)];
 	const u8 *last = word;
 
@@ -96,7 +74,9 @@ int weft_hot weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8
 		return -EFAULT;
 	if (!len)
 		return 0;
-	tail = last_word((unsigned long)to + len, len);
+	/* The largest word that fits, and is aligned. */
+	while (tail > len || (unsigned long)end & (tail - 1))
+		tail /= 2;
 	len -= tail;
 	if (u->linear) {
 		weft_copy(to, u->linear + offset, len);
@@ -106,6 +86,14 @@ int weft_hot weft_ulpdu_copy(const struct weft_ulpdu *u, u32 offset, u32 len, u8
 		return -EFAULT;
 	}
 	smp_wmb(); /* pairs with whatever the poller has behind its last look */
-	store_word(to + len, last, tail);
+	to += len;
+	if (tail == sizeof(u64))
+		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)last));
+	else if (tail == sizeof(u32))
+		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)last));
+	else if (tail == sizeof(u16))
+		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)last));
+	else
+		WRITE_ONCE(*to, *last);
 	return 0;
 }

@@ -6,25 +6,6 @@
 #include "proto/atomic.h"
 #include "proto/rdmap.h"
 
-/*
- * Adds all fields at once. The bits below the top of a field may carry within
- * the field; the top bits themselves are added without carry, so nothing gets
- * into the field above. Bit 63 needs no mark: its carry has nowhere to go.
- */
-static u64 fetch_add(u64 old, u64 addend, u64 tops)
-{
-	u64 below = (old & ~tops) + (addend & ~tops);
-
-	return below ^ ((old ^ addend) & tops);
-}
-
-static u64 compare_swap(const struct weft_atomic_op *op, u64 old)
-{
-	if ((op->compare ^ old) & op->compare_mask)
-		return old;
-	return (old & ~op->mask) | (op->data & op->mask);
-}
-
 /**
  * weft_atomic_apply - result of an atomic operation
  * @op: a checked operation: its code is one weft_atomic_req_parse() accepts
@@ -34,7 +15,18 @@ static u64 compare_swap(const struct weft_atomic_op *op, u64 old)
  */
 u64 weft_atomic_apply(const struct weft_atomic_op *op, u64 old)
 {
-	if (op->code == WEFT_ATOMIC_FADD)
-		return fetch_add(old, op->data, op->mask);
-	return compare_swap(op, old);
+	u64 below;
+
+	if (op->code == WEFT_ATOMIC_FADD) {
+		/*
+		 * All fields at once; the mask has their top bits. The bits below may carry
+		 * within a field, the top bits are added without carry: nothing gets into the
+		 * field above. Bit 63 needs no mark: its carry has nowhere to go.
+		 */
+		below = (old & ~op->mask) + (op->data & ~op->mask);
+		return below ^ ((old ^ op->data) & op->mask);
+	}
+	if ((op->compare ^ old) & op->compare_mask)
+		return old;
+	return (old & ~op->mask) | (op->data & op->mask);
 }

@@ -16,7 +16,7 @@
 
 /* The end of a connect that its consumer waits for. */
 #define CONNECT_FAILED	(WEFT_CONNA_TELL_REPLY | WEFT_CONNA_CANCEL_TIMER | WEFT_CONNA_RELEASE)
-/* The end of an attempt that nobody waits for. */
+/* The end of an attempt for which no consumer waits. */
 #define DROP		(WEFT_CONNA_CANCEL_TIMER | WEFT_CONNA_RELEASE)
 /* A consumer that accepted waits for "established", and is told of the end only after it. */
 #define NEVER_READY \
@@ -105,7 +105,7 @@ static const struct weft_conn_step steps[WEFT_CONN_STATES][WEFT_CONN_EVENTS] = {
 		[WEFT_CONN_ABANDONED]		= GO(CLOSED, DROP),
 	},
 	/*
-	 * The consumer is thinking, and the timer runs on for whoever paces it:
+	 * The consumer has not decided, and the timer runs on:
 	 * what it means here is for the caller to say. If the peer goes meanwhile,
 	 * the answer finds the connection closed.
 	 */

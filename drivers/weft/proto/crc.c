@@ -9,25 +9,21 @@
 
 #define CRC32C_REFLECTED	0x82f63b78U
 
-/* Octet by octet and bit by bit: a second opinion has to be obvious, not fast. */
-static u32 crc32c_octet(u32 crc, u8 octet)
-{
-	u32 bit;
-
-	crc ^= octet;
-	for (bit = 0; bit < 8; bit++)
-		crc = (crc >> 1) ^ (CRC32C_REFLECTED & -(crc & 1));
-	return crc;
-}
-
-/* The kernel's contract: neither seed nor final inversion happen in here. */
+/*
+ * The kernel's contract: neither seed nor final inversion happen in here. Byte by byte and
+ * bit by bit: a second opinion has to be obvious, not fast.
+ */
 u32 crc32c(u32 crc, const void *data, size_t len)
 {
-	const u8 *octet = data;
+	const u8 *byte = data;
 	size_t i;
+	u32 bit;
 
-	for (i = 0; i < len; i++)
-		crc = crc32c_octet(crc, octet[i]);
+	for (i = 0; i < len; i++) {
+		crc ^= byte[i];
+		for (bit = 0; bit < 8; bit++)
+			crc = (crc >> 1) ^ (CRC32C_REFLECTED & -(crc & 1));
+	}
 	return crc;
 }
 

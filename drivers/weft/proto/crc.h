@@ -20,7 +20,7 @@ static inline u32 weft_crc_update(u32 crc, const void *data, u32 len)
 	return crc32c(crc, data, len);
 }
 
-/* Store the finished CRC in the order of the wire: least significant octet first. */
+/* Store the finished CRC in the order of the wire: least significant byte first. */
 static inline void weft_crc_store(u32 crc, void *out)
 {
 	put_unaligned_le32(~crc, out);

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The first message numbers of a stream, either way. RFC 5041, 4.3.
+ * The first message numbers of a stream, either way: each queue starts at 1. RFC 5041, 4.3.
  */
 #include "proto/ddp.h"
-
-/* Numbers of a new stream: every queue starts at 1 (RFC 5041, 4.3). */
-static void first_msns(u32 *msn)
-{
-	u32 qn;
-
-	for (qn = 0; qn < WEFT_DDP_QUEUES; qn++)
-		msn[qn] = 1;
-}
 
 /**
  * weft_ddp_tx_init - no message sent yet
@@ -19,7 +10,10 @@ static void first_msns(u32 *msn)
  */
 void weft_ddp_tx_init(struct weft_ddp_tx *tx)
 {
-	first_msns(tx->msn);
+	u32 qn;
+
+	for (qn = 0; qn < WEFT_DDP_QUEUES; qn++)
+		tx->msn[qn] = 1;
 }
 
 /**
@@ -28,6 +22,9 @@ void weft_ddp_tx_init(struct weft_ddp_tx *tx)
  */
 void weft_ddp_rx_init(struct weft_ddp_rx *rx)
 {
+	u32 qn;
+
 	memset(rx, 0, sizeof(*rx));
-	first_msns(rx->msn);
+	for (qn = 0; qn < WEFT_DDP_QUEUES; qn++)
+		rx->msn[qn] = 1;
 }

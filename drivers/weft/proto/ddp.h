@@ -11,11 +11,11 @@
 
 /**
  * struct weft_ddp_hdr - a DDP header in host order
- * @ulp: RDMAP control octet
- * @stag: tagged: sink; untagged: the octets after the control (Invalidate STag)
+ * @ulp: RDMAP control byte
+ * @stag: tagged: sink; untagged: the bytes after the control (Invalidate STag)
  * @to: tagged offset
  * @hdr_len: 14 or 18
- * @payload: octets behind the DDP header, RDMAP header included
+ * @payload: bytes behind the DDP header, RDMAP header included
  */
 struct weft_ddp_hdr {
 	bool tagged;
@@ -41,7 +41,7 @@ struct weft_ddp_hdr {
 
 /**
  * weft_ddp_parse - take a DDP header apart
- * @head: at least min(@len, WEFT_DDP_UNTAGGED_LEN) octets
+ * @head: at least min(@len, WEFT_DDP_UNTAGGED_LEN) bytes
  * @len: of the whole ULPDU
  * @out: filled only if the result is WEFT_FAULT_NONE
  *
@@ -80,9 +80,9 @@ static inline enum weft_fault weft_ddp_parse(const u8 *head, u32 len, struct wef
 /**
  * weft_ddp_build - write a DDP header
  * @hdr: @hdr_len and @payload are not looked at
- * @out: room for WEFT_DDP_UNTAGGED_LEN octets
+ * @out: room for WEFT_DDP_UNTAGGED_LEN bytes
  *
- * Return: octets written, 14 or 18.
+ * Return: bytes written, 14 or 18.
  */
 static inline u32 weft_ddp_build(const struct weft_ddp_hdr *hdr, u8 *out)
 {
@@ -120,12 +120,12 @@ void weft_ddp_rx_init(struct weft_ddp_rx *rx);
 
 /**
  * weft_ddp_cut - how much of a message the next segment takes
- * @left: octets of payload not yet sent
+ * @left: bytes of payload not yet sent
  * @mulpdu: longest ULPDU; at least WEFT_MPA_MULPDU_MIN
  * @hdr_len: of the header in front of the payload
  * @last: set if this segment ends the message
  *
- * Return: payload octets of the segment; 0 for the one segment of an empty
+ * Return: payload bytes of the segment; 0 for the one segment of an empty
  * message.
  */
 static inline u32 weft_ddp_cut(u32 left, u32 mulpdu, u32 hdr_len, bool *last)
@@ -168,7 +168,7 @@ static inline enum weft_fault weft_ddp_rx_check(const struct weft_ddp_rx *rx,
  * weft_ddp_rx_check_offset - does the segment continue its message and fit?
  * @rx: what is expected
  * @hdr: a segment that passed weft_ddp_rx_check()
- * @room: octets of the buffer that takes the message
+ * @room: bytes of the buffer that takes the message
  */
 static inline enum weft_fault weft_ddp_rx_check_offset(const struct weft_ddp_rx *rx,
 						       const struct weft_ddp_hdr *hdr, u64 room)
@@ -177,7 +177,7 @@ static inline enum weft_fault weft_ddp_rx_check_offset(const struct weft_ddp_rx 
 
 	if (hdr->mo != rx->mo[hdr->qn])
 		return WEFT_FAULT_UNTAGGED_MO;
-	/* a message is shorter than 2^32 octets, whatever the buffer holds */
+	/* a message is shorter than 2^32 bytes, whatever the buffer holds */
 	if (end > room || end >> 32)
 		return WEFT_FAULT_UNTAGGED_TOO_LONG;
 	return WEFT_FAULT_NONE;
@@ -199,9 +199,9 @@ static inline void weft_ddp_rx_advance(struct weft_ddp_rx *rx, const struct weft
 }
 
 /**
- * weft_ddp_to_wraps - would the last octet lie beyond 2^64?
- * @to: tagged offset of the first octet
- * @len: octets; a run ending exactly at 2^64 does not wrap
+ * weft_ddp_to_wraps - would the last byte lie beyond 2^64?
+ * @to: tagged offset of the first byte
+ * @len: bytes; a run ending exactly at 2^64 does not wrap
  */
 static inline bool weft_ddp_to_wraps(u64 to, u32 len)
 {

@@ -37,47 +37,34 @@
 #define RNR_TIMER_MASK		0x1f
 #define RNR_RETRY_FOREVER	7
 
-static u8 build_flags(const struct weft_direct_hello *hello)
-{
-	u8 flags = 0;
-
-	if (hello->has_sq_psn)
-		flags |= FLAG_SQ_PSN;
-	if (hello->has_rnr_retry)
-		flags |= FLAG_RNR_RETRY | (hello->rnr_retry & RETRY_MASK) << RNR_RETRY_SHIFT;
-	return flags;
-}
-
 /**
  * weft_direct_build - write the private data of a request, or of an accepting reply
  * @hello: the own end
- * @out: WEFT_DIRECT_LEN octets
+ * @out: WEFT_DIRECT_LEN bytes
  */
 void weft_direct_build(const struct weft_direct_hello *hello, u8 *out)
 {
 	memset(out, 0, WEFT_DIRECT_LEN);
 	put_unaligned_be32(MAGIC, out);
 	out[VERSION_AT] = WEFT_DIRECT_VERSION;
-	out[FLAGS_AT] = build_flags(hello);
 	put_unaligned_be16(hello->extensions, out + EXTENSIONS_AT);
 	put_unaligned_be32(hello->qpn & NUMBER_MASK, out + QPN_AT);
 	put_unaligned_be32(hello->peer_qpn & NUMBER_MASK, out + PEER_QPN_AT);
 	put_unaligned_be32(hello->rq_psn & NUMBER_MASK, out + RQ_PSN_AT);
-	if (hello->has_sq_psn)
+	if (hello->has_sq_psn) {
+		out[FLAGS_AT] |= FLAG_SQ_PSN;
 		put_unaligned_be32(hello->sq_psn & NUMBER_MASK, out + SQ_PSN_AT);
-}
-
-static enum weft_direct_reason check_head(const u8 *pd, u32 len)
-{
-	if (len < WEFT_DIRECT_REJECT_LEN || get_unaligned_be32(pd) != MAGIC)
-		return WEFT_DIRECT_MALFORMED;
-	return pd[VERSION_AT] == WEFT_DIRECT_VERSION ? WEFT_DIRECT_OK : WEFT_DIRECT_BAD_VERSION;
+	}
+	if (hello->has_rnr_retry) {
+		out[FLAGS_AT] |= FLAG_RNR_RETRY;
+		out[FLAGS_AT] |= (hello->rnr_retry & RETRY_MASK) << RNR_RETRY_SHIFT;
+	}
 }
 
 /**
  * weft_direct_parse - read the private data of the peer
  * @pd: what it sent
- * @len: octets of it; more than WEFT_DIRECT_LEN are ignored
+ * @len: bytes of it; more than WEFT_DIRECT_LEN are ignored
  * @out: filled only if the result is WEFT_DIRECT_OK
  *
  * Flags and extensions that are not known are ignored; numbers of more than 24 bits are
@@ -85,11 +72,12 @@ static enum weft_direct_reason check_head(const u8 *pd, u32 len)
  */
 enum weft_direct_reason weft_direct_parse(const u8 *pd, u32 len, struct weft_direct_hello *out)
 {
-	enum weft_direct_reason reason = check_head(pd, len);
 	struct weft_direct_hello hello = {};
 
-	if (reason != WEFT_DIRECT_OK)
-		return reason;
+	if (len < WEFT_DIRECT_REJECT_LEN || get_unaligned_be32(pd) != MAGIC)
+		return WEFT_DIRECT_MALFORMED;
+	if (pd[VERSION_AT] != WEFT_DIRECT_VERSION)
+		return WEFT_DIRECT_BAD_VERSION;
 	if (len < WEFT_DIRECT_LEN)
 		return WEFT_DIRECT_MALFORMED;
 	hello.has_sq_psn = pd[FLAGS_AT] & FLAG_SQ_PSN;
@@ -106,11 +94,6 @@ enum weft_direct_reason weft_direct_parse(const u8 *pd, u32 len, struct weft_dir
 	return WEFT_DIRECT_OK;
 }
 
-static bool psn_wrong(const struct weft_direct_hello *from, const struct weft_direct_hello *to)
-{
-	return from->has_sq_psn && (from->sq_psn & NUMBER_MASK) != (to->rq_psn & NUMBER_MASK);
-}
-
 /**
  * weft_direct_match - do the two ends mean each other?
  * @own: of this side
@@ -124,7 +107,9 @@ enum weft_direct_reason weft_direct_match(const struct weft_direct_hello *own,
 {
 	if (own->qpn != peer->peer_qpn || own->peer_qpn != peer->qpn)
 		return WEFT_DIRECT_NO_QP;
-	if (psn_wrong(own, peer) || psn_wrong(peer, own))
+	if (own->has_sq_psn && ((own->sq_psn ^ peer->rq_psn) & NUMBER_MASK))
+		return WEFT_DIRECT_BAD_PSN;
+	if (peer->has_sq_psn && ((peer->sq_psn ^ own->rq_psn) & NUMBER_MASK))
 		return WEFT_DIRECT_BAD_PSN;
 	return WEFT_DIRECT_OK;
 }
@@ -132,7 +117,7 @@ enum weft_direct_reason weft_direct_match(const struct weft_direct_hello *own,
 /**
  * weft_direct_build_reject - write the private data of a rejecting reply
  * @reason: why
- * @out: WEFT_DIRECT_REJECT_LEN octets
+ * @out: WEFT_DIRECT_REJECT_LEN bytes
  */
 void weft_direct_build_reject(enum weft_direct_reason reason, u8 *out)
 {
@@ -145,14 +130,15 @@ void weft_direct_build_reject(enum weft_direct_reason reason, u8 *out)
 /**
  * weft_direct_parse_reject - read why the peer has rejected the request
  * @pd: what it sent
- * @len: octets of it
+ * @len: bytes of it
  *
  * Return: the reason; WEFT_DIRECT_MALFORMED if none is given that is known.
  */
 enum weft_direct_reason weft_direct_parse_reject(const u8 *pd, u32 len)
 {
-	if (check_head(pd, len) == WEFT_DIRECT_MALFORMED || !pd[REASON_AT] ||
-	    pd[REASON_AT] >= WEFT_DIRECT_REASONS)
+	if (len < WEFT_DIRECT_REJECT_LEN || get_unaligned_be32(pd) != MAGIC)
+		return WEFT_DIRECT_MALFORMED;
+	if (!pd[REASON_AT] || pd[REASON_AT] >= WEFT_DIRECT_REASONS)
 		return WEFT_DIRECT_MALFORMED;
 	return pd[REASON_AT];
 }
@@ -179,7 +165,7 @@ const char *weft_direct_reason_name(enum weft_direct_reason reason)
 
 /**
  * weft_direct_role - which end of a pair of QPs connects
- * @gid: of this side, WEFT_DIRECT_GID_LEN octets
+ * @gid: of this side, WEFT_DIRECT_GID_LEN bytes
  * @qpn: of this side
  * @peer_gid: of the other side
  * @peer_qpn: of the other side
@@ -216,23 +202,6 @@ u64 weft_direct_retry_ns(u8 timeout, u8 retry_cnt)
 	return max_t(u64, ns, RETRY_MIN_NS);
 }
 
-/* Powers of two, and what is half-way between them. */
-static u32 rnr_timer_us(u8 code)
-{
-	u32 units;
-
-	code &= RNR_TIMER_MASK;
-	if (!code)
-		code = RNR_TIMER_MASK + 1;	/* the longest */
-	if (code == 1)
-		units = 1;
-	else if (code % 2)
-		units = 3U << (code - 3) / 2;
-	else
-		units = 1U << code / 2;
-	return units * RNR_TIMER_UNIT_US;
-}
-
 /**
  * weft_direct_rnr_ms - how long a message may wait for a receive
  * @rnr_retry: of its sender, 3 bits
@@ -244,8 +213,20 @@ static u32 rnr_timer_us(u8 code)
  */
 u32 weft_direct_rnr_ms(u8 rnr_retry, u8 min_rnr_timer)
 {
+	u32 code = min_rnr_timer & RNR_TIMER_MASK;
+	u32 units;
+
 	rnr_retry &= RETRY_MASK;
 	if (rnr_retry == RNR_RETRY_FOREVER)
 		return WEFT_DIRECT_RNR_FOREVER;
-	return (rnr_retry * rnr_timer_us(min_rnr_timer) + 999) / 1000;
+	/* Powers of two, and what is half-way between them; 0 is the longest. */
+	if (!code)
+		code = RNR_TIMER_MASK + 1;
+	if (code == 1)
+		units = 1;
+	else if (code % 2)
+		units = 3U << (code - 3) / 2;
+	else
+		units = 1U << code / 2;
+	return (rnr_retry * units * RNR_TIMER_UNIT_US + 999) / 1000;
 }

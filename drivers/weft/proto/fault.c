@@ -43,7 +43,7 @@
 static const struct weft_fault_info faults[WEFT_FAULT_COUNT] = {
 	SILENT(NONE, SUCCESS),
 
-	/* nobody is left to read it, or it comes before there are FPDUs */
+	/* no peer is left to read it, or it comes before there are FPDUs */
 	ROW(MPA_CLOSED, LAYER_MPA, 0, 0x01, WEFT_HDR_NONE, false, FLUSH),
 	MPA(MPA_CRC, 0x02, FLUSH),
 	MPA(MPA_MARKER, 0x03, FLUSH),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Geometry of FPDUs in a stream: how long they are, and what each run of octets
+ * Geometry of FPDUs in a stream: how long they are, and what each run of bytes
  * is, markers included. RFC 5044, 4.1, 4.3, 4.5.
  *
  * Every FPDU starts on a multiple of 4 and is one long, markers too; so a marker
@@ -9,10 +9,10 @@
  */
 #include "proto/mpa_frame.h"
 
-/* Octets of FPDUs between the end of a marker and the next marker. */
-#define BETWEEN_MARKERS	(WEFT_MPA_MARKER_EVERY - WEFT_MPA_MARKER_OCTETS)
+/* Bytes of FPDUs between the end of a marker and the next marker. */
+#define BETWEEN_MARKERS	(WEFT_MPA_MARKER_EVERY - WEFT_MPA_MARKER_BYTES)
 
-/* Octets of the stream from @pos to the next place for a marker; 0: it is there. */
+/* Bytes of the stream from @pos to the next place for a marker; 0: it is there. */
 static u32 to_marker(u32 pos)
 {
 	return -pos & (WEFT_MPA_MARKER_EVERY - 1);
@@ -25,18 +25,18 @@ static u32 to_marker(u32 pos)
  */
 u32 weft_mpa_mulpdu(u32 emss, bool markers)
 {
-	u32 overhead = WEFT_MPA_LEN_OCTETS + WEFT_MPA_CRC_OCTETS + emss % 4;
+	u32 overhead = WEFT_MPA_LEN_BYTES + WEFT_MPA_CRC_BYTES + emss % 4;
 	u32 places = emss / WEFT_MPA_MARKER_EVERY + !!(emss % WEFT_MPA_MARKER_EVERY);
 
 	if (markers)
-		overhead += WEFT_MPA_MARKER_OCTETS * places;
+		overhead += WEFT_MPA_MARKER_BYTES * places;
 	if (emss < WEFT_MPA_MULPDU_MIN + overhead)
 		return WEFT_MPA_MULPDU_MIN;
 	return min_t(u32, emss - overhead, WEFT_MPA_MULPDU_MAX);
 }
 
 /**
- * weft_mpa_wire_len - octets of an FPDU in the stream
+ * weft_mpa_wire_len - bytes of an FPDU in the stream
  * @ulpdu_len: ULPDU_Length
  * @pos: stream position it starts at, a marker in front of it included
  * @markers: the direction carries markers
@@ -48,7 +48,7 @@ u32 weft_mpa_wire_len(u32 ulpdu_len, u32 pos, bool markers)
 
 	if (!markers || bare <= ahead)
 		return bare;
-	return bare + WEFT_MPA_MARKER_OCTETS * (1 + (bare - ahead - 1) / BETWEEN_MARKERS);
+	return bare + WEFT_MPA_MARKER_BYTES * (1 + (bare - ahead - 1) / BETWEEN_MARKERS);
 }
 
 static bool at_marker(const struct weft_mpa_cursor *c)
@@ -59,7 +59,7 @@ static bool at_marker(const struct weft_mpa_cursor *c)
 /**
  * weft_mpa_cursor_init - stand in front of an FPDU
  * @c: the walk
- * @pos: stream position of its first octet, a marker in front of it included
+ * @pos: stream position of its first byte, a marker in front of it included
  * @ulpdu_len: ULPDU_Length, or 0 and set in @c once the length run is passed
  * @markers: the direction carries markers
  */
@@ -67,43 +67,35 @@ void weft_mpa_cursor_init(struct weft_mpa_cursor *c, u32 pos, u32 ulpdu_len, boo
 {
 	c->markers = markers;
 	c->pos = pos;
-	c->start = markers && !to_marker(pos) ? pos + WEFT_MPA_MARKER_OCTETS : pos;
+	c->start = markers && !to_marker(pos) ? pos + WEFT_MPA_MARKER_BYTES : pos;
 	c->ulpdu_len = ulpdu_len;
 	c->at = 0;
 }
 
-/* What stands at @c if no marker does, and up to where it goes. */
-static enum weft_mpa_run bare_run(const struct weft_mpa_cursor *c, u32 *end)
-{
-	u32 body = WEFT_MPA_LEN_OCTETS + c->ulpdu_len;
-	u32 total = weft_mpa_bare_len(c->ulpdu_len);
-
-	if (c->at < WEFT_MPA_LEN_OCTETS) {
-		*end = WEFT_MPA_LEN_OCTETS;
-		return WEFT_RUN_LENGTH;
-	}
-	if (c->at < body) {
-		*end = body;
-		return WEFT_RUN_ULPDU;
-	}
-	if (c->at < total - WEFT_MPA_CRC_OCTETS) {
-		*end = total - WEFT_MPA_CRC_OCTETS;
-		return WEFT_RUN_PAD;
-	}
-	*end = total;
-	return c->at < total ? WEFT_RUN_CRC : WEFT_RUN_END;
-}
-
 enum weft_mpa_run weft_mpa_cursor_run(const struct weft_mpa_cursor *c, u32 *len)
 {
+	u32 body = WEFT_MPA_LEN_BYTES + c->ulpdu_len;
+	u32 total = weft_mpa_bare_len(c->ulpdu_len);
 	enum weft_mpa_run run;
 	u32 end;
 
 	if (at_marker(c)) {
-		*len = WEFT_MPA_MARKER_OCTETS;
+		*len = WEFT_MPA_MARKER_BYTES;
 		return WEFT_RUN_MARKER;
 	}
-	run = bare_run(c, &end);
+	if (c->at < WEFT_MPA_LEN_BYTES) {
+		run = WEFT_RUN_LENGTH;
+		end = WEFT_MPA_LEN_BYTES;
+	} else if (c->at < body) {
+		run = WEFT_RUN_ULPDU;
+		end = body;
+	} else if (c->at < total - WEFT_MPA_CRC_BYTES) {
+		run = WEFT_RUN_PAD;
+		end = total - WEFT_MPA_CRC_BYTES;
+	} else {
+		run = c->at < total ? WEFT_RUN_CRC : WEFT_RUN_END;
+		end = total;
+	}
 	*len = end - c->at;
 	if (c->markers && to_marker(c->pos))
 		*len = min_t(u32, *len, to_marker(c->pos));
@@ -111,7 +103,7 @@ enum weft_mpa_run weft_mpa_cursor_run(const struct weft_mpa_cursor *c, u32 *len)
 }
 
 /**
- * weft_mpa_cursor_pass - step over octets of the current run
+ * weft_mpa_cursor_pass - step over bytes of the current run
  * @c: the walk
  * @len: at most what weft_mpa_cursor_run() said; a marker only as a whole
  */
@@ -136,7 +128,7 @@ u16 weft_mpa_cursor_ptr(const struct weft_mpa_cursor *c)
 /**
  * weft_mpa_marker_store - write a marker
  * @ptr: FPDUPTR
- * @out: WEFT_MPA_MARKER_OCTETS
+ * @out: WEFT_MPA_MARKER_BYTES
  */
 void weft_mpa_marker_store(u16 ptr, u8 *out)
 {
@@ -147,7 +139,7 @@ void weft_mpa_marker_store(u16 ptr, u8 *out)
 /**
  * weft_mpa_marker_ok - does a marker point at this FPDU?
  * @c: a walk that stands at the marker
- * @marker: its octets; the reserved half and the two low bits are not looked at
+ * @marker: its bytes; the reserved half and the two low bits are not looked at
  */
 bool weft_mpa_marker_ok(const struct weft_mpa_cursor *c, const u8 *marker)
 {

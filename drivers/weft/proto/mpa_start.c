@@ -8,17 +8,12 @@
 #define REVISION_PLAIN		1
 #define REVISION_ENHANCED	2
 
-/* Octets of private data: IRD half and ORD half of the enhanced block. */
+/* Bytes of private data: IRD half and ORD half of the enhanced block. */
 #define ENH_IRD_AT		WEFT_MPA_START_LEN
 #define ENH_ORD_AT		(WEFT_MPA_START_LEN + 2)
 
 /* The largest depth that is one: WEFT_MPA_ENH_DEPTH means "not negotiated". */
 #define DEPTH_MAX		(WEFT_MPA_ENH_DEPTH - 1)
-
-static const char *frame_key(bool request)
-{
-	return request ? WEFT_MPA_KEY_REQ : WEFT_MPA_KEY_REP;
-}
 
 /* In revision 1 the bit of S is a reserved one, to be ignored (RFC 5044, 7.1.1). */
 static bool is_enhanced(const u8 *start)
@@ -29,18 +24,19 @@ static bool is_enhanced(const u8 *start)
 
 /**
  * weft_mpa_start_length - judge the fixed part of a start frame
- * @start: WEFT_MPA_START_LEN octets
+ * @start: WEFT_MPA_START_LEN bytes
  * @request: which kind is due
- * @pd_length: set to the octets that follow
+ * @pd_length: set to the bytes that follow
  *
  * Return: WEFT_FAULT_NONE or WEFT_FAULT_MPA_START.
  */
 enum weft_fault weft_mpa_start_length(const u8 *start, bool request, u16 *pd_length)
 {
+	const char *key = request ? WEFT_MPA_KEY_REQ : WEFT_MPA_KEY_REP;
 	u8 revision = start[WEFT_MPA_REV_AT];
 	u16 len = get_unaligned_be16(start + WEFT_MPA_PDLEN_AT);
 
-	if (memcmp(start, frame_key(request), WEFT_MPA_KEY_LEN))
+	if (memcmp(start, key, WEFT_MPA_KEY_LEN))
 		return WEFT_FAULT_MPA_START;
 	if (revision != REVISION_PLAIN && revision != REVISION_ENHANCED)
 		return WEFT_FAULT_MPA_START;
@@ -50,20 +46,6 @@ enum weft_fault weft_mpa_start_length(const u8 *start, bool request, u16 *pd_len
 	return WEFT_FAULT_NONE;
 }
 
-static u8 rtr_kinds(u16 ird_half, u16 ord_half)
-{
-	u8 kinds = 0;
-
-	if (ird_half & WEFT_MPA_ENH_B)
-		kinds |= WEFT_RTR_SEND;
-	if (ord_half & WEFT_MPA_ENH_C)
-		kinds |= WEFT_RTR_WRITE;
-	if (ord_half & WEFT_MPA_ENH_D)
-		kinds |= WEFT_RTR_READ;
-	return kinds;
-}
-
-/* Without A the bits B, C and D say nothing (RFC 6581, 9.2). */
 static void parse_enhanced(const u8 *frame, struct weft_mpa_frame *out)
 {
 	u16 ird_half = get_unaligned_be16(frame + ENH_IRD_AT);
@@ -73,7 +55,12 @@ static void parse_enhanced(const u8 *frame, struct weft_mpa_frame *out)
 	out->ird = ird_half & WEFT_MPA_ENH_DEPTH;
 	out->ord = ord_half & WEFT_MPA_ENH_DEPTH;
 	out->p2p = ird_half & WEFT_MPA_ENH_A;
-	out->rtr = out->p2p ? rtr_kinds(ird_half, ord_half) : 0;
+	/* Without A the bits B, C and D say nothing (RFC 6581, 9.2). */
+	if (out->p2p) {
+		out->rtr |= ird_half & WEFT_MPA_ENH_B ? WEFT_RTR_SEND : 0;
+		out->rtr |= ord_half & WEFT_MPA_ENH_C ? WEFT_RTR_WRITE : 0;
+		out->rtr |= ord_half & WEFT_MPA_ENH_D ? WEFT_RTR_READ : 0;
+	}
 	out->pd += WEFT_MPA_ENH_LEN;
 	out->pd_len -= WEFT_MPA_ENH_LEN;
 }
@@ -81,7 +68,7 @@ static void parse_enhanced(const u8 *frame, struct weft_mpa_frame *out)
 /**
  * weft_mpa_start_parse - take a whole start frame apart
  * @frame: stays the caller's; @out points into it
- * @len: octets of it
+ * @len: bytes of it
  * @request: which kind is due; R means nothing in a request
  * @out: filled only if the result is WEFT_FAULT_NONE
  *
@@ -119,42 +106,32 @@ u32 weft_mpa_pd_space(bool enhanced)
 	return enhanced ? WEFT_MPA_PD_MAX - WEFT_MPA_ENH_LEN : WEFT_MPA_PD_MAX;
 }
 
-/* Depths here are fields of the wire: at most WEFT_MPA_ENH_DEPTH. */
-static void store_enhanced(const struct weft_mpa_frame *f, u8 *out)
+/* The inverse of weft_mpa_start_parse(). Depths are at most WEFT_MPA_ENH_DEPTH, as on the wire. */
+static int store_frame(const struct weft_mpa_frame *f, bool request, const void *pd, u32 pd_len,
+		       u8 *out)
 {
+	u32 block = f->enhanced ? WEFT_MPA_ENH_LEN : 0;
 	u16 ird_half = f->ird;
 	u16 ord_half = f->ord;
 
+	if (pd_len > weft_mpa_pd_space(f->enhanced))
+		return -EINVAL;
+	memcpy(out, request ? WEFT_MPA_KEY_REQ : WEFT_MPA_KEY_REP, WEFT_MPA_KEY_LEN);
+	out[WEFT_MPA_FLAGS_AT] =
+		(f->markers ? WEFT_MPA_FLAG_M : 0) | (f->crc ? WEFT_MPA_FLAG_C : 0) |
+		(f->reject ? WEFT_MPA_FLAG_R : 0) | (f->enhanced ? WEFT_MPA_FLAG_S : 0);
+	out[WEFT_MPA_REV_AT] = f->revision;
+	put_unaligned_be16(block + pd_len, out + WEFT_MPA_PDLEN_AT);
 	if (f->p2p) {
 		ird_half |= WEFT_MPA_ENH_A;
 		ird_half |= f->rtr & WEFT_RTR_SEND ? WEFT_MPA_ENH_B : 0;
 		ord_half |= f->rtr & WEFT_RTR_WRITE ? WEFT_MPA_ENH_C : 0;
 		ord_half |= f->rtr & WEFT_RTR_READ ? WEFT_MPA_ENH_D : 0;
 	}
-	put_unaligned_be16(ird_half, out + ENH_IRD_AT);
-	put_unaligned_be16(ord_half, out + ENH_ORD_AT);
-}
-
-static u8 frame_flags(const struct weft_mpa_frame *f)
-{
-	return (f->markers ? WEFT_MPA_FLAG_M : 0) | (f->crc ? WEFT_MPA_FLAG_C : 0) |
-	       (f->reject ? WEFT_MPA_FLAG_R : 0) | (f->enhanced ? WEFT_MPA_FLAG_S : 0);
-}
-
-/* The inverse of weft_mpa_start_parse(). */
-static int store_frame(const struct weft_mpa_frame *f, bool request, const void *pd, u32 pd_len,
-		       u8 *out)
-{
-	u32 block = f->enhanced ? WEFT_MPA_ENH_LEN : 0;
-
-	if (pd_len > weft_mpa_pd_space(f->enhanced))
-		return -EINVAL;
-	memcpy(out, frame_key(request), WEFT_MPA_KEY_LEN);
-	out[WEFT_MPA_FLAGS_AT] = frame_flags(f);
-	out[WEFT_MPA_REV_AT] = f->revision;
-	put_unaligned_be16(block + pd_len, out + WEFT_MPA_PDLEN_AT);
-	if (f->enhanced)
-		store_enhanced(f, out);
+	if (f->enhanced) {
+		put_unaligned_be16(ird_half, out + ENH_IRD_AT);
+		put_unaligned_be16(ord_half, out + ENH_ORD_AT);
+	}
 	if (pd_len)
 		memcpy(out + WEFT_MPA_START_LEN + block, pd, pd_len);
 	return WEFT_MPA_START_LEN + block + pd_len;
@@ -164,8 +141,8 @@ static int store_frame(const struct weft_mpa_frame *f, bool request, const void 
  * weft_mpa_build_request - write a request frame
  * @policy: depths of WEFT_MPA_ENH_DEPTH and more are sent as "not negotiated"
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_request(const struct weft_mpa_policy *policy, const void *pd, u32 pd_len,
 			   u8 *out)
@@ -206,8 +183,8 @@ static void reply_frame(const struct weft_mpa_frame *request, const struct weft_
  * @policy: M and C state what this side wants, not what was agreed on
  * @result: from weft_mpa_respond()
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_accept(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy,
@@ -235,8 +212,8 @@ static u8 accepted_rtr(const struct weft_mpa_frame *request, const struct weft_m
  * @request: what it answers
  * @policy: its depths go into the block, as those this side would need
  * @pd: private data of the consumer
- * @pd_len: its octets
- * @out: WEFT_MPA_FRAME_MAX octets
+ * @pd_len: its bytes
+ * @out: WEFT_MPA_FRAME_MAX bytes
  */
 int weft_mpa_build_reject(const struct weft_mpa_frame *request,
 			  const struct weft_mpa_policy *policy, const void *pd, u32 pd_len, u8 *out)
@@ -273,32 +250,17 @@ static void settle_plain(const struct weft_mpa_frame *peer, const struct weft_mp
 	out->ord = min_t(u32, own->ord, WEFT_MPA_BLIND_ORD);
 }
 
-/* Own ORD under the IRD of the peer's frame. */
-static u32 settle_ord(u32 own, u16 peer_ird)
+/* Own ORD under the IRD of the peer's enhanced frame, own IRD over its ORD as far as that goes. */
+static void settle_depths(const struct weft_mpa_frame *peer, const struct weft_mpa_policy *own,
+			  struct weft_mpa_result *out)
 {
-	return min_t(u32, own, peer_ird == WEFT_MPA_ENH_DEPTH ? WEFT_MPA_BLIND_ORD : peer_ird);
-}
+	u32 peer_ird = peer->ird == WEFT_MPA_ENH_DEPTH ? WEFT_MPA_BLIND_ORD : peer->ird;
+	u32 most = max_t(u32, own->ird, own->ird_max);
 
-/* Own IRD over the ORD of the peer's frame, as far as @most goes. */
-static u32 settle_ird(u32 own, u16 peer_ord, u32 most)
-{
-	if (peer_ord == WEFT_MPA_ENH_DEPTH)
-		return own;
-	return max_t(u32, own, min_t(u32, peer_ord, most));
-}
-
-/*
- * A zero-length Read takes a place like any other, so where it may come, there
- * must be one; where there can be none, it may not come.
- */
-static void reserve_rtr_read(u32 most, struct weft_mpa_result *out)
-{
-	if (!(out->rtr & WEFT_RTR_READ) || out->ird)
-		return;
-	if (most)
-		out->ird = 1;
-	else
-		out->rtr &= ~WEFT_RTR_READ;
+	out->ord = min_t(u32, own->ord, peer_ird);
+	out->ird = own->ird;
+	if (peer->ord != WEFT_MPA_ENH_DEPTH)
+		out->ird = max_t(u32, own->ird, min_t(u32, peer->ord, most));
 }
 
 /**
@@ -316,16 +278,22 @@ static void reserve_rtr_read(u32 most, struct weft_mpa_result *out)
 enum weft_fault weft_mpa_respond(const struct weft_mpa_frame *request,
 				 const struct weft_mpa_policy *policy, struct weft_mpa_result *out)
 {
-	u32 most = max_t(u32, policy->ird, policy->ird_max);
-
 	settle_plain(request, policy, out);
 	out->early_send = policy->early_send && !request->p2p;
 	if (!request->enhanced)
 		return WEFT_FAULT_NONE;
-	out->ord = settle_ord(policy->ord, request->ird);
-	out->ird = settle_ird(policy->ird, request->ord, most);
+	settle_depths(request, policy, out);
 	out->rtr = accepted_rtr(request, policy);
-	reserve_rtr_read(most, out);
+	/*
+	 * A zero-length Read takes a place like any other, so where it may come, there
+	 * must be one; where there can be none, it may not come.
+	 */
+	if ((out->rtr & WEFT_RTR_READ) && !out->ird) {
+		if (policy->ird_max)
+			out->ird = 1;
+		else
+			out->rtr &= ~WEFT_RTR_READ;
+	}
 	return request->p2p && !out->rtr ? WEFT_FAULT_MPA_IRD : WEFT_FAULT_NONE;
 }
 
@@ -344,34 +312,13 @@ static u8 chosen_rtr(const struct weft_mpa_frame *reply, const struct weft_mpa_p
 	return 0;
 }
 
-/* The enhanced block of an accepting reply; all of @out is valid also on a fault. */
-static enum weft_fault conclude_enhanced(const struct weft_mpa_frame *reply,
-					 const struct weft_mpa_policy *sent,
-					 struct weft_mpa_result *out)
-{
-	u32 most = max_t(u32, sent->ird, sent->ird_max);
-
-	out->ord = settle_ord(sent->ord, reply->ird);
-	out->ird = settle_ird(sent->ird, reply->ord, most);
-	if (sent->p2p)
-		out->rtr = chosen_rtr(reply, sent);
-	if (out->rtr == WEFT_RTR_READ)
-		out->ord = max_t(u32, out->ord, 1);
-
-	if (reply->ord != WEFT_MPA_ENH_DEPTH && reply->ord > out->ird)
-		return WEFT_FAULT_MPA_IRD;
-	if (sent->p2p && !out->rtr)
-		return WEFT_FAULT_MPA_RTR;
-	return WEFT_FAULT_NONE;
-}
-
 /**
  * weft_mpa_conclude - initiator: what an accepting reply means
  * @reply: parsed, and not a reject
  * @sent: the policy the request was built from
- * @out: filled in any case
+ * @out: filled in any case; all of it is valid also on a fault of the terms
  *
- * Return: WEFT_FAULT_MPA_START for a reply with a block nobody asked for, or
+ * Return: WEFT_FAULT_MPA_START for a reply with a block that was not asked for, or
  * without the one we asked for (RFC 6581, 10: the reply mirrors the request), or
  * without the CRC that @sent requires,
  * WEFT_FAULT_MPA_IRD or WEFT_FAULT_MPA_RTR if the terms cannot be met.
@@ -384,5 +331,18 @@ enum weft_fault weft_mpa_conclude(const struct weft_mpa_frame *reply,
 	settle_plain(reply, sent, out);
 	if (reply->enhanced != asked || weft_mpa_crc_missing(reply, sent))
 		return WEFT_FAULT_MPA_START;
-	return asked ? conclude_enhanced(reply, sent, out) : WEFT_FAULT_NONE;
+	if (!asked)
+		return WEFT_FAULT_NONE;
+
+	settle_depths(reply, sent, out);
+	if (sent->p2p)
+		out->rtr = chosen_rtr(reply, sent);
+	if (out->rtr == WEFT_RTR_READ)
+		out->ord = max_t(u32, out->ord, 1);
+
+	if (reply->ord != WEFT_MPA_ENH_DEPTH && reply->ord > out->ird)
+		return WEFT_FAULT_MPA_IRD;
+	if (sent->p2p && !out->rtr)
+		return WEFT_FAULT_MPA_RTR;
+	return WEFT_FAULT_NONE;
 }

@@ -104,10 +104,10 @@ struct weft_mpa_result {
 
 #define WEFT_MPA_FRAME_MAX	(WEFT_MPA_START_LEN + WEFT_MPA_PD_MAX)
 
-/* Step one: the first WEFT_MPA_START_LEN octets tell how many follow. */
+/* Step one: the first WEFT_MPA_START_LEN bytes tell how many follow. */
 enum weft_fault weft_mpa_start_length(const u8 *start, bool request, u16 *pd_length);
 
-/* Step two: a whole frame of WEFT_MPA_START_LEN + pd_length octets. */
+/* Step two: a whole frame of WEFT_MPA_START_LEN + pd_length bytes. */
 enum weft_fault weft_mpa_start_parse(const u8 *frame, u32 len, bool request,
 				     struct weft_mpa_frame *out);
 
@@ -119,7 +119,7 @@ u32 weft_mpa_pd_space(bool enhanced);
 
 /*
  * All builders return the frame's length, or -EINVAL if @pd_len does not fit.
- * @out has WEFT_MPA_FRAME_MAX octets.
+ * @out has WEFT_MPA_FRAME_MAX bytes.
  */
 int weft_mpa_build_request(const struct weft_mpa_policy *policy, const void *pd, u32 pd_len,
 			   u8 *out);

@@ -22,7 +22,7 @@
 static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	/*
 	 * A socket may fail between being attached and STARTED; there are no
-	 * FPDUs yet, so a fault is told to nobody.
+	 * FPDUs yet, so a fault is not reported.
 	 */
 	[WEFT_QP_IDLE] = {
 		[WEFT_QP_STARTED]		= GO(RTS, WEFT_QPA_TX),

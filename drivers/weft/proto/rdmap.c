@@ -69,7 +69,7 @@ const struct weft_rdmap_info weft_rdmap_messages[WEFT_OP_COUNT] = {
 /**
  * weft_read_req_build - write a Read Request header (RFC 5040, 4.4)
  * @req: host order
- * @out: WEFT_READ_REQ_LEN octets
+ * @out: WEFT_READ_REQ_LEN bytes
  */
 void weft_read_req_build(const struct weft_read_req *req, u8 *out)
 {
@@ -82,7 +82,7 @@ void weft_read_req_build(const struct weft_read_req *req, u8 *out)
 
 /**
  * weft_read_req_parse - take a Read Request header apart
- * @in: WEFT_READ_REQ_LEN octets
+ * @in: WEFT_READ_REQ_LEN bytes
  * @out: host order
  */
 void weft_read_req_parse(const u8 *in, struct weft_read_req *out)
@@ -99,7 +99,7 @@ void weft_read_req_parse(const u8 *in, struct weft_read_req *out)
 /**
  * weft_atomic_req_build - write an Atomic Request header (RFC 7306, 5.2.1)
  * @req: host order; a FetchAdd compares nothing, so its comparison is not looked at
- * @out: WEFT_ATOMIC_REQ_LEN octets
+ * @out: WEFT_ATOMIC_REQ_LEN bytes
  */
 void weft_atomic_req_build(const struct weft_atomic_req *req, u8 *out)
 {
@@ -117,7 +117,7 @@ void weft_atomic_req_build(const struct weft_atomic_req *req, u8 *out)
 
 /**
  * weft_atomic_req_parse - take an Atomic Request header apart
- * @in: WEFT_ATOMIC_REQ_LEN octets
+ * @in: WEFT_ATOMIC_REQ_LEN bytes
  * @out: host order, filled in any case
  *
  * Return: WEFT_FAULT_RDMAP_OPCODE for an operation that RFC 7306 does not have.
@@ -140,7 +140,7 @@ enum weft_fault weft_atomic_req_parse(const u8 *in, struct weft_atomic_req *out)
 /**
  * weft_atomic_resp_build - write an Atomic Response header (RFC 7306, 5.2.2)
  * @resp: host order
- * @out: WEFT_ATOMIC_RESP_LEN octets
+ * @out: WEFT_ATOMIC_RESP_LEN bytes
  */
 void weft_atomic_resp_build(const struct weft_atomic_resp *resp, u8 *out)
 {
@@ -150,7 +150,7 @@ void weft_atomic_resp_build(const struct weft_atomic_resp *resp, u8 *out)
 
 /**
  * weft_atomic_resp_parse - take an Atomic Response header apart
- * @in: WEFT_ATOMIC_RESP_LEN octets
+ * @in: WEFT_ATOMIC_RESP_LEN bytes
  * @out: host order
  */
 void weft_atomic_resp_parse(const u8 *in, struct weft_atomic_resp *out)

@@ -12,7 +12,7 @@
 
 /**
  * struct weft_rdmap_info - facts about an opcode
- * @hdr_len: octets of RDMAP header behind the DDP header
+ * @hdr_len: bytes of RDMAP header behind the DDP header
  * @payload: carries payload behind that; otherwise the segment ends there
  * @immediate: the ULP's word of the DDP header is an immediate; only where that was agreed on
  * @consumes_rq, @invalidates, @solicited: effects at the sink

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Requests under way: those we sent and wait for (ORD), those we owe an answer
- * (IRD). Two rings, one producer and one consumer each.
+ * Two rings of requests under way, each with one producer and one consumer: sent
+ * ones (ORD: tx pushes, rx pops) and owed ones (IRD: rx pushes, tx pops). RFC 5040, 6.1;
+ * RFC 6581, 9.1; RFC 7306, 5.2.
+ *
+ * Indices run freely; a ring has a power of two slots so that they may wrap, and
+ * holds no more requests than were negotiated. Each side reads its own index
+ * plainly and pairs on the other's:
+ *
+ *	push (release of tail)	with head, find (acquire of tail): the slot is
+ *				filled before it is seen
+ *	pop (release of head)	with slot, credit, idle (acquire of head): the
+ *				slot is done with before it is filled again
  */
 #ifndef WEFT_PROTO_READQ_H
 #define WEFT_PROTO_READQ_H
@@ -12,7 +22,7 @@
 /**
  * struct weft_readq_sent - a request we wait for; produced by tx, consumed by rx
  * @wr_index: send queue index, unused with @no_wr (ready-to-receive Read)
- * @received: octets of the response placed so far; owner: rx
+ * @received: bytes of the response placed so far; owner: rx
  */
 struct weft_readq_sent {
 	u32 wr_index;
@@ -53,7 +63,7 @@ struct weft_readq_owed {
  * @owed_head: next to pop; written by tx
  * @owed_tail: next to push; written by rx
  *
- * Indices and octets run freely.
+ * Indices and bytes run freely.
  */
 struct weft_readq {
 	struct weft_readq_sent *sent;
@@ -66,19 +76,11 @@ struct weft_readq {
 	u32 owed_head, owed_tail;
 };
 
-/* Octets of caller-provided, zeroed memory for these depths. */
+/* Bytes of caller-provided, zeroed memory for these depths. */
 size_t weft_readq_bytes(u32 ord, u32 ird);
 void weft_readq_init(struct weft_readq *q, void *mem, u32 ord, u32 ird);
 
-struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q);	/* to fill, NULL: full */
-void weft_readq_sent_push(struct weft_readq *q);
-struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q);	/* oldest, NULL: none */
-void weft_readq_sent_pop(struct weft_readq *q);
 struct weft_readq_sent *weft_readq_sent_find(struct weft_readq *q, u32 msn);
-
-struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q);
-void weft_readq_owed_push(struct weft_readq *q);
-void weft_readq_owed_pop(struct weft_readq *q);
 
 /**
  * weft_readq_credit - may another request be sent? (tx)
@@ -91,6 +93,52 @@ static inline bool weft_readq_credit(const struct weft_readq *q)
 }
 
 /**
+ * weft_readq_sent_slot - where to note the next request (tx)
+ * @q: the rings
+ *
+ * Return: a slot to fill, what stood there before still in it; NULL without
+ * credit.
+ */
+static inline struct weft_readq_sent *weft_readq_sent_slot(struct weft_readq *q)
+{
+	if (!weft_readq_credit(q))
+		return NULL;
+	return &q->sent[q->sent_tail & q->sent_mask];
+}
+
+/**
+ * weft_readq_sent_push - the slot is filled; before the request can be answered (tx)
+ * @q: the rings
+ */
+static inline void weft_readq_sent_push(struct weft_readq *q)
+{
+	/* pairs with weft_readq_sent_head() and weft_readq_sent_find() */
+	smp_store_release(&q->sent_tail, q->sent_tail + 1);
+}
+
+/**
+ * weft_readq_sent_head - the request that is answered next (rx)
+ * @q: the rings
+ */
+static inline struct weft_readq_sent *weft_readq_sent_head(struct weft_readq *q)
+{
+	/* pairs with weft_readq_sent_push() */
+	if (q->sent_head == smp_load_acquire(&q->sent_tail))
+		return NULL;
+	return &q->sent[q->sent_head & q->sent_mask];
+}
+
+/**
+ * weft_readq_sent_pop - the oldest request is answered and not needed any more (rx)
+ * @q: the rings, not empty
+ */
+static inline void weft_readq_sent_pop(struct weft_readq *q)
+{
+	/* pairs with weft_readq_credit() and weft_readq_idle() */
+	smp_store_release(&q->sent_head, q->sent_head + 1);
+}
+
+/**
  * weft_readq_idle - is every request answered? (tx)
  * @q: the rings
  *
@@ -100,6 +148,31 @@ static inline bool weft_readq_idle(const struct weft_readq *q)
 {
 	/* pairs with weft_readq_sent_pop() */
 	return q->sent_tail == smp_load_acquire(&q->sent_head);
+}
+
+/**
+ * weft_readq_owed_slot - where to note a request of the peer (rx)
+ * @q: the rings
+ *
+ * Return: a slot to fill, what stood there before still in it; NULL if the peer
+ * asks for more than was negotiated.
+ */
+static inline struct weft_readq_owed *weft_readq_owed_slot(struct weft_readq *q)
+{
+	/* pairs with weft_readq_owed_pop() */
+	if (q->owed_tail - smp_load_acquire(&q->owed_head) >= q->ird)
+		return NULL;
+	return &q->owed[q->owed_tail & q->owed_mask];
+}
+
+/**
+ * weft_readq_owed_push - the slot is filled (rx)
+ * @q: the rings
+ */
+static inline void weft_readq_owed_push(struct weft_readq *q)
+{
+	/* pairs with weft_readq_owed_head() */
+	smp_store_release(&q->owed_tail, q->owed_tail + 1);
 }
 
 /* Is there a request to answer? (tx) */
@@ -118,6 +191,19 @@ static inline struct weft_readq_owed *weft_readq_owed_head(struct weft_readq *q)
 	if (q->owed_head == smp_load_acquire(&q->owed_tail))
 		return NULL;
 	return &q->owed[q->owed_head & q->owed_mask];
+}
+
+/**
+ * weft_readq_owed_pop - the oldest request is answered; before the peer can know (tx)
+ * @q: the rings, not empty
+ *
+ * The peer sends its next request as soon as it has the response, so a pop after
+ * the last byte went out would find the ring full for no reason.
+ */
+static inline void weft_readq_owed_pop(struct weft_readq *q)
+{
+	/* pairs with weft_readq_owed_slot() */
+	smp_store_release(&q->owed_head, q->owed_head + 1);
 }
 
 #endif

@@ -40,19 +40,6 @@ static const enum weft_fault wording[WEFT_STAG_CONTEXTS][REFUSALS] = {
 	},
 };
 
-static bool same_stream(const struct weft_stag_view *stag, const struct weft_stag_req *req)
-{
-	return stag->pd == req->pd && (!stag->qpn || stag->qpn == req->qpn);
-}
-
-/* Only differences are formed, so nothing can overflow. */
-static bool is_in_bounds(const struct weft_stag_view *stag, const struct weft_stag_req *req)
-{
-	u64 offset = req->to - stag->base;
-
-	return req->to >= stag->base && offset <= stag->length && req->len <= stag->length - offset;
-}
-
 /**
  * weft_stag_refusal - why a request may not touch an STag, if it may not
  * @stag: a snapshot of the STag
@@ -64,18 +51,20 @@ enum weft_fault weft_stag_refusal(const struct weft_stag_view *stag,
 				  const struct weft_stag_req *req)
 {
 	const enum weft_fault *refusal = wording[req->context];
+	u64 offset = req->to - stag->base;
 
 	if (!req->len)
 		return WEFT_FAULT_NONE;
 	if (!stag->valid)
 		return refusal[REFUSE_STAG];
-	if (!same_stream(stag, req))
+	if (stag->pd != req->pd || (stag->qpn && stag->qpn != req->qpn))
 		return refusal[REFUSE_STREAM];
 	if ((stag->access & req->right) != req->right)
 		return refusal[REFUSE_ACCESS];
 	if (weft_ddp_to_wraps(req->to, req->len))
 		return refusal[REFUSE_WRAP];
-	if (!is_in_bounds(stag, req))
+	/* Only differences are formed, so nothing can overflow. */
+	if (req->to < stag->base || offset > stag->length || req->len > stag->length - offset)
 		return refusal[REFUSE_BOUNDS];
 	return WEFT_FAULT_NONE;
 }

@@ -4,25 +4,16 @@
  * made of them, and what a received one says. RFC 5040, 4.8 and 7.1.
  */
 #include "proto/term.h"
+#include "proto/ddp.h"
 
-#define TERM_SEGMENT_LEN	2	/* octets of DDP Segment Length */
-
-static u32 ddp_hdr_len(u8 control)
-{
-	return control & WEFT_DDP_TAGGED ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
-}
-
-static bool is_read_request(const u8 *ulpdu)
-{
-	return !(ulpdu[0] & WEFT_DDP_TAGGED) && (ulpdu[1] & WEFT_RDMAP_OP_MASK) == WEFT_OP_READ_REQ;
-}
+#define TERM_SEGMENT_LEN	2	/* bytes of DDP Segment Length */
 
 /**
  * weft_fault_rec_fill - keep of a segment what its Terminate will carry
  * @rec: filled completely
  * @fault: what was wrong
  * @ulpdu: the segment, or NULL if none caused it
- * @head_len: octets of @ulpdu that can be read
+ * @head_len: bytes of @ulpdu that can be read
  * @ulpdu_len: its ULPDU_Length
  *
  * A header that cannot be read as a whole is left out.
@@ -31,18 +22,21 @@ void weft_fault_rec_fill(struct weft_fault_rec *rec, enum weft_fault fault, cons
 			 u32 head_len, u32 ulpdu_len)
 {
 	u8 wanted = weft_fault_info(fault)->headers;
+	bool tagged;
 	u32 len;
 
 	memset(rec, 0, sizeof(*rec));
 	rec->fault = fault;
 	if (!ulpdu || !head_len || !(wanted & WEFT_HDR_DDP))
 		return;
-	len = ddp_hdr_len(ulpdu[0]);
+	tagged = ulpdu[WEFT_DDP_CTRL_AT] & WEFT_DDP_TAGGED;
+	len = tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
 	if (head_len < len)
 		return;
 	rec->segment_len = ulpdu_len;
 	rec->ddp_len = len;
-	if ((wanted & WEFT_HDR_READ_REQ) && is_read_request(ulpdu) &&
+	if ((wanted & WEFT_HDR_READ_REQ) && !tagged &&
+	    (ulpdu[WEFT_DDP_ULP_AT] & WEFT_RDMAP_OP_MASK) == WEFT_OP_READ_REQ &&
 	    head_len >= len + WEFT_READ_REQ_LEN)
 		rec->rdmap_len = WEFT_READ_REQ_LEN;
 	memcpy(rec->headers, ulpdu, rec->ddp_len + rec->rdmap_len);
@@ -51,7 +45,7 @@ void weft_fault_rec_fill(struct weft_fault_rec *rec, enum weft_fault fault, cons
 /**
  * weft_term_build - payload of a Terminate
  * @rec: a filled record
- * @out: WEFT_TERM_MAX_LEN octets
+ * @out: WEFT_TERM_MAX_LEN bytes
  *
  * Return: its length.
  */
@@ -76,29 +70,9 @@ u32 weft_term_build(const struct weft_fault_rec *rec, u8 *out)
 	return WEFT_TERM_CTRL_LEN + TERM_SEGMENT_LEN + rec->ddp_len + rec->rdmap_len;
 }
 
-/*
- * The header in a Terminate is one we sent, so its version is ours. Zeros in its
- * place are what some send for "none".
- */
-static void parse_ddp(const u8 *hdr, u32 len, struct weft_term *out)
-{
-	if (!len || len < ddp_hdr_len(hdr[0]) || (hdr[0] & WEFT_DDP_DV_MASK) != WEFT_DDP_DV)
-		return;
-	out->has_ddp = true;
-	out->tagged = hdr[0] & WEFT_DDP_TAGGED;
-	out->opcode = hdr[1] & WEFT_RDMAP_OP_MASK;
-	out->stag = get_unaligned_be32(hdr + 2);
-	if (out->tagged) {
-		out->to = get_unaligned_be64(hdr + 6);
-		return;
-	}
-	out->qn = get_unaligned_be32(hdr + 6);
-	out->msn = get_unaligned_be32(hdr + 10);
-}
-
 /**
  * weft_term_parse - what a received Terminate says
- * @payload: all octets behind its DDP header, at least min(@len, WEFT_TERM_MAX_LEN)
+ * @payload: all bytes behind its DDP header, at least min(@len, WEFT_TERM_MAX_LEN)
  * @len: how many it has
  * @out: fields that are absent are 0
  *
@@ -110,6 +84,9 @@ static void parse_ddp(const u8 *hdr, u32 len, struct weft_term *out)
 enum weft_fault weft_term_parse(const u8 *payload, u32 len, struct weft_term *out)
 {
 	u32 at = WEFT_TERM_CTRL_LEN + TERM_SEGMENT_LEN;
+	const u8 *hdr;
+	u32 hdr_len;
+	bool tagged;
 	u16 bits;
 
 	memset(out, 0, sizeof(*out));
@@ -120,7 +97,26 @@ enum weft_fault weft_term_parse(const u8 *payload, u32 len, struct weft_term *ou
 	out->ecode = payload[1];
 	bits = get_unaligned_be16(payload + 2);
 	/* the length's place is there with M as well as with D */
-	if ((bits & WEFT_TERM_D) && len > at)
-		parse_ddp(payload + at, len - at, out);
+	if (!(bits & WEFT_TERM_D) || len <= at)
+		return WEFT_FAULT_NONE;
+
+	hdr = payload + at;
+	tagged = hdr[WEFT_DDP_CTRL_AT] & WEFT_DDP_TAGGED;
+	hdr_len = tagged ? WEFT_DDP_TAGGED_LEN : WEFT_DDP_UNTAGGED_LEN;
+	if (len - at < hdr_len)
+		return WEFT_FAULT_NONE;
+	/* It is one we sent, so its version is ours; some send zeros in its place for "none". */
+	if ((hdr[WEFT_DDP_CTRL_AT] & WEFT_DDP_DV_MASK) != WEFT_DDP_DV)
+		return WEFT_FAULT_NONE;
+	out->has_ddp = true;
+	out->tagged = tagged;
+	out->opcode = hdr[WEFT_DDP_ULP_AT] & WEFT_RDMAP_OP_MASK;
+	out->stag = get_unaligned_be32(hdr + WEFT_DDP_STAG_AT);
+	if (tagged) {
+		out->to = get_unaligned_be64(hdr + WEFT_DDP_TO_AT);
+	} else {
+		out->qn = get_unaligned_be32(hdr + WEFT_DDP_QN_AT);
+		out->msn = get_unaligned_be32(hdr + WEFT_DDP_MSN_AT);
+	}
 	return WEFT_FAULT_NONE;
 }

@@ -11,8 +11,8 @@
 /**
  * struct weft_fault_rec - a fault and the headers that made it, copied at once
  * @segment_len: ULPDU_Length of the offending segment
- * @ddp_len: 0, 14 or 18 octets of @headers
- * @rdmap_len: 0 or 28 octets of @headers behind them
+ * @ddp_len: 0, 14 or 18 bytes of @headers
+ * @rdmap_len: 0 or 28 bytes of @headers behind them
  */
 struct weft_fault_rec {
 	enum weft_fault fault;
@@ -22,11 +22,11 @@ struct weft_fault_rec {
 	u8 headers[WEFT_DDP_UNTAGGED_LEN + WEFT_READ_REQ_LEN];
 };
 
-/* @ulpdu may be NULL (no inbound cause); @head_len octets of it can be read. */
+/* @ulpdu may be NULL (no inbound cause); @head_len bytes of it can be read. */
 void weft_fault_rec_fill(struct weft_fault_rec *rec, enum weft_fault fault, const u8 *ulpdu,
 			 u32 head_len, u32 ulpdu_len);
 
-/* Payload of the Terminate, at most WEFT_TERM_MAX_LEN octets; returns its length. */
+/* Payload of the Terminate, at most WEFT_TERM_MAX_LEN bytes; returns its length. */
 u32 weft_term_build(const struct weft_fault_rec *rec, u8 *out);
 
 /**

@@ -23,16 +23,6 @@ static void notify_owner(struct weft_cq *cq)
 	cq->events->completion(cq->owner);
 }
 
-/* True when an event is due for what was held back. */
-static bool release_held(struct weft_cq *cq) __must_hold(&cq->lock)
-{
-	bool held = cq->moderation.held;
-
-	lockdep_assert_held(&cq->lock);
-	cq->moderation.held = 0;
-	return held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
-}
-
 /* The first completion that is held back has waited long enough. */
 static enum hrtimer_restart period_over(struct hrtimer *timer)
 {
@@ -41,7 +31,8 @@ static enum hrtimer_restart period_over(struct hrtimer *timer)
 	bool event;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	event = release_held(cq);
+	event = cq->moderation.held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+	cq->moderation.held = 0;
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
 		notify_owner(cq);
@@ -81,7 +72,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 
 /**
  * weft_cq_free - give the memory back
- * @cq: a queue nobody posts to or polls any more
+ * @cq: a queue that is no longer posted to or polled
  *
  * Context: may sleep.
  */
@@ -145,19 +136,6 @@ static bool take_arm(struct weft_cq *cq, const struct weft_cqe *cqe) __must_hold
 	return xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
 }
 
-static void notify_later(struct weft_cq *cq, struct weft_cq_batch *batch)
-{
-	u32 i;
-
-	for (i = 0; batch && i < batch->count; i++)
-		if (batch->cq[i] == cq)
-			return;
-	if (batch && batch->count < ARRAY_SIZE(batch->cq))
-		batch->cq[batch->count++] = cq;
-	else
-		notify_owner(cq);
-}
-
 /**
  * weft_cq_post - add a completion
  * @cq: the queue
@@ -176,6 +154,7 @@ int weft_hot weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe,
 	bool first_lost = false;
 	bool event = false;
 	unsigned long flags;
+	u32 i = 0;
 	int ret;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
@@ -191,8 +170,14 @@ int weft_hot weft_cq_post(struct weft_cq *cq, const struct weft_cqe *cqe,
 
 	if (first_lost)
 		cq->events->overflow(cq->owner);
-	if (event)
-		notify_later(cq, batch);
+	if (event) {
+		while (batch && i < batch->count && batch->cq[i] != cq)
+			i++;
+		if (!batch || i == ARRAY_SIZE(batch->cq))
+			notify_owner(cq);
+		else if (i == batch->count)
+			batch->cq[batch->count++] = cq;
+	}
 	return ret;
 }
 
@@ -308,7 +293,7 @@ void weft_cq_moderate(struct weft_cq *cq, u16 count, u16 period_us)
  * weft_cq_tell_held - raise now the event that moderation holds back, if any
  * @cq: the queue
  *
- * When nobody posts any more, no event comes by itself afterwards.
+ * When there are no more posts, no event comes by itself afterwards.
  * Context: process.
  */
 void weft_cq_tell_held(struct weft_cq *cq)
@@ -318,37 +303,16 @@ void weft_cq_tell_held(struct weft_cq *cq)
 
 	hrtimer_cancel(&cq->moderation.timer);
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	event = release_held(cq);
+	event = cq->moderation.held && xchg(&cq->ctl->arm, WEFT_ARM_NONE) != WEFT_ARM_NONE;
+	cq->moderation.held = 0;
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	if (event)
 		notify_owner(cq);
 }
 
-/* Same indices, other memory. */
-static int move_cqes(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->lock)
-{
-	struct weft_cq_ctl *ctl = weft_ring_ctl(to);
-	u32 count = entries_used(cq);
-	u32 i;
-
-	lockdep_assert_held(&cq->lock);
-	if (count > to->entries || count > cq->ring.entries)
-		return -EBUSY;
-
-	for (i = cq->prod - count; i != cq->prod; i++)
-		*(struct weft_cqe *)weft_ring_entry(to, i) =
-			*(struct weft_cqe *)weft_ring_entry(&cq->ring, i);
-	WRITE_ONCE(ctl->cons, cq->prod - count);
-	WRITE_ONCE(ctl->arm, READ_ONCE(cq->ctl->arm));
-	/* Pairs with weft_ring_observe() of the provider. */
-	smp_store_release(&ctl->prod, cq->prod);
-	cq->ctl = ctl;
-	return 0;
-}
-
 /**
  * weft_cq_resize - go on in another ring
- * @cq: the queue; whoever polls it does not while this runs
+ * @cq: the queue, which is not polled while this runs
  * @ring: initialised with entries of struct weft_cqe; afterwards the one that is
  *	not in use and must be freed
  *
@@ -356,13 +320,29 @@ static int move_cqes(struct weft_cq *cq, struct weft_ring *to) __must_hold(&cq->
  */
 int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
 {
+	struct weft_cq_ctl *ctl = weft_ring_ctl(ring);
 	unsigned long flags;
-	int ret;
+	int ret = -EBUSY;
+	u32 count;
+	u32 i;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
-	ret = move_cqes(cq, ring);
-	if (!ret)
-		swap(cq->ring, *ring);
+	count = entries_used(cq);
+	if (count > ring->entries || count > cq->ring.entries)
+		goto unlock;
+
+	/* The indices stay the same. */
+	for (i = cq->prod - count; i != cq->prod; i++)
+		*(struct weft_cqe *)weft_ring_entry(ring, i) =
+			*(struct weft_cqe *)weft_ring_entry(&cq->ring, i);
+	WRITE_ONCE(ctl->cons, cq->prod - count);
+	WRITE_ONCE(ctl->arm, READ_ONCE(cq->ctl->arm));
+	/* Pairs with weft_ring_observe() of the provider. */
+	smp_store_release(&ctl->prod, cq->prod);
+	cq->ctl = ctl;
+	swap(cq->ring, *ring);
+	ret = 0;
+unlock:
 	weft_ring_unlock(&cq->lock, cq->user, flags);
 	return ret;
 }

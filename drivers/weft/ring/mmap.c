@@ -5,7 +5,7 @@
  * cannot lose it; established mappings hold the pages themselves.
  *
  * A page of its own would be too much for each small queue of thousands of idle
- * connections. A process can scribble over its queues anyway, so those of one context share
+ * connections. A process can overwrite its queues anyway, so those of one context share
  * pages, those of two contexts never. A context is what a process got by opening the device;
  * another one has it too if it was handed the file (ibv_import_device()), and with it all
  * queues, to destroy them for instance.
@@ -25,6 +25,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "base/compat.h"
+#include "ring/ring.h"
 #include "uapi/weft-abi.h"
 
 /* Offset 0 stands for "no such queue" in struct weft_queue_map. */
@@ -70,56 +71,53 @@ void weft_ring_space_destroy(struct weft_ring_space *space)
 	mutex_destroy(&space->lock);
 }
 
-/* Zeroed, and charged to the memory cgroup of the process. */
-static void *alloc_pages_of(u32 bytes)
+/**
+ * weft_ring_mmap_free - the device's mmap_free operation
+ * @entry: of a struct weft_ring_map whose last reference is gone
+ *
+ * Context: may sleep.
+ */
+void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry)
 {
-	if (bytes == PAGE_SIZE)
-		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
-	return __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-}
+	struct weft_ring_map *map = container_of(entry, struct weft_ring_map, entry);
 
-static void free_pages_of(void *mem)
-{
-	if (is_vmalloc_addr(mem))
-		vfree(mem);
+	if (is_vmalloc_addr(map->mem))
+		vfree(map->mem);
 	else
-		free_page((unsigned long)mem);
-}
-
-static int insert_behind(struct weft_ring_map *map, u32 first)
-{
-	return rdma_user_mmap_entry_insert_range(map->space->uctx, &map->entry, map->bytes, first,
-						 U32_MAX);
-}
-
-/* Gives it a key that no map had before, until all 2^32 were used. */
-static int insert_entry(struct weft_ring_map *map)
-{
-	u32 pages = map->bytes >> PAGE_SHIFT;
-	u32 next = atomic_fetch_add(pages, &map->space->next);
-	int ret = insert_behind(map, max(next, FIRST_PAGE));
-
-	return ret ? insert_behind(map, FIRST_PAGE) : 0;
+		free_page((unsigned long)map->mem);
+	kfree(map);
 }
 
 static struct weft_ring_map *create_map(struct weft_ring_space *space, u32 bytes)
 {
 	struct weft_ring_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	int ret = -ENOMEM;
+	u32 next;
+	int ret;
 
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&map->open);
 	map->space = space;
 	map->bytes = bytes;
-	map->mem = alloc_pages_of(bytes);
-	if (map->mem)
-		ret = insert_entry(map);
+	/* Zeroed, and charged to the memory cgroup of the process. */
+	if (bytes == PAGE_SIZE)
+		map->mem = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	else
+		map->mem = __vmalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!map->mem) {
+		kfree(map);
+		return ERR_PTR(-ENOMEM);
+	}
+	/* A key that no map had before, until all 2^32 were used. */
+	next = atomic_fetch_add(bytes >> PAGE_SHIFT, &space->next);
+	ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes,
+						max(next, FIRST_PAGE), U32_MAX);
+	if (ret)
+		ret = rdma_user_mmap_entry_insert_range(space->uctx, &map->entry, bytes, FIRST_PAGE,
+							U32_MAX);
 	if (!ret)
 		return map;
-	if (map->mem)
-		free_pages_of(map->mem);
-	kfree(map);
+	weft_ring_mmap_free(&map->entry);
 	return ERR_PTR(ret);
 }
 
@@ -135,41 +133,6 @@ static void *take_slots(struct weft_ring_map *map, u32 slots) __must_hold(&map->
 	if (bitmap_full(map->used, SLOTS))
 		list_del_init(&map->open);
 	return map->mem + at * SLOT_BYTES;
-}
-
-static struct weft_ring_map *find_free_slot(struct weft_ring_space *space, u32 slots, void **mem)
-	__must_hold(&space->lock)
-{
-	struct weft_ring_map *map;
-	u32 tries = 0;
-
-	lockdep_assert_held(&space->lock);
-	list_for_each_entry(map, &space->open, open) {
-		if (tries++ == TRIES)
-			break;
-		*mem = take_slots(map, slots);
-		if (*mem)
-			return map;
-	}
-	return NULL;
-}
-
-static struct weft_ring_map *share_page(struct weft_ring_space *space, u32 slots, void **mem)
-	__must_hold(&space->lock)
-{
-	struct weft_ring_map *map = find_free_slot(space, slots, mem);
-
-	lockdep_assert_held(&space->lock);
-	if (map) {
-		memset(*mem, 0, slots * SLOT_BYTES);
-		return map;
-	}
-	map = create_map(space, PAGE_SIZE);
-	if (IS_ERR(map))
-		return map;
-	list_add(&map->open, &space->open);
-	*mem = take_slots(map, slots);
-	return map;
 }
 
 /* Does a queue of that size have a map for itself? */
@@ -188,7 +151,9 @@ static bool is_alone(const struct weft_ring_space *space, u32 bytes)
  */
 struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes, void **mem)
 {
+	u32 slots = DIV_ROUND_UP(bytes, SLOT_BYTES);
 	struct weft_ring_map *map;
+	u32 tries = 0;
 
 	if (is_alone(space, bytes)) {
 		map = create_map(space, PAGE_ALIGN(bytes));
@@ -197,26 +162,23 @@ struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes
 		return map;
 	}
 	mutex_lock(&space->lock);
-	map = share_page(space, DIV_ROUND_UP(bytes, SLOT_BYTES), mem);
+	list_for_each_entry(map, &space->open, open) {
+		if (tries++ == TRIES)
+			break;
+		*mem = take_slots(map, slots);
+		if (*mem) {
+			memset(*mem, 0, slots * SLOT_BYTES);
+			goto unlock;
+		}
+	}
+	map = create_map(space, PAGE_SIZE);
+	if (!IS_ERR(map)) {
+		list_add(&map->open, &space->open);
+		*mem = take_slots(map, slots);
+	}
+unlock:
 	mutex_unlock(&space->lock);
 	return map;
-}
-
-/* Returns true when nobody uses the map any more. */
-static bool give_slots_back(struct weft_ring_map *map, const void *mem, u32 bytes)
-{
-	struct weft_ring_space *space = map->space;
-	bool last;
-
-	mutex_lock(&space->lock);
-	bitmap_clear(map->used, (mem - map->mem) / SLOT_BYTES, DIV_ROUND_UP(bytes, SLOT_BYTES));
-	last = bitmap_empty(map->used, SLOTS);
-	if (last)
-		list_del_init(&map->open);
-	else if (list_empty(&map->open))
-		list_add(&map->open, &space->open);
-	mutex_unlock(&space->lock);
-	return last;
 }
 
 /**
@@ -230,50 +192,42 @@ static bool give_slots_back(struct weft_ring_map *map, const void *mem, u32 byte
  */
 void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 {
-	if (is_alone(map->space, bytes) || give_slots_back(map, mem, bytes))
+	struct weft_ring_space *space = map->space;
+	bool last = is_alone(space, bytes);
+
+	if (!last) {
+		mutex_lock(&space->lock);
+		bitmap_clear(map->used, (mem - map->mem) / SLOT_BYTES,
+			     DIV_ROUND_UP(bytes, SLOT_BYTES));
+		last = bitmap_empty(map->used, SLOTS);
+		if (last)
+			list_del_init(&map->open);
+		else if (list_empty(&map->open))
+			list_add(&map->open, &space->open);
+		mutex_unlock(&space->lock);
+	}
+	if (last)
 		rdma_user_mmap_entry_remove(&map->entry);
 }
 
-/* The offset for mmap(). Context: any. */
-u64 weft_ring_map_key(const struct weft_ring_map *map)
-{
-	return rdma_user_mmap_get_offset(&map->entry);
-}
-
-/* The length for mmap(). Context: any. */
-u32 weft_ring_map_bytes(const struct weft_ring_map *map)
-{
-	return map->bytes;
-}
-
-/* Where a queue begins in what was mapped. Context: any. */
-u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
-{
-	return mem - map->mem;
-}
-
-static struct page *ring_page_of(void *mem)
-{
-	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
-}
-
-/*
- * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
- * that is charged to nobody. Not into core dumps, nor larger than it is.
+/**
+ * weft_ring_describe - tell the provider where a queue is found
+ * @ring: a ring that may be mapped, or one that was never initialised
+ * @out: written completely
+ *
+ * Context: any.
  */
-static int insert_pages(struct vm_area_struct *vma, void *mem)
+void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
 {
-	unsigned long size = vma->vm_end - vma->vm_start;
-	unsigned long off;
-	int ret;
-
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	for (off = 0; off < size; off += PAGE_SIZE) {
-		ret = vm_insert_page(vma, vma->vm_start + off, ring_page_of(mem + off));
-		if (ret)
-			return ret;
-	}
-	return 0;
+	*out = (struct weft_queue_map){
+		.entries = ring->entries,
+		.stride = ring->stride,
+	};
+	if (!ring->map)
+		return;
+	out->key = rdma_user_mmap_get_offset(&ring->map->entry);
+	out->bytes = ring->map->bytes;
+	out->offset = ring->mem - ring->map->mem;
 }
 
 /**
@@ -285,9 +239,11 @@ static int insert_pages(struct vm_area_struct *vma, void *mem)
  */
 int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
+	unsigned long size = vma->vm_end - vma->vm_start;
 	struct rdma_user_mmap_entry *entry;
 	struct weft_ring_map *map;
-	int ret;
+	unsigned long off;
+	int ret = 0;
 
 	/* Checks for a shared mapping, the offset, and the exact length. */
 	entry = rdma_user_mmap_entry_get(uctx, vma);
@@ -295,21 +251,18 @@ int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	map = container_of(entry, struct weft_ring_map, entry);
-	ret = insert_pages(vma, map->mem);
+	/* Not into core dumps, nor larger than it is. */
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	/*
+	 * As remap_vmalloc_range() does it, which takes memory of vmalloc_user() only; and
+	 * that is charged to no cgroup.
+	 */
+	for (off = 0; !ret && off < size; off += PAGE_SIZE) {
+		void *mem = map->mem + off;
+		struct page *page = is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
+
+		ret = vm_insert_page(vma, vma->vm_start + off, page);
+	}
 	rdma_user_mmap_entry_put(entry);
 	return ret;
-}
-
-/**
- * weft_ring_mmap_free - the device's mmap_free operation
- * @entry: of a struct weft_ring_map whose last reference is gone
- *
- * Context: may sleep.
- */
-void weft_ring_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct weft_ring_map *map = container_of(entry, struct weft_ring_map, entry);
-
-	free_pages_of(map->mem);
-	kfree(map);
 }

@@ -39,9 +39,6 @@ void weft_ring_space_destroy(struct weft_ring_space *space);
 /* For ring.c. */
 struct weft_ring_map *weft_ring_map_get(struct weft_ring_space *space, u32 bytes, void **mem);
 void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes);
-u64 weft_ring_map_key(const struct weft_ring_map *map);
-u32 weft_ring_map_bytes(const struct weft_ring_map *map);
-u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem);
 
 /* For struct ib_device_ops. */
 int weft_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);

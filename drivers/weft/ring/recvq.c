@@ -5,8 +5,10 @@
  */
 #include "ring/recvq.h"
 
+#include <linux/bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <asm/barrier.h>
@@ -14,6 +16,9 @@
 #include "base/copy.h"
 #include "base/limits.h"
 #include "proto/hot.h"
+
+/* Wakes in a row with the lock held; each of these streams has the others granted theirs. */
+#define WAKES_MAX	32U
 
 /**
  * weft_recvq_init - set up an empty receive queue
@@ -38,7 +43,7 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 		return ret;
 
 	spin_lock_init(&rq->lock);
-	weft_rq_waiters_init(&rq->waiters);
+	INIT_LIST_HEAD(&rq->waiters.list);
 	rq->has_doorbell = true;
 	rq->ctl = weft_ring_ctl(&rq->ring);
 	rq->user = space;
@@ -48,7 +53,7 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 
 /**
  * weft_recvq_free - give the memory back
- * @rq: a queue nobody uses any more, or one that was never initialised
+ * @rq: a queue that is no longer used, or one that was never initialised
  *
  * Context: may sleep.
  */
@@ -84,31 +89,19 @@ static u32 entries_available(const struct weft_recvq *rq)
 	return smp_load_acquire(&rq->ctl->prod) - READ_ONCE(rq->cons);
 }
 
-static void assert_owned(struct weft_recvq *rq)
-{
-	if (rq->shared)
-		lockdep_assert_held(&rq->lock);
-}
-
-/* The producer's word is looked at only when the copy says that there is nothing. */
-static u32 entries_ready(struct weft_recvq *rq)
-{
-	u32 avail = rq->seen - rq->cons;
-
-	assert_owned(rq);
-	if (avail)
-		return avail;
-	avail = entries_available(rq);
-	if (avail <= rq->ring.entries)
-		rq->seen = rq->cons + avail;
-	return avail;
-}
-
 static __always_inline int fetch_rqe(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	u32 avail = entries_ready(rq);
+	u32 avail = rq->seen - rq->cons;
 	int ret;
 
+	if (rq->shared)
+		lockdep_assert_held(&rq->lock);
+	/* The producer's word is looked at only when the copy says that there is nothing. */
+	if (!avail) {
+		avail = entries_available(rq);
+		if (avail <= rq->ring.entries)
+			rq->seen = rq->cons + avail;
+	}
 	if (!avail)
 		return -ENOENT;
 	if (avail > rq->ring.entries) {
@@ -123,43 +116,77 @@ static __always_inline int fetch_rqe(struct weft_recvq *rq, struct weft_rwr *out
 	return ret;
 }
 
-/* Disarms the limit when it is time to raise it. */
-static bool limit_reached(struct weft_recvq *rq) __must_hold(&rq->lock)
-{
-	lockdep_assert_held(&rq->lock);
-	if (!rq->limit || entries_available(rq) >= rq->limit)
-		return false;
-	rq->limit = 0;
-	return true;
-}
+/* --- whose turn it is --- */
+
+/*
+ * A receive that is posted while streams wait is set aside for the oldest of them. So each
+ * receive wakes one stream, streams that share a queue are served in the order in which they
+ * came, and a stream that did not wait takes no receive of one that did.
+ */
 
 /**
- * weft_recvq_grant - hand out what is posted to those that wait
+ * weft_recvq_grant - set what is posted aside for those that wait
  * @rq: the queue
  *
- * Producers ring as long as any waits. Context: @rq->lock held.
+ * An impossible number is granted too, so that each stream fails by it. Producers ring as long
+ * as any waits. Context: @rq->lock held.
  */
 void weft_recvq_grant(struct weft_recvq *rq) __must_hold(&rq->lock)
 {
+	struct weft_rq_waiters *q = &rq->waiters;
+	u32 wakes = 0;
+	u32 available;
+
 	lockdep_assert_held(&rq->lock);
-	if (list_empty(&rq->waiters.list))
+	if (list_empty(&q->list))
 		return;
-	weft_rq_waiters_grant(&rq->waiters, entries_available(rq));
-	if (list_empty(&rq->waiters.list))
+	available = entries_available(rq);
+	while (!list_empty(&q->list) && available > q->granted && wakes++ < WAKES_MAX) {
+		struct weft_rq_waiter *w = list_first_entry(&q->list, struct weft_rq_waiter, node);
+
+		list_del_init(&w->node);
+		q->granted++;
+		WRITE_ONCE(w->granted, true);
+		w->wake(w);
+	}
+	if (list_empty(&q->list))
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
 }
 
+/*
+ * May a stream take the oldest receive? @w: of one that has waited, whose grant is used up; NULL:
+ * it has not. False if all there is belongs to others.
+ */
 static bool is_turn(struct weft_recvq *rq, struct weft_rq_waiter *w) __must_hold(&rq->lock)
 {
+	struct weft_rq_waiters *q = &rq->waiters;
+
 	lockdep_assert_held(&rq->lock);
-	if (weft_rq_waiters_idle(&rq->waiters))
+	if (likely(list_empty(&q->list) && !q->granted))
 		return true;
 	weft_recvq_grant(rq);
-	return weft_rq_waiters_turn(&rq->waiters, w, entries_available(rq));
+	if (w && w->granted) {
+		WRITE_ONCE(w->granted, false);
+		if (!WARN_ON_ONCE(!q->granted))
+			q->granted--;
+		return true;
+	}
+	return list_empty(&q->list) && entries_available(rq) > q->granted;
 }
 
-static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w,
-				 struct weft_rwr *out)
+/* --- fetching --- */
+
+/**
+ * weft_recvq_fetch_waited - take a receive that was waited for
+ * @rq: the queue
+ * @w: of the stream; NULL: it has not waited
+ * @out: as of weft_recvq_fetch()
+ *
+ * Context and return as of weft_recvq_fetch(); -ENOENT: @w goes on to wait, or waits for nothing
+ * if it had been granted a receive that is not there.
+ */
+noinline int weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waiter *w,
+				     struct weft_rwr *out)
 {
 	unsigned long flags;
 	bool reached;
@@ -167,7 +194,9 @@ static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
 	ret = is_turn(rq, w) ? fetch_rqe(rq, out) : -ENOENT;
-	reached = limit_reached(rq);
+	reached = rq->limit && entries_available(rq) < rq->limit;
+	if (reached)
+		rq->limit = 0;
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
@@ -189,21 +218,7 @@ static noinline int fetch_locked(struct weft_recvq *rq, struct weft_rq_waiter *w
  */
 int weft_hot weft_recvq_fetch(struct weft_recvq *rq, struct weft_rwr *out)
 {
-	return rq->shared ? fetch_locked(rq, NULL, out) : fetch_rqe(rq, out);
-}
-
-/**
- * weft_recvq_fetch_waited - take a receive that was waited for
- * @rq: the queue
- * @w: of the stream
- * @out: as of weft_recvq_fetch()
- *
- * Context and return as of weft_recvq_fetch(); -ENOENT: @w goes on to wait, or waits for nothing
- * if it had been granted a receive that is not there.
- */
-int weft_recvq_fetch_waited(struct weft_recvq *rq, struct weft_rq_waiter *w, struct weft_rwr *out)
-{
-	return fetch_locked(rq, w, out);
+	return rq->shared ? weft_recvq_fetch_waited(rq, NULL, out) : fetch_rqe(rq, out);
 }
 
 /**
@@ -218,7 +233,8 @@ void weft_recvq_wait(struct weft_recvq *rq, struct weft_rq_waiter *w)
 {
 	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
 
-	weft_rq_waiters_join(&rq->waiters, w);
+	if (list_empty(&w->node) && !w->granted)
+		list_add_tail(&w->node, &rq->waiters.list);
 	WRITE_ONCE(rq->ctl->state, WEFT_RQ_NEED_DOORBELL);
 	/* Pairs with the fence in weft_ring_state() of the provider. */
 	smp_mb();
@@ -237,7 +253,13 @@ void weft_recvq_leave(struct weft_recvq *rq, struct weft_rq_waiter *w)
 {
 	unsigned long flags = weft_ring_lock(&rq->lock, rq->user);
 
-	weft_rq_waiters_leave(&rq->waiters, w);
+	if (w->granted) {
+		WRITE_ONCE(w->granted, false);
+		if (!WARN_ON_ONCE(!rq->waiters.granted))
+			rq->waiters.granted--;
+	} else {
+		list_del_init(&w->node);
+	}
 	weft_recvq_grant(rq);
 	if (list_empty(&rq->waiters.list))
 		WRITE_ONCE(rq->ctl->state, WEFT_RQ_OPEN);
@@ -260,7 +282,7 @@ void weft_recvq_posted(struct weft_recvq *rq)
 
 /**
  * weft_recvq_discard - forget all that is posted
- * @rq: the queue of one QP; nobody fetches from it
+ * @rq: the queue of one QP; not being fetched from
  *
  * Context: any. Return: 0, or -EIO when the producer index is impossible.
  */
@@ -280,7 +302,7 @@ int weft_recvq_discard(struct weft_recvq *rq)
 /**
  * weft_recvq_set_flushing - whether producers must ring after posting
  * @rq: the queue of one QP, or a shared one that is about to go
- * @flushing: true once the QP has failed, or nobody fetches any more
+ * @flushing: true once the QP has failed, or entries are no longer fetched
  *
  * After this returns, the caller fetches until the queue is empty: what it does
  * not see then was published by a producer that will see the wish and ring.
@@ -349,36 +371,13 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
 	rq->limit = limit;
-	reached = limit_reached(rq);
+	reached = rq->limit && entries_available(rq) < rq->limit;
+	if (reached)
+		rq->limit = 0;
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 
 	if (reached && rq->limit_event)
 		rq->limit_event(rq->owner);
-	return 0;
-}
-
-/* Same indices, other memory. */
-static int move_rqes(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&rq->lock)
-{
-	struct weft_rq_ctl *ctl = weft_ring_ctl(to);
-	u32 count = entries_available(rq);
-	u32 i;
-
-	lockdep_assert_held(&rq->lock);
-	if (count > rq->ring.entries)
-		return -EIO;
-	if (count > to->entries)
-		return -EBUSY;
-	if (rq->limit > to->entries)
-		return -EINVAL;
-
-	for (i = rq->cons; i != rq->cons + count; i++)
-		memcpy(weft_ring_entry(to, i), weft_ring_entry(&rq->ring, i), to->stride);
-	WRITE_ONCE(ctl->cons, rq->cons);
-	WRITE_ONCE(ctl->state, READ_ONCE(rq->ctl->state));
-	/* The producer is the caller, or stands still for it. */
-	WRITE_ONCE(ctl->prod, rq->cons + count);
-	rq->ctl = ctl;
 	return 0;
 }
 
@@ -393,13 +392,33 @@ static int move_rqes(struct weft_recvq *rq, struct weft_ring *to) __must_hold(&r
  */
 int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 {
+	struct weft_rq_ctl *ctl = weft_ring_ctl(ring);
 	unsigned long flags;
-	int ret;
+	int ret = 0;
+	u32 count;
+	u32 i;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
-	ret = move_rqes(rq, ring);
-	if (!ret)
-		swap(rq->ring, *ring);
+	count = entries_available(rq);
+	if (count > rq->ring.entries)
+		ret = -EIO;
+	else if (count > ring->entries)
+		ret = -EBUSY;
+	else if (rq->limit > ring->entries)
+		ret = -EINVAL;
+	if (ret)
+		goto unlock;
+
+	/* The indices stay the same. */
+	for (i = rq->cons; i != rq->cons + count; i++)
+		memcpy(weft_ring_entry(ring, i), weft_ring_entry(&rq->ring, i), ring->stride);
+	WRITE_ONCE(ctl->cons, rq->cons);
+	WRITE_ONCE(ctl->state, READ_ONCE(rq->ctl->state));
+	/* The producer is the caller, or stands still for it. */
+	WRITE_ONCE(ctl->prod, rq->cons + count);
+	rq->ctl = ctl;
+	swap(rq->ring, *ring);
+unlock:
 	weft_ring_unlock(&rq->lock, rq->user, flags);
 	return ret;
 }
@@ -436,7 +455,7 @@ void weft_recvq_commit(struct weft_recvq *rq) __must_hold(&rq->lock)
 }
 
 /**
- * weft_recvq_needs_doorbell - must somebody be told of what was committed?
+ * weft_recvq_needs_doorbell - is a doorbell due for what was committed?
  * @rq: a kernel queue
  *
  * Once per posted list, after @rq->lock was dropped. Context: any.

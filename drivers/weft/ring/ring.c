@@ -54,7 +54,7 @@ int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_
  * weft_ring_free - let go of a queue's memory
  * @ring: may be one that was never initialised, all zero
  *
- * Nobody in the kernel may touch the entries any more. A process that still has
+ * The kernel may not touch the entries any more. A process that still has
  * them mapped keeps the pages. Context: may sleep.
  */
 void weft_ring_free(struct weft_ring *ring)
@@ -64,24 +64,4 @@ void weft_ring_free(struct weft_ring *ring)
 	else
 		vfree(ring->mem);
 	memset(ring, 0, sizeof(*ring));
-}
-
-/**
- * weft_ring_describe - tell the provider where a queue is found
- * @ring: a ring that may be mapped, or one that was never initialised
- * @out: written completely
- *
- * Context: any.
- */
-void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out)
-{
-	*out = (struct weft_queue_map){
-		.entries = ring->entries,
-		.stride = ring->stride,
-	};
-	if (!ring->map)
-		return;
-	out->key = weft_ring_map_key(ring->map);
-	out->bytes = weft_ring_map_bytes(ring->map);
-	out->offset = weft_ring_map_offset(ring->map, ring->mem);
 }

@@ -34,6 +34,8 @@ struct weft_ring {
 
 int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_ring_space *space);
 void weft_ring_free(struct weft_ring *ring);
+
+/* In ring/mmap.c, which knows what can be mapped. */
 void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out);
 
 /* Length of control block and entries. */

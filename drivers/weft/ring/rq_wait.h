@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams that wait for a receive of one queue, in the order in which they began to.
+ * Streams that wait for a receive of one queue, in the order in which they began to. What is
+ * done with them is in ring/recvq.c.
  */
 #ifndef WEFT_RING_RQ_WAIT_H
 #define WEFT_RING_RQ_WAIT_H
 
-#include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
@@ -35,12 +35,6 @@ struct weft_rq_waiters {
 	u32 granted;
 };
 
-static inline void weft_rq_waiters_init(struct weft_rq_waiters *q)
-{
-	INIT_LIST_HEAD(&q->list);
-	q->granted = 0;
-}
-
 static inline void weft_rq_waiter_init(struct weft_rq_waiter *w,
 				       void (*wake)(struct weft_rq_waiter *w))
 {
@@ -48,17 +42,5 @@ static inline void weft_rq_waiter_init(struct weft_rq_waiter *w,
 	w->granted = false;
 	w->wake = wake;
 }
-
-/* Does any wait, or has one waited and not taken what it was granted? */
-static inline bool weft_rq_waiters_idle(const struct weft_rq_waiters *q)
-{
-	return likely(list_empty(&q->list) && !q->granted);
-}
-
-/* Context of all: lock of the queue held. */
-void weft_rq_waiters_join(struct weft_rq_waiters *q, struct weft_rq_waiter *w);
-void weft_rq_waiters_leave(struct weft_rq_waiters *q, struct weft_rq_waiter *w);
-void weft_rq_waiters_grant(struct weft_rq_waiters *q, u32 available);
-bool weft_rq_waiters_turn(struct weft_rq_waiters *q, struct weft_rq_waiter *w, u32 available);
 
 #endif

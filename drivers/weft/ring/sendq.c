@@ -25,31 +25,6 @@
 static_assert(sizeof(struct weft_swr) + WEFT_MAX_SGE * sizeof(struct weft_sge) <= U16_MAX);
 static_assert(sizeof(struct weft_swr) + WEFT_MAX_INLINE <= U16_MAX);
 
-static u32 tail_bytes(u32 max_sge, u32 max_inline)
-{
-	return ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
-}
-
-/* Most connections of a process with thousands rest: see weft_sendq_fetch(). */
-static bool can_wait(const struct weft_sendq *sq, u32 entries)
-{
-	return sq->user && (u64)entries * sq->wr_stride <= PAGE_SIZE;
-}
-
-static int alloc_private(struct weft_sendq *sq, u32 entries)
-{
-	if (can_wait(sq, entries))
-		return 0;
-	sq->wr = kvcalloc(entries, sq->wr_stride, GFP_KERNEL_ACCOUNT);
-	if (!sq->wr)
-		return -ENOMEM;
-	if (sq->user)
-		return 0;
-
-	sq->side = kvcalloc(entries, sizeof(*sq->side), GFP_KERNEL);
-	return sq->side ? 0 : -ENOMEM;
-}
-
 /**
  * weft_sendq_init - set up an empty send queue
  * @sq: what to fill in
@@ -63,7 +38,7 @@ static int alloc_private(struct weft_sendq *sq, u32 entries)
 int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inline,
 		    struct weft_ring_space *space)
 {
-	u32 tail = tail_bytes(max_sge, max_inline);
+	u32 tail = ALIGN(max_t(u32, max_sge * sizeof(struct weft_sge), max_inline), sizeof(u64));
 	int ret;
 
 	memset(sq, 0, sizeof(*sq));
@@ -79,15 +54,21 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 	sq->max_sge = max_sge;
 	sq->max_inline = max_inline;
 	sq->wr_stride = sizeof(struct weft_swr) + tail;
-	ret = alloc_private(sq, entries);
-	if (ret)
-		weft_sendq_free(sq);
-	return ret;
+	/* Most connections of a process with thousands rest: see weft_sendq_fetch(). */
+	if (sq->user && (u64)entries * sq->wr_stride <= PAGE_SIZE)
+		return 0;
+	sq->wr = kvcalloc(entries, sq->wr_stride, GFP_KERNEL_ACCOUNT);
+	if (!sq->user)
+		sq->side = kvcalloc(entries, sizeof(*sq->side), GFP_KERNEL);
+	if (sq->wr && (sq->user || sq->side))
+		return 0;
+	weft_sendq_free(sq);
+	return -ENOMEM;
 }
 
 /**
  * weft_sendq_free - give the memory back
- * @sq: a queue nobody uses any more, or one that was never initialised
+ * @sq: a queue that is no longer used, or one that was never initialised
  *
  * Context: may sleep.
  */
@@ -131,18 +112,6 @@ static enum weft_fault copy_sqe(const struct weft_sendq *sq, struct weft_swr *sw
 		return WEFT_FAULT_LOCAL_LENGTH;
 	swr->length = length;
 	return WEFT_FAULT_NONE;
-}
-
-/* Only what a completion needs remains; every other field is harmless. */
-static void invalidate_sqe(struct weft_swr *swr, enum weft_fault fault)
-{
-	swr->wqe = (struct weft_sqe){
-		.wr_id = swr->wqe.wr_id,
-		.flags = WEFT_WRF_SIGNALED,
-	};
-	swr->length = 0;
-	swr->status = weft_fault_info(fault)->status;
-	swr->vendor_err = fault;
 }
 
 /**
@@ -193,8 +162,16 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	swr->awaits_response = false;
 	swr->kernel = sq->side ? sq->side[index & (sq->ring.entries - 1)] : NULL;
 	fault = copy_sqe(sq, swr, weft_ring_entry(&sq->ring, index));
-	if (fault != WEFT_FAULT_NONE)
-		invalidate_sqe(swr, fault);
+	if (fault != WEFT_FAULT_NONE) {
+		/* Only what a completion needs remains; every other field is harmless. */
+		swr->wqe = (struct weft_sqe){
+			.wr_id = swr->wqe.wr_id,
+			.flags = WEFT_WRF_SIGNALED,
+		};
+		swr->length = 0;
+		swr->status = weft_fault_info(fault)->status;
+		swr->vendor_err = fault;
+	}
 	return swr;
 }
 

@@ -40,7 +40,7 @@ enum weft_swr_state {
  *	taken from shared memory
  * @sge: gather list; with INLINE the payload itself
  *
- * Owner: the holder of the tx claim until SENT; then whoever finds it under
+ * Owner: the holder of the tx claim until SENT; then the context that finds it under
  * the complete_lock.
  */
 struct weft_swr {
@@ -149,7 +149,7 @@ static inline bool weft_sendq_pending(const struct weft_sendq *sq)
 
 /**
  * weft_sendq_set_busy - spare producers the doorbell
- * @sq: the queue; somebody will look at it again before weft_sendq_leave()
+ * @sq: the queue; the caller looks at it again before weft_sendq_leave()
  *
  * Context: holder of the tx claim.
  */
@@ -165,7 +165,7 @@ static inline void weft_sendq_set_busy(struct weft_sendq *sq)
  *
  * Context: holder of the tx claim. Return: true when the queue is empty and may be left; false
  * when an entry came meanwhile, whose producer may still have seen BUSY: the caller goes on, or
- * makes sure that somebody does.
+ * makes sure that another context does.
  */
 static inline bool weft_sendq_leave(struct weft_sendq *sq, u32 state)
 {

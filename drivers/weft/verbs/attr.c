@@ -54,35 +54,23 @@ void weft_attr_set_guid(struct ib_device *ib, const struct net_device *netdev, b
 	guid[GUID_MARK_AT + 1] = mark;
 }
 
-static void fill_identity(const struct ib_device *ib, struct ib_device_attr *attr)
-{
-	attr->fw_ver = WEFT_FW_VER;
-	attr->sys_image_guid = ib->node_guid;
-	attr->vendor_id = WEFT_VENDOR_ID;
-	attr->vendor_part_id = WEFT_VENDOR_PART_ID;
-	attr->hw_ver = 0;
-}
-
 static void fill_abilities(const struct weft_device *dev, struct ib_device_attr *attr)
 {
+	u32 *rc = &attr->odp_caps.per_transport_caps.rc_odp_caps;
+
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
-	/* Done by the CPU on the word itself, so nobody sees it half done. */
+	/* Done by the CPU on the word itself, so it is never seen half done. */
 	attr->atomic_cap = READ_ONCE(dev->streams.atomics) ? IB_ATOMIC_GLOB : IB_ATOMIC_NONE;
 	attr->masked_atomic_cap = attr->atomic_cap;
 	attr->page_size_cap = PAGE_SIZE;
 	/* Completions carry CLOCK_MONOTONIC in nanoseconds. */
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = 1000 * 1000;
-}
 
-/* By ib_core's helpers, which a kernel may be built without. */
-static void fill_paging(struct ib_device_attr *attr)
-{
-	u32 *rc = &attr->odp_caps.per_transport_caps.rc_odp_caps;
-
+	/* Paging goes by ib_core's helpers, which a kernel may be built without. */
 	if (!IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING))
 		return;
 	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
@@ -93,7 +81,7 @@ static void fill_paging(struct ib_device_attr *attr)
 		*rc |= IB_ODP_SUPPORT_ATOMIC;
 }
 
-static void fill_queue_limits(struct ib_device_attr *attr)
+static void fill_limits(struct ib_device_attr *attr)
 {
 	attr->max_qp = WEFT_MAX_QP;
 	attr->max_qp_wr = WEFT_MAX_WR;
@@ -110,10 +98,6 @@ static void fill_queue_limits(struct ib_device_attr *attr)
 	attr->max_qp_rd_atom = min(WEFT_MAX_IRD, WEFT_CM_DEPTH_MAX);
 	attr->max_qp_init_rd_atom = min(WEFT_MAX_ORD, WEFT_CM_DEPTH_MAX);
 	attr->max_res_rd_atom = attr->max_qp_rd_atom * attr->max_qp;
-}
-
-static void fill_memory_limits(struct ib_device_attr *attr)
-{
 	attr->max_pd = WEFT_MAX_PD;
 	attr->max_mr = WEFT_MAX_STAG;
 	attr->max_mw = WEFT_MAX_STAG;
@@ -128,11 +112,13 @@ int weft_query_device(struct ib_device *ib, struct ib_device_attr *attr, struct 
 		return -EINVAL;
 
 	memset(attr, 0, sizeof(*attr));
-	fill_identity(ib, attr);
+	attr->fw_ver = WEFT_FW_VER;
+	attr->sys_image_guid = ib->node_guid;
+	attr->vendor_id = WEFT_VENDOR_ID;
+	attr->vendor_part_id = WEFT_VENDOR_PART_ID;
+	attr->hw_ver = 0;
 	fill_abilities(to_weft_dev(ib), attr);
-	fill_paging(attr);
-	fill_queue_limits(attr);
-	fill_memory_limits(attr);
+	fill_limits(attr);
 	return 0;
 }
 

@@ -36,18 +36,6 @@ struct counter {
 	struct weft_counters counters;
 };
 
-void weft_counter_list_init(struct weft_device *dev)
-{
-	INIT_LIST_HEAD(&dev->qp_counters);
-	mutex_init(&dev->qp_counters_lock);
-}
-
-void weft_counter_list_exit(struct weft_device *dev)
-{
-	WARN_ON_ONCE(!list_empty(&dev->qp_counters));
-	mutex_destroy(&dev->qp_counters_lock);
-}
-
 static struct counter *find_counter(struct weft_device *dev, const struct rdma_counter *core)
 	__must_hold(&dev->qp_counters_lock)
 {
@@ -60,27 +48,22 @@ static struct counter *find_counter(struct weft_device *dev, const struct rdma_c
 	return NULL;
 }
 
-static bool number_is_used(struct weft_device *dev, u32 number) __must_hold(&dev->qp_counters_lock)
-{
-	struct counter *c;
-
-	lockdep_assert_held(&dev->qp_counters_lock);
-	list_for_each_entry(c, &dev->qp_counters, list)
-		if (c->core->id == number)
-			return true;
-	return false;
-}
-
 /*
  * By its number the core tracks a counter, and tells whose a QP is, so each has its own; 0 is none.
  * It is not given out again at once, as the core forgets a counter after weft_counter_dealloc().
  */
 static u32 new_number(struct weft_device *dev) __must_hold(&dev->qp_counters_lock)
 {
+	struct counter *c;
+	bool is_used;
+
 	lockdep_assert_held(&dev->qp_counters_lock);
 	do {
 		dev->qp_counter_number++;
-	} while (!dev->qp_counter_number || number_is_used(dev, dev->qp_counter_number));
+		is_used = !dev->qp_counter_number;
+		list_for_each_entry(c, &dev->qp_counters, list)
+			is_used |= c->core->id == dev->qp_counter_number;
+	} while (is_used);
 	return dev->qp_counter_number;
 }
 
@@ -137,7 +120,7 @@ int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib)
  * weft_counter_unbind_qp - count a QP with all others again
  * @ib: bound
  *
- * When it returns nobody adds to the counter on behalf of this QP. One that is being
+ * When it returns the counter no longer counts for this QP. One that is being
  * destroyed counts until its end. Context: process. Return: 0.
  */
 int weft_counter_unbind_qp(struct ib_qp *ib)
@@ -152,16 +135,6 @@ int weft_counter_unbind_qp(struct ib_qp *ib)
 	weft_tracked_put(&qp->tracked);
 	synchronize_rcu();
 	return 0;
-}
-
-static void keep_sums(struct weft_device *dev, const struct counter *c)
-	__must_hold(&dev->qp_counters_lock)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&dev->qp_counters_lock);
-	for (i = 0; i < WEFT_CTR_COUNT; i++)
-		dev->past_qp_counters[i] += weft_counters_read(&c->counters, i);
 }
 
 /**
@@ -194,12 +167,14 @@ int weft_counter_dealloc(struct rdma_counter *counter)
 {
 	struct weft_device *dev = to_weft_dev(counter->device);
 	struct counter *c;
+	unsigned int i;
 
 	mutex_lock(&dev->qp_counters_lock);
 	c = find_counter(dev, counter);
 	if (c) {
 		list_del(&c->list);
-		keep_sums(dev, c);
+		for (i = 0; i < WEFT_CTR_COUNT; i++)
+			dev->past_qp_counters[i] += weft_counters_read(&c->counters, i);
 	}
 	mutex_unlock(&dev->qp_counters_lock);
 	if (!c)

@@ -13,9 +13,6 @@
 
 struct weft_device;
 
-void weft_counter_list_init(struct weft_device *dev);
-void weft_counter_list_exit(struct weft_device *dev);
-
 int weft_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *ib);
 int weft_counter_unbind_qp(struct ib_qp *ib);
 int weft_counter_dealloc(struct rdma_counter *counter);

@@ -45,7 +45,7 @@ static void call_handler_on_vector(void *owner)
 	weft_vector_fire(&cq->vector);
 }
 
-/* Whoever posts may hold locks; that is no place for the owner's code. */
+/* The context that posts may hold locks; that is no place for the owner's code. */
 static void on_overflow(void *owner)
 {
 	struct weft_ibcq *cq = owner;
@@ -63,15 +63,6 @@ static const struct weft_cq_events kernel_events = {
 	.overflow = on_overflow,
 };
 
-static int check_attr(const struct ib_cq *ib, const struct ib_cq_init_attr *attr)
-{
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
-		return -EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > WEFT_MAX_CQE)
-		return -EINVAL;
-	return attr->comp_vector < ib->device->num_comp_vectors ? 0 : -EINVAL;
-}
-
 static int respond_create_cq(const struct weft_ring *ring, struct ib_udata *udata)
 {
 	struct weft_uresp_create_cq resp = {};
@@ -80,23 +71,6 @@ static int respond_create_cq(const struct weft_ring *ring, struct ib_udata *udat
 		return 0;
 	weft_ring_describe(ring, &resp.cq);
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
-}
-
-static int init_cq_ring(struct weft_ibcq *cq, const struct ib_cq_init_attr *attr,
-			struct ib_udata *udata)
-{
-	int ret;
-
-	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_ring_space(udata),
-			   udata ? &user_events : &kernel_events, cq,
-			   &to_weft_dev(cq->ib.device)->counters);
-	if (ret)
-		return ret;
-	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
-	ret = respond_create_cq(&cq->cq.ring, udata);
-	if (ret)
-		weft_cq_free(&cq->cq);
-	return ret;
 }
 
 /**
@@ -113,21 +87,35 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 	struct weft_ibcq *cq = to_weft_cq(ib);
 	int ret;
 
-	ret = check_attr(ib, attr)	    ?:
-		      weft_udata_check(udata, 0) ?:
-						   weft_charge(&dev->num_cq, WEFT_MAX_CQ);
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > WEFT_MAX_CQE)
+		return -EINVAL;
+	if (attr->comp_vector >= ib->device->num_comp_vectors)
+		return -EINVAL;
+	ret = weft_udata_check(udata, 0) ?: weft_charge(&dev->num_cq, WEFT_MAX_CQ);
 	if (ret)
 		return ret;
+
 	INIT_WORK(&cq->overflow_work, report_overflow);
 	weft_vector_init(&cq->vector, attr->comp_vector, call_handler, cq);
-	ret = init_cq_ring(cq, attr, udata);
-	if (ret) {
-		weft_uncharge(&dev->num_cq);
-		return ret;
-	}
+	ret = weft_cq_init(&cq->cq, roundup_pow_of_two(attr->cqe), weft_udata_ring_space(udata),
+			   udata ? &user_events : &kernel_events, cq, &dev->counters);
+	if (ret)
+		goto uncharge;
+	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	ret = respond_create_cq(&cq->cq.ring, udata);
+	if (ret)
+		goto free_ring;
 	ib->cqe = cq->cq.ring.entries;
 	weft_tracked_init(&cq->tracked);
 	return 0;
+
+free_ring:
+	weft_cq_free(&cq->cq);
+uncharge:
+	weft_uncharge(&dev->num_cq);
+	return ret;
 }
 
 /**
@@ -237,15 +225,15 @@ static void fill_wc(struct ib_wc *wc, const struct weft_cqe *cqe, struct ib_qp *
 static int fill_wcs(struct weft_device *dev, const struct weft_cqe *cqe, u32 count,
 		    struct ib_wc *wc)
 {
-	struct ib_qp *qp = NULL;
+	struct weft_qp *qp = NULL;
 	int filled = 0;
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (!qp || qp->qp_num != cqe[i].qp_num)
-			qp = weft_qp_find(&dev->streams, cqe[i].qp_num);
+		if (!qp || qp->ib.qp_num != cqe[i].qp_num)
+			qp = weft_stream_find_owner(&dev->streams, cqe[i].qp_num);
 		if (qp)
-			fill_wc(&wc[filled++], &cqe[i], qp);
+			fill_wc(&wc[filled++], &cqe[i], &qp->ib);
 	}
 	return filled;
 }

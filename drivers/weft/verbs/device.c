@@ -7,6 +7,7 @@
 
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
 
@@ -43,7 +44,8 @@ static void unmake_device(struct ib_device *ib)
 	weft_stream_index_destroy(&dev->streams);
 	weft_stag_table_destroy(&dev->stags);
 	ida_destroy(&dev->pds);
-	weft_counter_list_exit(dev);
+	WARN_ON_ONCE(!list_empty(&dev->qp_counters));
+	mutex_destroy(&dev->qp_counters_lock);
 	weft_counters_free(&dev->counters);
 	weft_gids_exit(dev);
 	netdev_put(dev->netdev, &dev->netdev_tracker);
@@ -153,7 +155,7 @@ static const struct ib_device_ops device_ops = {
 
 	.create_qp = weft_create_qp,
 	.modify_qp = weft_modify_qp,
-	.query_qp = weft_query_tracked_qp,
+	.query_qp = weft_query_qp,
 	.destroy_qp = weft_destroy_qp,
 	.post_send = weft_post_send,
 	.post_recv = weft_post_recv,
@@ -215,7 +217,8 @@ static int init_tools(struct weft_device *dev)
 	ret = weft_counters_init(&dev->counters);
 	if (ret)
 		return ret;
-	weft_counter_list_init(dev);
+	INIT_LIST_HEAD(&dev->qp_counters);
+	mutex_init(&dev->qp_counters_lock);
 	weft_stag_table_init(&dev->stags);
 	weft_stream_index_init(&dev->streams);
 	ida_init(&dev->pds);
@@ -251,21 +254,16 @@ dealloc:
 	return ERR_PTR(ret);
 }
 
-static bool has_weft(struct net_device *netdev)
-{
-	struct ib_device *ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
-
-	if (ib)
-		ib_device_put(ib);
-	return ib;
-}
-
 /* While the device was not registered, its netdev may have gone, or have new addresses. */
 static int check_alive(struct net_device *netdev)
 {
-	bool alive = weft_netdev_alive(netdev);
 	struct ib_device *ib;
+	bool alive;
 
+	rtnl_lock();
+	alive = netdev->reg_state == NETREG_REGISTERED;
+	rtnl_unlock();
+	/* Where it is, the notifier hears of an unregistration from here on. */
 	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
 	if (ib && alive) {
 		weft_gids_refresh(to_weft_dev(ib));
@@ -274,27 +272,6 @@ static int check_alive(struct net_device *netdev)
 		ib_unregister_device_and_put(ib);
 	}
 	return alive ? 0 : -ENODEV;
-}
-
-static int add_device(const char *name, struct net_device *netdev) __must_hold(&add_mutex)
-{
-	struct weft_device *dev;
-	int ret;
-
-	lockdep_assert_held(&add_mutex);
-	if (has_weft(netdev))
-		return -EEXIST;
-	dev = make_device(netdev);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	ib_mark_name_assigned_by_user(&dev->ib);
-	ret = ib_register_device(&dev->ib, name, NULL);
-	if (ret) {
-		ib_dealloc_device(&dev->ib);
-		/* The core's word for a name that is taken. */
-		return ret == -ENFILE ? -EEXIST : ret;
-	}
-	return check_alive(netdev);
 }
 
 /**
@@ -308,12 +285,33 @@ static int add_device(const char *name, struct net_device *netdev) __must_hold(&
  */
 int weft_device_add(const char *name, struct net_device *netdev)
 {
-	int ret;
+	struct weft_device *dev;
+	struct ib_device *ib;
+	int ret = -EEXIST;
 
 	if (!weft_netdev_suitable(netdev))
 		return -EOPNOTSUPP;
 	mutex_lock(&add_mutex);
-	ret = add_device(name, netdev);
+	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
+	if (ib) {
+		ib_device_put(ib);
+		goto unlock;
+	}
+	dev = make_device(netdev);
+	if (IS_ERR(dev)) {
+		ret = PTR_ERR(dev);
+		goto unlock;
+	}
+	ib_mark_name_assigned_by_user(&dev->ib);
+	ret = ib_register_device(&dev->ib, name, NULL);
+	if (ret) {
+		ib_dealloc_device(&dev->ib);
+		if (ret == -ENFILE)
+			ret = -EEXIST; /* the core's word for a name that is taken */
+		goto unlock;
+	}
+	ret = check_alive(netdev);
+unlock:
 	mutex_unlock(&add_mutex);
 	return ret;
 }

@@ -6,7 +6,7 @@
  * there, because a QP names its own by index.
  *
  * ib_core keeps a copy of the table. For a device that is not RoCE it reads it anew on
- * IB_EVENT_GID_CHANGE, and tells nobody; so that is left to us.
+ * IB_EVENT_GID_CHANGE, and does not pass that on; so weft does.
  */
 #include "verbs/gid.h"
 
@@ -127,61 +127,40 @@ static bool update_addresses(struct weft_gids *t, const struct address_scan *sca
 	return changed;
 }
 
-/* rdma_cm compares 16 bytes of the address buffer, whatever they mean. */
-static void read_first(const struct net_device *netdev, union ib_gid *out)
-{
-	memcpy(out->raw, netdev->dev_addr, sizeof(out->raw));
-}
-
-static bool is_taken(const struct weft_gids *own, const union ib_gid *gid) __must_hold(&tables_lock)
-{
-	const struct weft_gids *t;
-
-	lockdep_assert_held(&tables_lock);
-	list_for_each_entry(t, &tables, all) {
-		if (t != own && !memcmp(&t->gid[0], gid, sizeof(*gid)))
-			return true;
-	}
-	return false;
-}
-
 /* Network devices may share a MAC, and may come to do so later. */
 static void make_first_unique(struct weft_device *dev) __must_hold(&tables_lock)
 {
-	lockdep_assert_held(&tables_lock);
+	const struct weft_gids *t;
 	union ib_gid now;
+	bool is_taken;
 
-	read_first(dev->netdev, &now);
-	if (dev->tagged || (!weft_netdev_needs_tag(dev->netdev) && !is_taken(&dev->gids, &now)))
+	lockdep_assert_held(&tables_lock);
+	if (dev->tagged)
+		return;
+	/* rdma_cm compares 16 bytes of the address buffer, whatever they mean. */
+	memcpy(now.raw, dev->netdev->dev_addr, sizeof(now.raw));
+	is_taken = weft_netdev_needs_tag(dev->netdev);
+	list_for_each_entry(t, &tables, all)
+		is_taken |= t != &dev->gids && !memcmp(&t->gid[0], &now, sizeof(now));
+	if (!is_taken)
 		return;
 	weft_netdev_tag(dev->netdev);
 	dev->tagged = true;
-}
-
-static bool update_first(struct weft_gids *t, const struct net_device *netdev)
-	__must_hold(&tables_lock) __must_hold(&t->lock)
-{
-	union ib_gid now;
-
-	lockdep_assert_held(&tables_lock);
-	lockdep_assert_held(&t->lock);
-	read_first(netdev, &now);
-	if (!memcmp(&now, &t->gid[0], sizeof(now)))
-		return false;
-	t->gid[0] = now;
-	return true;
 }
 
 static bool update_table(struct weft_device *dev)
 {
 	struct address_scan *scan = kzalloc(sizeof(*scan), GFP_KERNEL);
 	struct weft_gids *t = &dev->gids;
+	union ib_gid first;
 	bool changed;
 
 	mutex_lock(&tables_lock);
 	make_first_unique(dev);
 	mutex_lock(&t->lock);
-	changed = update_first(t, dev->netdev);
+	memcpy(first.raw, dev->netdev->dev_addr, sizeof(first.raw));
+	changed = memcmp(&first, &t->gid[0], sizeof(first));
+	t->gid[0] = first; /* others read it with @tables_lock */
 	mutex_unlock(&tables_lock);
 	if (scan) {
 		scan->table = t;
@@ -194,12 +173,10 @@ static bool update_table(struct weft_device *dev)
 	return changed;
 }
 
-/*
- * As ib_core does for a table that is its own. Whoever hears of the change and asks shall
- * see it, so ib_core's copy comes first: that is an item of ib_wq.
- */
-static void raise_gid_change(struct ib_device *ib)
+static void refresh_work(struct work_struct *work)
 {
+	struct weft_device *dev = container_of(work, struct weft_device, gids.refresh);
+	struct ib_device *ib = &dev->ib;
 	struct ib_event event = {
 		.device = ib,
 		.element.port_num = 1,
@@ -207,21 +184,19 @@ static void raise_gid_change(struct ib_device *ib)
 	};
 	struct ib_event_handler *h;
 
-	ib_dispatch_event(&event);
-	flush_workqueue(ib_wq);
-	down_read(&ib->event_handler_rwsem);
-	list_for_each_entry(h, &ib->event_handler_list, list)
-		h->handler(h, &event);
-	up_read(&ib->event_handler_rwsem);
-}
-
-static void refresh_work(struct work_struct *work)
-{
-	struct weft_device *dev = container_of(work, struct weft_device, gids.refresh);
-
-	if (update_table(dev))
-		raise_gid_change(&dev->ib);
-	ib_device_put(&dev->ib);
+	if (update_table(dev)) {
+		ib_dispatch_event(&event);
+		/*
+		 * As ib_core does for a table that is its own. A process that gets the event and
+		 * asks shall see it, so ib_core's copy comes first: that is an item of ib_wq.
+		 */
+		flush_workqueue(ib_wq);
+		down_read(&ib->event_handler_rwsem);
+		list_for_each_entry(h, &ib->event_handler_list, list)
+			h->handler(h, &event);
+		up_read(&ib->event_handler_rwsem);
+	}
+	ib_device_put(ib);
 }
 
 /**

@@ -13,11 +13,6 @@
 #include "verbs/device.h"
 #include "verbs/qp.h"
 
-static struct weft_cm *cm_of(const struct iw_cm_id *id)
-{
-	return &to_weft_dev(id->device)->cm;
-}
-
 /*
  * A QP of a kernel consumer belongs to an id of rdma_cm. That of a process has none, but may
  * come with any number. rdma_cm may have chosen another device for a connection than that of
@@ -42,14 +37,16 @@ int weft_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	if (is_of_another(id, param->qpn))
 		return -EPERM;
-	return weft_cm_connect(cm_of(id), id, param);
+	return weft_cm_connect(&to_weft_dev(id->device)->cm, id, param);
 }
 
 int weft_iw_reject(struct iw_cm_id *id, const void *pdata, u8 pdata_len)
 {
+	struct weft_cm *cm = &to_weft_dev(id->device)->cm;
 	u32 withdrawn = 0;
-	int ret = weft_cm_reject(cm_of(id), id, pdata, pdata_len, &withdrawn);
+	int ret;
 
+	ret = weft_cm_reject(cm, id, pdata, pdata_len, &withdrawn);
 	if (withdrawn)
 		weft_iw_disown(id->device, withdrawn);
 	return ret;
@@ -61,7 +58,7 @@ int weft_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 		weft_iw_reject(id, NULL, 0);
 		return -EPERM;
 	}
-	return weft_cm_accept(cm_of(id), id, param);
+	return weft_cm_accept(&to_weft_dev(id->device)->cm, id, param);
 }
 
 static bool has_siw(struct net_device *netdev)
@@ -73,21 +70,6 @@ static bool has_siw(struct net_device *netdev)
 	return siw;
 }
 
-static bool any_has_siw(void)
-{
-	struct net_device *netdev;
-	bool found = false;
-	struct net *net;
-
-	rcu_read_lock();
-	for_each_net_rcu(net) {
-		for_each_netdev_rcu(net, netdev)
-			found |= has_siw(netdev);
-	}
-	rcu_read_unlock();
-	return found;
-}
-
 /*
  * siw has a socket for each of its devices, which cannot be opened if another one has the port
  * on all of them, or on the same network device; and rdma_cm gives up if one device cannot
@@ -96,20 +78,31 @@ static bool any_has_siw(void)
  */
 static enum weft_wildcard_scope wildcard_scope(struct weft_device *dev)
 {
+	struct net_device *netdev;
+	bool found = false;
+	struct net *net;
+
 	if (has_siw(dev->netdev))
 		return WEFT_WILDCARD_NONE;
-	return any_has_siw() ? WEFT_WILDCARD_DEVICE : WEFT_WILDCARD_SHARED;
+	rcu_read_lock();
+	for_each_net_rcu(net) {
+		for_each_netdev_rcu(net, netdev)
+			found |= has_siw(netdev);
+	}
+	rcu_read_unlock();
+	return found ? WEFT_WILDCARD_DEVICE : WEFT_WILDCARD_SHARED;
 }
 
 int weft_iw_create_listen(struct iw_cm_id *id, int backlog)
 {
+	struct weft_device *dev = to_weft_dev(id->device);
 	const struct rdma_cm_id *consumer = id->context;
-	struct net *net = consumer->route.addr.dev_addr.net;
 
-	return weft_cm_listen(cm_of(id), id, backlog, net, wildcard_scope(to_weft_dev(id->device)));
+	return weft_cm_listen(&dev->cm, id, backlog, consumer->route.addr.dev_addr.net,
+			      wildcard_scope(dev));
 }
 
 int weft_iw_destroy_listen(struct iw_cm_id *id)
 {
-	return weft_cm_listen_destroy(cm_of(id), id);
+	return weft_cm_listen_destroy(&to_weft_dev(id->device)->cm, id);
 }

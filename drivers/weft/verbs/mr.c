@@ -31,12 +31,6 @@ static int check_access(int access)
 	return access & ~(RIGHTS | HARMLESS) ? -EOPNOTSUPP : 0;
 }
 
-/* Memory of a process may be paged on demand. */
-static int check_user_access(int access)
-{
-	return check_access(access & ~IB_ACCESS_ON_DEMAND);
-}
-
 static struct weft_mr *make_mr(struct ib_pd *ibpd, enum weft_stag_kind kind)
 {
 	struct weft_device *dev = to_weft_dev(ibpd->device);
@@ -87,7 +81,7 @@ static struct ib_mr *make_valid_mr(struct ib_pd *ibpd, struct weft_backing *back
 	mr->ib.length = length;
 	mr->zero_based = access & IB_ZERO_BASED;
 	grant.stag = mr->region->grant.stag;
-	/* Cannot fail: nobody else knows the region. */
+	/* Cannot fail: the region is not known elsewhere yet. */
 	WARN_ON_ONCE(weft_stag_enable(mr->region, &grant));
 	return &mr->ib;
 }
@@ -113,12 +107,22 @@ struct ib_mr *weft_get_dma_mr(struct ib_pd *ibpd, int access)
 	return make_valid_mr(ibpd, backing, 0, U64_MAX, access);
 }
 
-/* Memlock limits are the core's business. */
-static struct weft_backing *pin_user(struct ib_device *ib, u64 start, u64 length, int access)
+/* Paged on demand, or pinned: memlock limits are the core's business. */
+static struct weft_backing *back_user(struct ib_device *ib, u64 start, u64 length, int access)
 {
 	struct weft_backing *backing;
+	struct weft_odp *odp;
 	struct ib_umem *umem;
 
+	if (access & IB_ACCESS_ON_DEMAND) {
+		odp = weft_odp_create(ib, start, length, access);
+		if (IS_ERR(odp))
+			return ERR_CAST(odp);
+		backing = weft_backing_from_odp(odp);
+		if (IS_ERR(backing))
+			weft_odp_destroy(odp);
+		return backing;
+	}
 	umem = ib_umem_get_va(ib, start, length, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
@@ -135,40 +139,16 @@ static int check_range(u64 length, u64 iova)
 	return 0;
 }
 
-static struct weft_backing *page_user(struct ib_device *ib, u64 start, u64 length, int access)
-{
-	struct weft_backing *backing;
-	struct weft_odp *odp;
-
-	odp = weft_odp_create(ib, start, length, access);
-	if (IS_ERR(odp))
-		return ERR_CAST(odp);
-	backing = weft_backing_from_odp(odp);
-	if (IS_ERR(backing))
-		weft_odp_destroy(odp);
-	return backing;
-}
-
-static struct weft_backing *back_user(struct ib_device *ib, u64 start, u64 length, int access)
-{
-	if (access & IB_ACCESS_ON_DEMAND)
-		return page_user(ib, start, length, access);
-	return pin_user(ib, start, length, access);
-}
-
-/* All of the process' memory, wherever and whenever it is. */
-static bool is_implicit(u64 start, u64 length, int access)
-{
-	return access & IB_ACCESS_ON_DEMAND && !start && length == U64_MAX;
-}
-
 /* What is where is not asked before it is accessed, but addresses have an end. */
 static int check_user_range(u64 start, u64 length, u64 iova, int access)
 {
-	if (is_implicit(start, length, access))
-		return iova ? -EINVAL : 0;
-	if (access & IB_ACCESS_ON_DEMAND && start + length < start)
-		return -EINVAL;
+	if (access & IB_ACCESS_ON_DEMAND) {
+		/* All of the process' memory, wherever and whenever it is. */
+		if (!start && length == U64_MAX)
+			return iova ? -EINVAL : 0;
+		if (start + length < start)
+			return -EINVAL;
+	}
 	return check_range(length, iova);
 }
 
@@ -191,7 +171,8 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 io
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
-	ret = check_user_access(access) ?: check_user_range(start, length, iova, access);
+	ret = check_access(access & ~IB_ACCESS_ON_DEMAND) ?:
+		      check_user_range(start, length, iova, access);
 	if (ret)
 		return ERR_PTR(ret);
 	backing = back_user(ibpd->device, start, length, access);
@@ -226,41 +207,6 @@ struct ib_mr *weft_reg_dmabuf_mr(struct ib_pd *ibpd, u64 offset, u64 length, u64
 	return make_valid_mr(ibpd, backing, iova, length, access);
 }
 
-/* What an advice names must be there, and be the caller's to use that way. */
-static int check_advice(const struct weft_mem_region *region, u32 pd, bool write,
-			const struct ib_sge *sge)
-{
-	const struct weft_stag_grant *g = &region->grant;
-
-	if (region->kind != WEFT_STAG_REGION || region->pd != pd)
-		return -ENOENT;
-	if (sge->addr < g->iova || sge->length > g->length ||
-	    sge->addr - g->iova > g->length - sge->length)
-		return -EFAULT;
-	return write && !(g->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
-}
-
-/* Pinned memory is ready. Else @odp is set to what is to be paged, referred to, at @offset. */
-static int look_up_advised(struct ib_pd *ibpd, const struct ib_sge *sge, bool write,
-			   struct weft_odp **odp, u64 *offset)
-{
-	struct weft_mem_region *region;
-	int ret;
-
-	*odp = NULL;
-	region = weft_stag_pin(&to_weft_dev(ibpd->device)->stags, sge->lkey);
-	if (!region)
-		return -ENOENT;
-	ret = check_advice(region, to_weft_pd(ibpd)->number, write, sge);
-	if (!ret && region->grant.backing->odp) {
-		*odp = region->grant.backing->odp;
-		*offset = sge->addr - region->grant.iova;
-		weft_odp_get(*odp);
-	}
-	weft_stag_unpin(region);
-	return ret;
-}
-
 /**
  * weft_mr_query_odp - count the pages of a region that is paged on demand
  * @ib: the region
@@ -283,15 +229,37 @@ bool weft_mr_query_odp(struct ib_mr *ib, struct weft_odp_stats *stats)
 	return odp;
 }
 
+/*
+ * What an advice names must be there, and be the caller's to use that way. Memory that is pinned is
+ * ready then.
+ */
 static int advise_region(struct ib_pd *ibpd, const struct ib_sge *sge, enum weft_odp_how how,
 			 bool wait)
 {
-	struct weft_odp *odp;
-	u64 offset;
-	int ret;
+	const struct weft_stag_grant *g;
+	struct weft_mem_region *region;
+	struct weft_odp *odp = NULL;
+	u64 offset = 0;
+	int ret = 0;
 
-	ret = look_up_advised(ibpd, sge, how == WEFT_ODP_WRITE, &odp, &offset);
-	if (ret || !odp)
+	region = weft_stag_pin(&to_weft_dev(ibpd->device)->stags, sge->lkey);
+	if (!region)
+		return -ENOENT;
+	g = &region->grant;
+	if (region->kind != WEFT_STAG_REGION || region->pd != to_weft_pd(ibpd)->number) {
+		ret = -ENOENT;
+	} else if (sge->addr < g->iova || sge->length > g->length ||
+		   sge->addr - g->iova > g->length - sge->length) {
+		ret = -EFAULT;
+	} else if (how == WEFT_ODP_WRITE && !(g->access & IB_ACCESS_LOCAL_WRITE)) {
+		ret = -EPERM;
+	} else if (g->backing->odp) {
+		odp = g->backing->odp;
+		offset = sge->addr - g->iova;
+		weft_odp_get(odp);
+	}
+	weft_stag_unpin(region);
+	if (!odp)
 		return ret;
 	ret = weft_odp_prefetch(odp, offset, sge->length, how, wait);
 	weft_odp_destroy(odp);
@@ -333,59 +301,39 @@ int weft_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice, u
 	return ret;
 }
 
-static bool is_writable(const struct weft_backing *b)
-{
-	return b->odp ? weft_odp_is_writable(b->odp) : !b->umem || b->umem->writable;
-}
-
-/* Writing to pages that were pinned for reading only would miss a copy on write. */
-static bool must_back_again(const struct weft_stag_grant *old, int flags, int access)
-{
-	return (flags & IB_MR_REREG_TRANS) ||
-	       !(access & IB_ACCESS_ON_DEMAND) != !old->backing->odp ||
-	       (ib_access_writable(access) && !is_writable(old->backing));
-}
-
-/* Is it memory of the caller, and where? That of another process may share the context. */
-static bool find_own(const struct weft_backing *b, u64 *start)
-{
-	*start = b->odp ? weft_odp_start(b->odp) : b->umem->address;
-	return b->odp ? weft_odp_is_own(b->odp) : b->umem->owning_mm == current->mm;
-}
-
 /* Fills @grant with what the region is to be. */
 static int plan_rereg(struct weft_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
 		      struct weft_stag_grant *grant)
 {
-	const struct weft_stag_grant *old = &mr->region->grant;
+	const struct weft_backing *old = mr->region->grant.backing;
+	bool writable = old->odp ? weft_odp_is_writable(old->odp) :
+				   !old->umem || old->umem->writable;
 	int ret;
 
-	*grant = *old;
+	*grant = mr->region->grant;
 	grant->access = access & RIGHTS;
-	if (!must_back_again(old, flags, access))
+	/* Writing to pages that were pinned for reading only would miss a copy on write. */
+	if (!(flags & IB_MR_REREG_TRANS) && !(access & IB_ACCESS_ON_DEMAND) == !old->odp &&
+	    (writable || !ib_access_writable(access)))
 		return 0;
 
 	/* A dma-buf cannot turn into memory of the process. */
-	if (!old->backing->umem && !old->backing->odp)
+	if (!old->umem && !old->odp)
 		return -EOPNOTSUPP;
 	if (flags & IB_MR_REREG_TRANS) {
 		grant->iova = access & IB_ZERO_BASED ? 0 : iova;
 		grant->length = length;
-	} else if (!find_own(old->backing, &start)) {
-		return -EOPNOTSUPP;
+	} else {
+		/* Is it memory of the caller? That of another process may share the context. */
+		if (old->odp ? !weft_odp_is_own(old->odp) : old->umem->owning_mm != current->mm)
+			return -EOPNOTSUPP;
+		start = old->odp ? weft_odp_start(old->odp) : old->umem->address;
 	}
 	ret = check_user_range(start, grant->length, grant->iova, access);
 	if (ret)
 		return ret;
 	grant->backing = back_user(mr->ib.device, start, grant->length, access);
 	return PTR_ERR_OR_ZERO(grant->backing);
-}
-
-/* As it was registered. */
-static int access_of(const struct weft_mr *mr)
-{
-	return mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0) |
-	       (mr->region->grant.backing->odp ? IB_ACCESS_ON_DEMAND : 0);
 }
 
 /**
@@ -411,9 +359,10 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	struct weft_stag_grant grant;
 	int ret;
 
-	if (!(flags & IB_MR_REREG_ACCESS))
-		access = access_of(mr);
-	ret = check_user_access(access);
+	if (!(flags & IB_MR_REREG_ACCESS)) /* as it was registered */
+		access = mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0) |
+			 (old->odp ? IB_ACCESS_ON_DEMAND : 0);
+	ret = check_access(access & ~IB_ACCESS_ON_DEMAND);
 	if (!ret)
 		ret = plan_rereg(mr, flags, start, length, iova, access, &grant);
 	if (ret)

@@ -86,54 +86,25 @@ void weft_netdev_untag(struct net_device *netdev)
 	rtnl_unlock();
 }
 
-/**
- * weft_netdev_alive - is the network device still registered?
- * @netdev: a reference is held
- *
- * Context: process, takes RTNL. Once this said yes, an unregistration will be
- * heard by the notifier.
- */
-bool weft_netdev_alive(struct net_device *netdev)
-{
-	bool alive;
-
-	rtnl_lock();
-	alive = netdev->reg_state == NETREG_REGISTERED;
-	rtnl_unlock();
-	return alive;
-}
-
 enum ib_port_state weft_netdev_port_state(const struct net_device *netdev)
 {
 	return netif_running(netdev) && netif_carrier_ok(netdev) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 }
 
-static void raise_port_event(struct weft_device *dev, enum ib_event_type type)
-{
-	struct ib_event event = {
-		.device = &dev->ib,
-		.element.port_num = 1,
-		.event = type,
-	};
-
-	ib_dispatch_event(&event);
-}
-
 static void on_link(struct weft_device *dev)
 {
 	enum ib_port_state state = weft_netdev_port_state(dev->netdev);
+	struct ib_event event = {
+		.device = &dev->ib,
+		.element.port_num = 1,
+		.event = state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
 
 	if (state == dev->port_state)
 		return;
 	dev->port_state = state;
 	if (!compat_core_raises_port_events(dev->netdev))
-		raise_port_event(dev, state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE :
-								IB_EVENT_PORT_ERR);
-}
-
-static void on_name(struct weft_device *dev)
-{
-	strscpy(dev->ib.iw_ifname, dev->netdev->name, sizeof(dev->ib.iw_ifname));
+		ib_dispatch_event(&event);
 }
 
 /**
@@ -157,60 +128,41 @@ void weft_netdev_leave(struct work_struct *work)
 	ib_device_put(&dev->ib);
 }
 
-/*
- * Goes on in a worker: here RTNL is held. Handshakes are cut short, or it would sit
- * their deadlines out.
- */
-static void on_unregister(struct weft_device *dev)
-{
-	weft_cm_abort(&dev->cm);
-	if (!ib_device_try_get(&dev->ib))
-		return;
-	if (!queue_work(dev->cm.wq, &dev->leaving))
-		ib_device_put(&dev->ib);
-}
-
-/* clang-format off */
-static const struct {
-	unsigned long event;
-	void (*act)(struct weft_device *dev);
-} netdev_acts[] = {
-	{ NETDEV_UP, on_link },
-	{ NETDEV_DOWN, on_link },
-	{ NETDEV_CHANGE, on_link },
-	{ NETDEV_CHANGEADDR, weft_gids_refresh },
-	{ NETDEV_CHANGENAME, on_name },
-	{ NETDEV_UNREGISTER, on_unregister },
-};
-
-/* clang-format on */
-
 static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(arg);
 	struct ib_device *ib = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)WEFT_DRIVER_ID);
-	size_t i;
+	struct weft_device *dev;
 
 	if (!ib)
 		return NOTIFY_DONE;
-	for (i = 0; i < ARRAY_SIZE(netdev_acts); i++) {
-		if (netdev_acts[i].event == event)
-			netdev_acts[i].act(to_weft_dev(ib));
+	dev = to_weft_dev(ib);
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		on_link(dev);
+		break;
+	case NETDEV_CHANGEADDR:
+		weft_gids_refresh(dev);
+		break;
+	case NETDEV_CHANGENAME:
+		strscpy(ib->iw_ifname, netdev->name, sizeof(ib->iw_ifname));
+		break;
+	case NETDEV_UNREGISTER:
+		/*
+		 * Goes on in a worker: here RTNL is held. Handshakes are cut short, or it would
+		 * sit their deadlines out.
+		 */
+		weft_cm_abort(&dev->cm);
+		if (ib_device_try_get(ib) && !queue_work(dev->cm.wq, &dev->leaving))
+			ib_device_put(ib);
+		break;
 	}
 	ib_device_put(ib);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block netdev_block = {
+struct notifier_block weft_netdev_notifier = {
 	.notifier_call = netdev_event,
 };
-
-int weft_netdev_watch(void)
-{
-	return register_netdevice_notifier(&netdev_block);
-}
-
-void weft_netdev_unwatch(void)
-{
-	unregister_netdevice_notifier(&netdev_block);
-}

@@ -8,17 +8,17 @@
 #include <rdma/ib_verbs.h>
 
 struct net_device;
+struct notifier_block;
 struct work_struct;
+
+extern struct notifier_block weft_netdev_notifier;
 
 bool weft_netdev_suitable(const struct net_device *netdev);
 bool weft_netdev_needs_tag(const struct net_device *netdev);
 void weft_netdev_tag(struct net_device *netdev);
 void weft_netdev_untag(struct net_device *netdev);
-bool weft_netdev_alive(struct net_device *netdev);
 enum ib_port_state weft_netdev_port_state(const struct net_device *netdev);
 
 void weft_netdev_leave(struct work_struct *work);
-int weft_netdev_watch(void);
-void weft_netdev_unwatch(void);
 
 #endif

@@ -34,13 +34,18 @@ void weft_owner_destroy(struct weft_owner *owner)
 	mmdrop(owner->mm);
 }
 
-/* Context: process. Return: 0 if the file is the caller's now, -EBUSY while its owner lives. */
-static int take_over(struct weft_owner *owner)
+/* 0 if the file is the caller's now, -EBUSY while its owner lives. */
+static int UVERBS_HANDLER(WEFT_METHOD_DEVICE_OWN)(struct uverbs_attr_bundle *attrs)
 {
+	struct ib_ucontext *uctx = ib_uverbs_get_ucontext(attrs);
 	struct mm_struct *mm = current->mm;
 	struct mm_struct *gone = NULL;
+	struct weft_owner *owner;
 	int ret = 0;
 
+	if (IS_ERR(uctx))
+		return PTR_ERR(uctx);
+	owner = &to_weft_ucontext(uctx)->owner;
 	spin_lock(&owner->lock);
 	if (owner->mm == mm) {
 		ret = 0;
@@ -55,15 +60,6 @@ static int take_over(struct weft_owner *owner)
 	if (gone)
 		mmdrop(gone);
 	return ret;
-}
-
-static int UVERBS_HANDLER(WEFT_METHOD_DEVICE_OWN)(struct uverbs_attr_bundle *attrs)
-{
-	struct ib_ucontext *uctx = ib_uverbs_get_ucontext(attrs);
-
-	if (IS_ERR(uctx))
-		return PTR_ERR(uctx);
-	return take_over(&to_weft_ucontext(uctx)->owner);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(WEFT_METHOD_DEVICE_OWN);

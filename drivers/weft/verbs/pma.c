@@ -19,19 +19,6 @@
 /* Bytes in a unit of port_xmit_data and port_rcv_data. */
 #define DATA_UNIT 4
 
-static u64 receive_errors(struct weft_device *dev)
-{
-	return weft_counter_port_sum(dev, WEFT_CTR_RX_CRC_ERRORS) +
-	       weft_counter_port_sum(dev, WEFT_CTR_RX_MARKER_ERRORS) +
-	       weft_counter_port_sum(dev, WEFT_CTR_RX_PROTOCOL_ERRORS);
-}
-
-/* These stay at their largest value, IBA 16.1.3.5. */
-static void fill_counters(struct weft_device *dev, struct ib_pma_portcounters *out)
-{
-	out->port_rcv_errors = cpu_to_be16(min_t(u64, receive_errors(dev), U16_MAX));
-}
-
 static void fill_counters_ext(struct weft_device *dev, struct ib_pma_portcounters_ext *out)
 {
 	u64 tx = weft_counter_port_sum(dev, WEFT_CTR_TX_SEGS);
@@ -65,7 +52,9 @@ int weft_process_mad(struct ib_device *ib, int flags, u32 port, const struct ib_
 		     size_t *out_size, u16 *out_pkey_index)
 {
 	void *data = ((struct ib_pma_mad *)out)->data;
+	struct ib_pma_portcounters *counters = data;
 	struct weft_device *dev = to_weft_dev(ib);
+	u64 errors;
 
 	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT ||
 	    in->mad_hdr.method != IB_MGMT_METHOD_GET)
@@ -75,7 +64,11 @@ int weft_process_mad(struct ib_device *ib, int flags, u32 port, const struct ib_
 		((struct ib_class_port_info *)data)->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH;
 		break;
 	case IB_PMA_PORT_COUNTERS:
-		fill_counters(dev, data);
+		errors = weft_counter_port_sum(dev, WEFT_CTR_RX_CRC_ERRORS) +
+			 weft_counter_port_sum(dev, WEFT_CTR_RX_MARKER_ERRORS) +
+			 weft_counter_port_sum(dev, WEFT_CTR_RX_PROTOCOL_ERRORS);
+		/* These counters stay at their largest value, IBA 16.1.3.5. */
+		counters->port_rcv_errors = cpu_to_be16(min_t(u64, errors, U16_MAX));
 		break;
 	case IB_PMA_PORT_COUNTERS_EXT:
 		fill_counters_ext(dev, data);

@@ -15,112 +15,92 @@
 #include "verbs/mr.h"
 #include "verbs/qp.h"
 
-/**
- * struct send_kind - what a kernel opcode becomes
- * @op: enum weft_wr_op
- * @payload: the gather or scatter list counts
- * @fill: operands beside the list; NULL: this opcode is not ours
- */
-struct send_kind {
+/* What a kernel opcode becomes, and whether its gather or scatter list counts. */
+static const struct {
+	bool known;
 	u8 op;
 	bool payload;
-	void (*fill)(struct weft_sqe *sqe, const struct ib_send_wr *wr);
+} send_kinds[] = {
+	[IB_WR_SEND] = { true, WEFT_WR_SEND, true },
+	[IB_WR_SEND_WITH_INV] = { true, WEFT_WR_SEND_INV, true },
+	[IB_WR_RDMA_WRITE] = { true, WEFT_WR_WRITE, true },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { true, WEFT_WR_WRITE_IMM, true },
+	[IB_WR_RDMA_READ] = { true, WEFT_WR_READ, true },
+	[IB_WR_RDMA_READ_WITH_INV] = { true, WEFT_WR_READ_INV, true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, WEFT_WR_ATOMIC_FADD, true },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { true, WEFT_WR_ATOMIC_CSWAP, true },
+	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { true, WEFT_WR_ATOMIC_FADD, true },
+	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { true, WEFT_WR_ATOMIC_CSWAP, true },
+	[IB_WR_LOCAL_INV] = { true, WEFT_WR_LOCAL_INV, false },
+	[IB_WR_REG_MR] = { true, WEFT_WR_REG_MR, false },
 };
 
-static void fill_send(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-}
-
-static void fill_invalidate(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	sqe->imm_or_inv = wr->ex.invalidate_rkey;
-}
-
-static void fill_rdma(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	sqe->remote_addr = rdma_wr(wr)->remote_addr;
-	sqe->rkey = rdma_wr(wr)->rkey;
-}
-
-static void fill_write_imm(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	fill_rdma(sqe, wr);
-	sqe->imm_or_inv = (__force u32)wr->ex.imm_data;
-}
-
-static void fill_read_inv(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	fill_rdma(sqe, wr);
-	fill_invalidate(sqe, wr);
-}
-
-static void fill_cswap_masked(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+static void fill_atomic(struct weft_sqe *sqe, const struct ib_send_wr *wr)
 {
 	const struct ib_atomic_wr *atomic = atomic_wr(wr);
 
 	sqe->remote_addr = atomic->remote_addr;
 	sqe->rkey = atomic->rkey;
 	sqe->atomic.compare_add = atomic->compare_add;
-	sqe->atomic.swap = atomic->swap;
-	sqe->atomic.compare_mask = atomic->compare_add_mask;
-	sqe->atomic.swap_mask = atomic->swap_mask;
-}
-
-static void fill_cswap(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	fill_cswap_masked(sqe, wr);
-	sqe->atomic.compare_mask = U64_MAX;
-	sqe->atomic.swap_mask = U64_MAX;
-}
-
-/* The boundaries of an add's fields stand where a swap has its mask. */
-static void fill_fadd_masked(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	fill_cswap_masked(sqe, wr);
 	sqe->atomic.swap = 0;
-	sqe->atomic.swap_mask = atomic_wr(wr)->compare_add_mask;
+	sqe->atomic.compare_mask = atomic->compare_add_mask;
+	switch (wr->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		sqe->atomic.swap = atomic->swap;
+		sqe->atomic.compare_mask = U64_MAX;
+		sqe->atomic.swap_mask = U64_MAX;
+		break;
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		sqe->atomic.swap = atomic->swap;
+		sqe->atomic.swap_mask = atomic->swap_mask;
+		break;
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		/* The boundaries of an add's fields stand where a swap has its mask. */
+		sqe->atomic.swap_mask = atomic->compare_add_mask;
+		break;
+	default:
+		sqe->atomic.swap_mask = 0;
+	}
 }
 
-static void fill_fadd(struct weft_sqe *sqe, const struct ib_send_wr *wr)
+/* Operands beside the gather or scatter list. */
+static void fill_operands(struct weft_sqe *sqe, const struct ib_send_wr *wr)
 {
-	fill_fadd_masked(sqe, wr);
-	sqe->atomic.swap_mask = 0;
-}
-
-static void fill_local_inv(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	sqe->rkey = wr->ex.invalidate_rkey;
-}
-
-static void fill_reg_mr(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	sqe->rkey = reg_wr(wr)->key;
-	sqe->bind.access = reg_wr(wr)->access;
-}
-
-static const struct send_kind send_kinds[] = {
-	[IB_WR_SEND] = { WEFT_WR_SEND, true, fill_send },
-	[IB_WR_SEND_WITH_INV] = { WEFT_WR_SEND_INV, true, fill_invalidate },
-	[IB_WR_RDMA_WRITE] = { WEFT_WR_WRITE, true, fill_rdma },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { WEFT_WR_WRITE_IMM, true, fill_write_imm },
-	[IB_WR_RDMA_READ] = { WEFT_WR_READ, true, fill_rdma },
-	[IB_WR_RDMA_READ_WITH_INV] = { WEFT_WR_READ_INV, true, fill_read_inv },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { WEFT_WR_ATOMIC_FADD, true, fill_fadd },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { WEFT_WR_ATOMIC_CSWAP, true, fill_cswap },
-	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { WEFT_WR_ATOMIC_FADD, true, fill_fadd_masked },
-	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { WEFT_WR_ATOMIC_CSWAP, true, fill_cswap_masked },
-	[IB_WR_LOCAL_INV] = { WEFT_WR_LOCAL_INV, false, fill_local_inv },
-	[IB_WR_REG_MR] = { WEFT_WR_REG_MR, false, fill_reg_mr },
-};
-
-static const struct send_kind *find_kind(unsigned int opcode)
-{
-	const struct send_kind *kind;
-
-	if (opcode >= ARRAY_SIZE(send_kinds))
-		return NULL;
-	kind = &send_kinds[array_index_nospec(opcode, ARRAY_SIZE(send_kinds))];
-	return kind->fill ? kind : NULL;
+	switch (wr->opcode) {
+	case IB_WR_SEND_WITH_INV:
+		sqe->imm_or_inv = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+		sqe->remote_addr = rdma_wr(wr)->remote_addr;
+		sqe->rkey = rdma_wr(wr)->rkey;
+		break;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		sqe->remote_addr = rdma_wr(wr)->remote_addr;
+		sqe->rkey = rdma_wr(wr)->rkey;
+		sqe->imm_or_inv = (__force u32)wr->ex.imm_data;
+		break;
+	case IB_WR_RDMA_READ_WITH_INV:
+		sqe->remote_addr = rdma_wr(wr)->remote_addr;
+		sqe->rkey = rdma_wr(wr)->rkey;
+		sqe->imm_or_inv = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		fill_atomic(sqe, wr);
+		break;
+	case IB_WR_LOCAL_INV:
+		sqe->rkey = wr->ex.invalidate_rkey;
+		break;
+	case IB_WR_REG_MR:
+		sqe->rkey = reg_wr(wr)->key;
+		sqe->bind.access = reg_wr(wr)->access;
+		break;
+	default:
+		break;
+	}
 }
 
 static void copy_sges(struct weft_sge *to, const struct ib_sge *from, int count)
@@ -134,31 +114,6 @@ static void copy_sges(struct weft_sge *to, const struct ib_sge *from, int count)
 	}
 }
 
-static u64 inline_length(const struct ib_send_wr *wr)
-{
-	u64 length = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	return length;
-}
-
-/* Kernel consumers name their memory by address: DMA is the CPU's here. */
-static void copy_inline(struct weft_sqe *sqe, const struct ib_send_wr *wr)
-{
-	u8 *to = (u8 *)(sqe + 1);
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++) {
-		const struct ib_sge *sge = &wr->sg_list[i];
-
-		memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
-		to += sge->length;
-	}
-	sqe->inline_len = to - (u8 *)(sqe + 1);
-}
-
 static const struct {
 	int ib;
 	u8 weft;
@@ -169,57 +124,69 @@ static const struct {
 	{ IB_SEND_INLINE, WEFT_WRF_INLINE },
 };
 
-static u8 translate_flags(int ib)
-{
-	u8 flags = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(send_flags); i++) {
-		if (ib & send_flags[i].ib)
-			flags |= send_flags[i].weft;
-	}
-	return flags;
-}
-
 static bool payload_fits(const struct weft_sendq *sq, const struct ib_send_wr *wr)
 {
+	u64 length = 0;
+	int i;
+
 	if (wr->num_sge < 0)
 		return false;
-	if (wr->send_flags & IB_SEND_INLINE)
-		return inline_length(wr) <= sq->max_inline;
-	return wr->num_sge <= sq->max_sge;
+	if (!(wr->send_flags & IB_SEND_INLINE))
+		return wr->num_sge <= sq->max_sge;
+	for (i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	return length <= sq->max_inline;
 }
 
 static void fill_payload(struct weft_sqe *sqe, const struct ib_send_wr *wr)
 {
-	if (wr->send_flags & IB_SEND_INLINE) {
-		copy_inline(sqe, wr);
+	u8 *to = (u8 *)(sqe + 1);
+	int i;
+
+	if (!(wr->send_flags & IB_SEND_INLINE)) {
+		sqe->num_sge = wr->num_sge;
+		copy_sges((struct weft_sge *)(sqe + 1), wr->sg_list, wr->num_sge);
 		return;
 	}
-	sqe->num_sge = wr->num_sge;
-	copy_sges((struct weft_sge *)(sqe + 1), wr->sg_list, wr->num_sge);
+	/* Kernel consumers name their memory by address: DMA is the CPU's here. */
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+	sqe->inline_len = to - (u8 *)(sqe + 1);
 }
 
 static int post_one_send(struct weft_sendq *sq, const struct ib_send_wr *wr)
 	__must_hold(&sq->post_lock)
 {
-	const struct send_kind *kind = find_kind(wr->opcode);
+	unsigned int opcode = wr->opcode;
 	struct weft_sqe *sqe;
+	u8 flags = 0;
+	size_t i;
 
 	lockdep_assert_held(&sq->post_lock);
-	if (!kind)
+	if (opcode >= ARRAY_SIZE(send_kinds))
 		return -EOPNOTSUPP;
-	if (kind->payload && !payload_fits(sq, wr))
+	opcode = array_index_nospec(opcode, ARRAY_SIZE(send_kinds));
+	if (!send_kinds[opcode].known)
+		return -EOPNOTSUPP;
+	if (send_kinds[opcode].payload && !payload_fits(sq, wr))
 		return -EINVAL;
 	sqe = weft_sendq_reserve(sq);
 	if (!sqe)
 		return -ENOMEM;
 
+	for (i = 0; i < ARRAY_SIZE(send_flags); i++) {
+		if (wr->send_flags & send_flags[i].ib)
+			flags |= send_flags[i].weft;
+	}
 	sqe->wr_id = wr->wr_id;
-	sqe->opcode = kind->op;
-	sqe->flags = translate_flags(wr->send_flags);
-	kind->fill(sqe, wr);
-	if (kind->payload)
+	sqe->opcode = send_kinds[opcode].op;
+	sqe->flags = flags;
+	fill_operands(sqe, wr);
+	if (send_kinds[opcode].payload)
 		fill_payload(sqe, wr);
 	if (wr->opcode == IB_WR_REG_MR)
 		weft_sendq_attach(sq, weft_mr_prepare(reg_wr(wr)->mr));

@@ -88,23 +88,19 @@ static int check_init(const struct ib_qp_init_attr *init)
 	return 0;
 }
 
-static u32 entries_for(u32 wanted)
-{
-	return roundup_pow_of_two(max(wanted, 1U));
-}
-
 static int init_queues(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 		       struct weft_ring_space *space)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 	int ret;
 
-	ret = weft_sendq_init(&qp->sq, entries_for(cap->max_send_wr), max(cap->max_send_sge, 1U),
-			      max(cap->max_inline_data, MIN_INLINE), space);
+	ret = weft_sendq_init(&qp->sq, roundup_pow_of_two(max(cap->max_send_wr, 1U)),
+			      max(cap->max_send_sge, 1U), max(cap->max_inline_data, MIN_INLINE),
+			      space);
 	if (ret || init->srq)
 		return ret;
-	ret = weft_recvq_init(&qp->rq, entries_for(cap->max_recv_wr), max(cap->max_recv_sge, 1U),
-			      space);
+	ret = weft_recvq_init(&qp->rq, roundup_pow_of_two(max(cap->max_recv_wr, 1U)),
+			      max(cap->max_recv_sge, 1U), space);
 	if (ret)
 		weft_sendq_free(&qp->sq);
 	return ret;
@@ -120,6 +116,7 @@ static void free_queues(struct weft_qp *qp)
 static int init_qp_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init,
 			  struct ib_udata *udata)
 {
+	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
 	struct weft_device *dev = to_weft_dev(qp->ib.device);
 	struct ib_pd *rq_pd = init->srq ? init->srq->pd : qp->ib.pd;
 	struct weft_stream_config cfg = {
@@ -135,7 +132,7 @@ static int init_qp_stream(struct weft_qp *qp, const struct ib_qp_init_attr *init
 		.recv_cq = &to_weft_cq(init->recv_cq)->cq,
 		.stags = &dev->stags,
 		.counters = &dev->counters,
-		.db_stat = weft_udata_db_stat(udata),
+		.db_stat = uctx ? &uctx->db_stat : NULL,
 		.events = &stream_events,
 		.owner = qp,
 	};
@@ -215,30 +212,11 @@ uncharge:
 	return ret;
 }
 
-/* A process that is killed while it connects must not wait for the peer. */
-static void give_up_connecting(struct weft_qp *qp)
-{
-	struct weft_stream_info info;
-
-	weft_stream_query(qp->stream, &info);
-	if (info.state == WEFT_QP_IDLE)
-		weft_cm_cancel_pending(&to_weft_dev(qp->ib.device)->cm, qp->stream);
-}
-
-/*
- * What iw_cm has found by its number it takes a reference to in the same critical section,
- * with interrupts off: a grace period is enough. Mostly there is nothing to wait for. Pairs
- * with weft_iw_add_ref().
- */
-static void finish_lookups(struct weft_qp *qp)
-{
-	if (atomic_read_acquire(&qp->lookups))
-		synchronize_rcu();
-}
-
 int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
+	struct weft_device *dev = to_weft_dev(ib->device);
 	struct weft_qp *qp = to_weft_qp(ib);
+	struct weft_stream_info info;
 
 	/*
 	 * What destroying it does to the stream is no news for its owner. A process would
@@ -246,19 +224,28 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	 * would run inside of ib_destroy_qp().
 	 */
 	weft_tracked_hide(&qp->tracked);
-	give_up_connecting(qp);
+	/* A process that is killed while it connects must not wait for the peer. */
+	weft_stream_query(qp->stream, &info);
+	if (info.state == WEFT_QP_IDLE)
+		weft_cm_cancel_pending(&dev->cm, qp->stream);
 	weft_stream_end(qp->stream);
 	mutex_lock(&qp->modify_lock);
 	weft_qp_direct_end(qp);
 	mutex_unlock(&qp->modify_lock);
-	finish_lookups(qp);
+	/*
+	 * What iw_cm has found by its number it takes a reference to in the same critical
+	 * section, with interrupts off: a grace period is enough. Mostly there is nothing to
+	 * wait for. Pairs with weft_iw_add_ref().
+	 */
+	if (atomic_read_acquire(&qp->lookups))
+		synchronize_rcu();
 	weft_tracked_end(&qp->tracked);
 	weft_stream_put(qp->stream);
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);
 	free_queues(qp);
 	mutex_destroy(&qp->modify_lock);
-	weft_uncharge(&to_weft_dev(ib->device)->num_qp);
+	weft_uncharge(&dev->num_qp);
 	return 0;
 }
 
@@ -277,14 +264,6 @@ static bool may_name(const struct weft_qp *qp)
 	       uid_eq(task_cred_xxx(maker, euid), current_euid());
 }
 
-/* With the lock of the index held a QP that is found is not gone yet. */
-static struct weft_qp *find_locked(struct xarray *streams, u32 qpn)
-{
-	struct weft_stream *st = xa_load(streams, qpn);
-
-	return st ? weft_stream_owner(st) : NULL;
-}
-
 /*
  * It may be the number of a QP that is being destroyed. Under the lock of the index it is not
  * gone, and its end sees the lookup.
@@ -292,11 +271,13 @@ static struct weft_qp *find_locked(struct xarray *streams, u32 qpn)
 struct ib_qp *weft_iw_get_qp(struct ib_device *ib, int qpn)
 {
 	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
 	struct weft_qp *qp;
 	unsigned long flags;
 
 	xa_lock_irqsave(streams, flags);
-	qp = find_locked(streams, qpn);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
 	if (qp && !may_name(qp))
 		qp = NULL;
 	if (qp)
@@ -321,20 +302,6 @@ static void drop_iw_ref(struct weft_qp *qp)
 	weft_tracked_put(&qp->tracked);
 }
 
-/* Not what iw_cm names by itself: any QP that is still found by its number. */
-static struct weft_qp *get_by_number(struct xarray *streams, u32 qpn)
-{
-	struct weft_qp *qp;
-	unsigned long flags;
-
-	xa_lock_irqsave(streams, flags);
-	qp = find_locked(streams, qpn);
-	if (qp && !weft_tracked_get_hidden(&qp->tracked))
-		qp = NULL;
-	xa_unlock_irqrestore(streams, flags);
-	return qp;
-}
-
 /*
  * References that iw_cm has and a QP does not wait for. iw_cm puts each some time later, when
  * the QP may be gone: then @qp is only an address. Should it be another QP's by then, that one
@@ -348,29 +315,22 @@ struct disowned_ref {
 static DEFINE_SPINLOCK(disowned_lock); /* disowned_refs */
 static LIST_HEAD(disowned_refs);
 
-static struct disowned_ref *take_disowned(const struct ib_qp *qp)
+void weft_iw_rem_ref(struct ib_qp *ib)
 {
 	struct disowned_ref *ref, *found = NULL;
 	unsigned long flags;
 
 	spin_lock_irqsave(&disowned_lock, flags);
 	list_for_each_entry(ref, &disowned_refs, entry)
-		if (ref->qp == qp) {
+		if (ref->qp == ib) {
 			found = ref;
 			list_del(&ref->entry);
 			break;
 		}
 	spin_unlock_irqrestore(&disowned_lock, flags);
-	return found;
-}
-
-void weft_iw_rem_ref(struct ib_qp *ib)
-{
-	struct disowned_ref *ref = take_disowned(ib);
-
-	if (!ref)
+	if (!found)
 		drop_iw_ref(to_weft_qp(ib));
-	kfree(ref);
+	kfree(found);
 }
 
 /**
@@ -384,8 +344,17 @@ void weft_iw_rem_ref(struct ib_qp *ib)
 void weft_iw_disown(struct ib_device *ib, u32 qpn)
 {
 	struct disowned_ref *ref = kmalloc(sizeof(*ref), GFP_KERNEL);
-	struct weft_qp *qp = get_by_number(&to_weft_dev(ib)->streams.xa, qpn);
+	struct xarray *streams = &to_weft_dev(ib)->streams.xa;
+	struct weft_stream *st;
+	struct weft_qp *qp;
 
+	/* Not what iw_cm names by itself: any QP that is still found by its number. */
+	xa_lock_irq(streams);
+	st = xa_load(streams, qpn);
+	qp = st ? weft_stream_owner(st) : NULL;
+	if (qp && !weft_tracked_get_hidden(&qp->tracked))
+		qp = NULL;
+	xa_unlock_irq(streams);
 	if (ref && qp) {
 		ref->qp = &qp->ib;
 		spin_lock_irq(&disowned_lock);

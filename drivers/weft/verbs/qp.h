@@ -52,20 +52,6 @@ static inline struct weft_qp *to_weft_qp(struct ib_qp *ib)
 	return container_of(ib, struct weft_qp, ib);
 }
 
-/**
- * weft_qp_find - a queue pair by its number
- * @streams: of the device
- * @qpn: any number
- *
- * Context: any. Return: NULL, or a QP that the caller knows is not being destroyed.
- */
-static inline struct ib_qp *weft_qp_find(struct weft_stream_index *streams, u32 qpn)
-{
-	struct weft_qp *qp = weft_stream_find_owner(streams, qpn);
-
-	return qp ? &qp->ib : NULL;
-}
-
 void weft_qp_caps(const struct weft_qp *qp, bool srq, struct ib_qp_cap *cap);
 
 int weft_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);

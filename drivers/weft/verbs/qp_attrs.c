@@ -14,19 +14,25 @@
 #define TIMER_MAX	31
 #define RETRY_MAX	7
 
-/* No resizing, no alternate path, no event once the send queue has drained. */
-static bool asks_too_much(const struct ib_qp_attr *attr, int mask)
+/**
+ * weft_qp_attrs_check - are the values valid?
+ * @attr: what a modify asks for
+ * @mask: which of it counts
+ *
+ * Whether they suit the state of the QP is another question. Context: any. Return: 0,
+ * -EOPNOTSUPP for what weft does not do, -EINVAL for values that no device takes.
+ */
+int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 {
+	/* No resizing, no alternate path, no event once the send queue has drained. */
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & (IB_QP_CAP | IB_QP_ALT_PATH))
-		return true;
+		return -EOPNOTSUPP;
 	if (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED)
-		return true;
-	return mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
-}
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
+		return -EOPNOTSUPP;
 
-/* A Q_Key is for datagrams, and the table of P_Keys has one entry. */
-static int check_set_up(const struct ib_qp_attr *attr, int mask)
-{
+	/* A Q_Key is for datagrams, and the table of P_Keys has one entry. */
 	if (mask & IB_QP_QKEY)
 		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
@@ -35,23 +41,15 @@ static int check_set_up(const struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
 		return -EINVAL;
-	return 0;
-}
 
-/* Who the peer is: only a connection that is made by hand names one. */
-static int check_peer(const struct ib_qp_attr *attr, int mask)
-{
+	/* Who the peer is: only a connection that is made by hand names one. */
 	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return -EINVAL;
 	if (mask & IB_QP_AV && attr->ah_attr.port_num != 1)
 		return -EINVAL;
-	return 0;
-}
 
-static int check_timers(const struct ib_qp_attr *attr, int mask)
-{
 	if (mask & IB_QP_TIMEOUT && attr->timeout > TIMER_MAX)
 		return -EINVAL;
 	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > TIMER_MAX)
@@ -61,49 +59,6 @@ static int check_timers(const struct ib_qp_attr *attr, int mask)
 	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > RETRY_MAX)
 		return -EINVAL;
 	return 0;
-}
-
-/**
- * weft_qp_attrs_check - are the values valid?
- * @attr: what a modify asks for
- * @mask: which of it counts
- *
- * Whether they suit the state of the QP is another question. Context: any. Return: 0,
- * -EOPNOTSUPP for what weft does not do, -EINVAL for values that nobody takes.
- */
-int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
-{
-	int ret;
-
-	if (asks_too_much(attr, mask))
-		return -EOPNOTSUPP;
-	ret = check_set_up(attr, mask);
-	if (!ret)
-		ret = check_peer(attr, mask);
-	return ret ?: check_timers(attr, mask);
-}
-
-/*
- * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in librdmacm:
- * without a P_Key and a peer, which whoever connects by hand has to name. The flags are none on
- * the active side, and Read and Write on the other.
- */
-static bool is_of_rdma_cm(const struct ib_qp_attr *attr, int mask)
-{
-	if (weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask))
-		return true;
-	return mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT && !(mask & IB_QP_PKEY_INDEX);
-}
-
-/* What the application itself has said stays, whatever rdma_cm asks for afterwards. */
-static void set_access(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
-{
-	bool own = !is_of_rdma_cm(attr, mask);
-
-	if (attrs->access_is_own && !own)
-		return;
-	attrs->access = attr->qp_access_flags;
-	attrs->access_is_own = own;
 }
 
 static void set_peer(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
@@ -122,18 +77,6 @@ static void set_peer(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr,
 	}
 }
 
-static void set_timers(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
-{
-	if (mask & IB_QP_TIMEOUT)
-		attrs->timeout = attr->timeout;
-	if (mask & IB_QP_MIN_RNR_TIMER)
-		attrs->min_rnr_timer = attr->min_rnr_timer;
-	if (mask & IB_QP_RETRY_CNT)
-		attrs->retry_cnt = attr->retry_cnt;
-	if (mask & IB_QP_RNR_RETRY)
-		attrs->rnr_retry = attr->rnr_retry;
-}
-
 /**
  * weft_qp_attrs_set - take over what a modify asks for
  * @attrs: changed as @mask says
@@ -144,19 +87,38 @@ static void set_timers(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
  */
 void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *attr, int mask)
 {
+	/*
+	 * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in
+	 * librdmacm: without a P_Key and a peer, which a program that connects by hand has to name. The
+	 * flags are none on the active side, and Read and Write on the other.
+	 */
+	bool is_rtr = weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask);
+	bool is_init = mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT &&
+		       !(mask & IB_QP_PKEY_INDEX);
+
 	attrs->set |= mask;
-	if (mask & IB_QP_STATE && !weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask)) {
+	if (mask & IB_QP_STATE && !is_rtr) {
 		attrs->state = attr->qp_state;
 		attrs->by_hand |= attr->qp_state == IB_QPS_RTR;
 	}
-	if (mask & IB_QP_ACCESS_FLAGS)
-		set_access(attrs, attr, mask);
+	/* What the application itself has said stays, whatever rdma_cm asks for afterwards. */
+	if (mask & IB_QP_ACCESS_FLAGS && !(attrs->access_is_own && (is_rtr || is_init))) {
+		attrs->access = attr->qp_access_flags;
+		attrs->access_is_own = !is_rtr && !is_init;
+	}
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		attrs->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attrs->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	set_peer(attrs, attr, mask);
-	set_timers(attrs, attr, mask);
+	if (mask & IB_QP_TIMEOUT)
+		attrs->timeout = attr->timeout;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		attrs->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_RETRY_CNT)
+		attrs->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		attrs->rnr_retry = attr->rnr_retry;
 }
 
 /**

@@ -15,20 +15,6 @@
 #define refuse(qp, why) \
 	ibdev_info_ratelimited((qp)->ib.device, "QP %u: %s\n", (qp)->ib.qp_num, (why))
 
-/* The GID of index 0 is no address. */
-static int check_path(struct weft_qp *qp, const struct rdma_ah_attr *av)
-{
-	if (!(av->ah_flags & IB_AH_GRH)) {
-		refuse(qp, "a peer has no LID here: name it by a GID (ibv_rc_pingpong -g 1)");
-		return -EINVAL;
-	}
-	if (!av->grh.sgid_index) {
-		refuse(qp, "GID 0 is no address: use the index of one (ibv_rc_pingpong -g 1)");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int fill_config(struct weft_qp *qp, const struct weft_qp_attrs *attrs,
 		       struct weft_direct_config *cfg)
 {
@@ -36,6 +22,14 @@ static int fill_config(struct weft_qp *qp, const struct weft_qp_attrs *attrs,
 	union ib_gid local;
 	int ret;
 
+	if (!(attrs->av.ah_flags & IB_AH_GRH)) {
+		refuse(qp, "a peer has no LID here: name it by a GID (ibv_rc_pingpong -g 1)");
+		return -EINVAL;
+	}
+	if (!grh->sgid_index) {
+		refuse(qp, "GID 0 is no address: use the index of one (ibv_rc_pingpong -g 1)");
+		return -EINVAL;
+	}
 	ret = weft_query_gid(qp->ib.device, 1, grh->sgid_index, &local);
 	if (ret || rdma_is_zero_gid(&local))
 		return -EINVAL;
@@ -48,16 +42,6 @@ static int fill_config(struct weft_qp *qp, const struct weft_qp_attrs *attrs,
 	cfg->min_rnr_timer = attrs->min_rnr_timer;
 	cfg->traffic_class = grh->traffic_class;
 	return 0;
-}
-
-static void tell_refusal(struct weft_qp *qp, int err)
-{
-	if (err == -EOPNOTSUPP)
-		refuse(qp, "direct_port is 0: no QP is connected by a modify");
-	else if (err == -EADDRINUSE)
-		refuse(qp, "another socket has the direct_port of its address");
-	else
-		refuse(qp, "its GID and that of its peer are no addresses that reach each other");
 }
 
 /**
@@ -75,18 +59,22 @@ int weft_qp_direct_rtr(struct weft_qp *qp, const struct weft_qp_attrs *attrs)
 	int ret;
 
 	lockdep_assert_held(&qp->modify_lock);
-	ret = check_path(qp, &attrs->av);
-	if (!ret)
-		ret = fill_config(qp, attrs, &cfg);
+	ret = fill_config(qp, attrs, &cfg);
 	if (ret)
 		return ret;
 	direct = weft_direct_begin(&to_weft_dev(qp->ib.device)->cm, &cfg);
-	if (IS_ERR(direct)) {
-		tell_refusal(qp, PTR_ERR(direct));
-		return PTR_ERR(direct);
+	if (!IS_ERR(direct)) {
+		qp->direct = direct;
+		return 0;
 	}
-	qp->direct = direct;
-	return 0;
+	ret = PTR_ERR(direct);
+	if (ret == -EOPNOTSUPP)
+		refuse(qp, "direct_port is 0: no QP is connected by a modify");
+	else if (ret == -EADDRINUSE)
+		refuse(qp, "another socket has the direct_port of its address");
+	else
+		refuse(qp, "its GID and that of its peer are no addresses that reach each other");
+	return ret;
 }
 
 /**

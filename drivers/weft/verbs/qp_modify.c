@@ -20,16 +20,6 @@
 /* For iw_cm to let go of a QP whose connection has ended. */
 #define RELEASE_TIMEOUT	(5 * HZ)
 
-/**
- * struct change - a modify on its way
- * @now: where the QP stands
- * @next: attributes as they will be if the transition succeeds
- */
-struct change {
-	struct weft_qp_now now;
-	const struct weft_qp_attrs *next;
-};
-
 /* clang-format off */
 static const enum ib_qp_state stream_states[] = {
 	[WEFT_QP_RTS] = IB_QPS_RTS,
@@ -73,30 +63,36 @@ static struct weft_qp_now qp_now(const struct weft_qp *qp) __must_hold(&qp->modi
 	};
 }
 
-/* What a connection has agreed on holds, whatever was asked for before. */
-static void tell_attrs(const struct weft_qp *qp, const struct weft_stream_info *info,
-		       struct ib_qp_attr *attr)
-{
-	weft_qp_attrs_tell(&qp->attrs, attr);
-	if (info->started) {
-		attr->max_rd_atomic = min(info->ord, 255U);
-		attr->max_dest_rd_atomic = min(info->ird, 255U);
-	}
-	if (!(qp->attrs.set & IB_QP_PATH_MTU))
-		attr->path_mtu = ib_mtu_int_to_enum(to_weft_dev(qp->ib.device)->netdev->mtu);
-}
-
+/**
+ * weft_query_qp - tell what holds
+ * @ib: a QP, also one that is being destroyed: the core asks for any before it asks for what
+ *	`rdma resource` shows
+ * @attr: written completely
+ * @mask: unused
+ * @init: written completely
+ *
+ * Context: process. Return: 0, or -EAGAIN while it is being destroyed.
+ */
 int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
 	struct weft_stream_info info;
 
+	if (!weft_tracked_get(&qp->tracked))
+		return -EAGAIN;
 	/* The core tells a process all of it. */
 	*attr = (struct ib_qp_attr){ .port_num = 1 };
 	mutex_lock(&qp->modify_lock);
 	weft_stream_query(qp->stream, &info);
 	attr->qp_state = told_state(qp, info.state);
-	tell_attrs(qp, &info, attr);
+	weft_qp_attrs_tell(&qp->attrs, attr);
+	if (info.started) {
+		/* What a connection has agreed on holds, whatever was asked for before. */
+		attr->max_rd_atomic = min(info.ord, 255U);
+		attr->max_dest_rd_atomic = min(info.ird, 255U);
+	}
+	if (!(qp->attrs.set & IB_QP_PATH_MTU))
+		attr->path_mtu = ib_mtu_int_to_enum(to_weft_dev(ib->device)->netdev->mtu);
 	mutex_unlock(&qp->modify_lock);
 	attr->cur_qp_state = attr->qp_state;
 	attr->sq_draining = info.state == WEFT_QP_CLOSING && !info.sq_drained;
@@ -109,59 +105,39 @@ int weft_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	init->recv_cq = ib->recv_cq;
 	init->srq = ib->srq;
 	init->cap = attr->cap;
+	weft_tracked_put(&qp->tracked);
 	return 0;
 }
 
-static int to_init(struct weft_qp *qp, const struct change *change)
-{
-	return 0;
-}
-
-/* To the peer that the modify names the QP connects by itself; else rdma_cm asks. */
-static int to_receiving(struct weft_qp *qp, const struct change *change)
-	__must_hold(&qp->modify_lock)
+/* @next: attributes as they will be if this succeeds. */
+static int enter_state(struct weft_qp *qp, enum ib_qp_state state, const struct weft_qp_now *now,
+		       const struct weft_qp_attrs *next) __must_hold(&qp->modify_lock)
 {
 	lockdep_assert_held(&qp->modify_lock);
-	return change->next->by_hand ? weft_qp_direct_rtr(qp, change->next) : 0;
+	switch (state) {
+	case IB_QPS_RTR:
+		/* It connects to the peer that the modify names; without one rdma_cm asks. */
+		return next->by_hand ? weft_qp_direct_rtr(qp, next) : 0;
+	case IB_QPS_RTS:
+		/* Without a peer it is where a connection of rdma_cm stands already. */
+		if (next->by_hand && now->state == IB_QPS_RTR)
+			return weft_qp_direct_rts(qp, next);
+		return 0;
+	case IB_QPS_SQD:
+		/*
+		 * rdma_disconnect() comes here and passes our error on to the application. Where
+		 * nothing is connected, or not any more, there is nothing to do for it.
+		 */
+		weft_stream_close(qp->stream);
+		return 0;
+	case IB_QPS_ERR:
+		weft_stream_abort(qp->stream);
+		weft_qp_direct_end(qp);
+		return 0;
+	default:
+		return 0;
+	}
 }
-
-/* Without a peer it is where a connection of rdma_cm stands already. */
-static int to_ready(struct weft_qp *qp, const struct change *change) __must_hold(&qp->modify_lock)
-{
-	lockdep_assert_held(&qp->modify_lock);
-	if (change->next->by_hand && change->now.state == IB_QPS_RTR)
-		return weft_qp_direct_rts(qp, change->next);
-	return 0;
-}
-
-/*
- * rdma_disconnect() comes here and passes our error on to the application. Where nothing is
- * connected, or not any more, there is nothing to do for it.
- */
-static int to_drained(struct weft_qp *qp, const struct change *change)
-{
-	weft_stream_close(qp->stream);
-	return 0;
-}
-
-static int to_error(struct weft_qp *qp, const struct change *change) __must_hold(&qp->modify_lock)
-{
-	lockdep_assert_held(&qp->modify_lock);
-	weft_stream_abort(qp->stream);
-	weft_qp_direct_end(qp);
-	return 0;
-}
-
-/* clang-format off */
-static int (*const transitions[])(struct weft_qp *qp, const struct change *change) = {
-	[IB_QPS_INIT] = to_init,
-	[IB_QPS_RTR] = to_receiving,
-	[IB_QPS_RTS] = to_ready,
-	[IB_QPS_SQD] = to_drained,
-	[IB_QPS_ERR] = to_error,
-};
-
-/* clang-format on */
 
 /* Attributes are as they will hold from here on. */
 static void set_attrs(struct weft_qp *qp, const struct weft_qp_attrs *next)
@@ -176,16 +152,16 @@ static int modify_locked(struct weft_qp *qp, const struct ib_qp_attr *attr, int 
 	__must_hold(&qp->modify_lock)
 {
 	struct weft_qp_attrs next = qp->attrs;
-	struct change change = { .now = qp_now(qp), .next = &next };
+	struct weft_qp_now now = qp_now(qp);
 	int ret;
 
 	lockdep_assert_held(&qp->modify_lock);
-	ret = weft_qp_transition_check(&change.now, attr, mask);
+	ret = weft_qp_transition_check(&now, attr, mask);
 	if (ret)
 		return ret;
 	weft_qp_attrs_set(&next, attr, mask);
 	if (mask & IB_QP_STATE)
-		ret = transitions[attr->qp_state](qp, &change);
+		ret = enter_state(qp, attr->qp_state, &now, &next);
 	if (!ret)
 		set_attrs(qp, &next);
 	return ret;
@@ -213,22 +189,10 @@ static int end_connection(struct weft_qp *qp)
 	return ret;
 }
 
-static int reset_qp_locked(struct weft_qp *qp) __must_hold(&qp->modify_lock)
-{
-	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
-	int ret;
-
-	lockdep_assert_held(&qp->modify_lock);
-	weft_qp_direct_end(qp);
-	ret = weft_stream_reset(qp->stream);
-	if (!ret)
-		set_attrs(qp, &fresh);
-	return ret;
-}
-
 /* From any state: whatever the QP was, it is as if it had just been made. */
 static int reset_qp(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
+	const struct weft_qp_attrs fresh = { .set = IB_QP_STATE, .state = IB_QPS_RESET };
 	struct weft_qp_now now;
 	int ret;
 
@@ -241,7 +205,10 @@ static int reset_qp(struct weft_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (ret)
 		return ret;
 	mutex_lock(&qp->modify_lock);
-	ret = reset_qp_locked(qp);
+	weft_qp_direct_end(qp);
+	ret = weft_stream_reset(qp->stream);
+	if (!ret)
+		set_attrs(qp, &fresh);
 	mutex_unlock(&qp->modify_lock);
 	if (ret)
 		return ret;

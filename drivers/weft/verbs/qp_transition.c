@@ -116,11 +116,6 @@ static const struct transition *find(const struct weft_qp_now *now, const struct
 	return &transitions[from][attr->qp_state];
 }
 
-static bool is_current(const struct weft_qp_now *now, enum ib_qp_state state)
-{
-	return state == now->state || (now->fresh && state == IB_QPS_RESET);
-}
-
 /**
  * weft_qp_transition_check - may this be asked for now?
  * @now: where the QP stands
@@ -134,7 +129,8 @@ int weft_qp_transition_check(const struct weft_qp_now *now, const struct ib_qp_a
 	const struct transition *t = find(now, attr, mask);
 	int named = mask & ~(IB_QP_STATE | IB_QP_CUR_STATE);
 
-	if (mask & IB_QP_CUR_STATE && !is_current(now, attr->cur_qp_state))
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != now->state &&
+	    !(now->fresh && attr->cur_qp_state == IB_QPS_RESET))
 		return -EINVAL;
 	if (!t || !transition_applies(t, now))
 		return -EINVAL;

@@ -77,26 +77,21 @@ static void put_addr(struct table *t, const char *name, const struct sockaddr_st
 
 /* --- QP ------------------------------------------------------------------ */
 
-static const char *rtr_name(u8 kinds)
+static void put_terms(struct table *t, const struct weft_mpa_result *mpa)
 {
 	/* clang-format off */
-	static const char *const names[] = {
+	static const char *const rtr_names[] = {
 		"none", "send", "write", "send,write", "read", "send,read", "write,read",
 		"send,write,read",
 	};
 
 	/* clang-format on */
-	return kinds < ARRAY_SIZE(names) ? names[kinds] : "?";
-}
-
-static void put_terms(struct table *t, const struct weft_mpa_result *mpa)
-{
 	put_u32(t, "mpa_revision", mpa->revision);
 	put_u32(t, "mpa_enhanced", mpa->enhanced);
 	put_u32(t, "mpa_crc", mpa->crc);
 	put_u32(t, "mpa_tx_markers", mpa->markers_tx);
 	put_u32(t, "mpa_rx_markers", mpa->markers_rx);
-	put_str(t, "mpa_rtr_types", rtr_name(mpa->rtr));
+	put_str(t, "mpa_rtr_types", mpa->rtr < ARRAY_SIZE(rtr_names) ? rtr_names[mpa->rtr] : "?");
 	put_u32(t, "ird", mpa->ird);
 	put_u32(t, "ord", mpa->ord);
 }
@@ -118,18 +113,6 @@ static void put_msns(struct table *t, const struct weft_stream_details *d)
 	}
 }
 
-static void put_tcp(struct table *t, const struct weft_stream_details *d)
-{
-	put_addr(t, "tcp_local", &d->local);
-	put_addr(t, "tcp_peer", &d->peer);
-	put_u32(t, "tcp_mss", d->tcp.mss);
-	put_u32(t, "tcp_rtt_us", d->tcp.rtt_us);
-	put_u32(t, "tcp_cwnd", d->tcp.cwnd);
-	put_u64(t, "tcp_retransmits", d->tcp.counts.retrans);
-	put_u32(t, "tcp_unsent", d->tcp.unsent);
-	put_u32(t, "tcp_unacked", d->tcp.unacked);
-}
-
 static void put_stream(struct table *t, const struct weft_stream_details *d, u32 mulpdu)
 {
 	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
@@ -142,45 +125,16 @@ static void put_stream(struct table *t, const struct weft_stream_details *d, u32
 	put_msns(t, d);
 	put_u64(t, "tx_staged_bytes", d->staged);
 	put_u64(t, "tx_sent_bytes", d->pushed);
-	if (d->connected)
-		put_tcp(t, d);
-}
-
-static void put_queues(struct table *t, const struct weft_qp *qp)
-{
-	const struct weft_sendq *sq = &qp->sq;
-
-	put_u32(t, "sq_entries", sq->ring.entries);
-	put_u32(t, "sq_pending", weft_sendq_waiting(sq));
-	put_u32(t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
-	if (qp->ib.srq)
+	if (!d->connected)
 		return;
-	put_u32(t, "rq_entries", qp->rq.ring.entries);
-	put_u32(t, "rq_posted", weft_recvq_depth(&qp->rq));
-}
-
-static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
-{
-	struct weft_stream_details *d;
-	struct weft_stream_info info;
-	struct table t;
-
-	d = kmalloc(sizeof(*d), GFP_KERNEL);
-	if (!d)
-		return -ENOMEM;
-	weft_stream_query(qp->stream, &info);
-	weft_stream_inspect(qp->stream, d);
-	t = begin_nest(msg);
-	put_str(&t, "stream_state", weft_qp_state_name(info.state));
-	put_queues(&t, qp);
-	if (d->end.fault != WEFT_FAULT_NONE)
-		put_str(&t, "fault", weft_fault_info(d->end.fault)->name);
-	if (d->end.peer_terminated)
-		put_str(&t, "peer_fault", weft_fault_info(d->end.peer_fault)->name);
-	if (d->started)
-		put_stream(&t, d, info.mulpdu);
-	kfree(d);
-	return end_nest(&t);
+	put_addr(t, "tcp_local", &d->local);
+	put_addr(t, "tcp_peer", &d->peer);
+	put_u32(t, "tcp_mss", d->tcp.mss);
+	put_u32(t, "tcp_rtt_us", d->tcp.rtt_us);
+	put_u32(t, "tcp_cwnd", d->tcp.cwnd);
+	put_u64(t, "tcp_retransmits", d->tcp.counts.retrans);
+	put_u32(t, "tcp_unsent", d->tcp.unsent);
+	put_u32(t, "tcp_unacked", d->tcp.unacked);
 }
 
 /**
@@ -188,58 +142,55 @@ static int fill_qp(struct sk_buff *msg, const struct weft_qp *qp)
  * @msg: netlink message
  * @ib: kept alive by the core
  *
- * Context: process. Return: 0, -EMSGSIZE, or -EAGAIN while it is being destroyed.
+ * Context: process. Return: 0, -ENOMEM, -EMSGSIZE, or -EAGAIN while it is being destroyed.
  */
 int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib)
 {
 	struct weft_qp *qp = to_weft_qp(ib);
-	int ret;
+	const struct weft_sendq *sq = &qp->sq;
+	struct weft_stream_details *d;
+	struct weft_stream_info info;
+	int ret = -ENOMEM;
+	struct table t;
 
 	if (!weft_tracked_get(&qp->tracked))
 		return -EAGAIN;
-	ret = fill_qp(msg, qp);
-	weft_tracked_put(&qp->tracked);
-	return ret;
-}
-
-/**
- * weft_query_tracked_qp - weft_query_qp() for anybody
- * @ib: as for weft_query_qp(), but also one that is being destroyed
- * @attr: as for weft_query_qp()
- * @mask: as for weft_query_qp()
- * @init: as for weft_query_qp()
- *
- * The core asks this way before it asks for what is above. Context: process. Return: as
- * weft_query_qp(), or -EAGAIN while it is being destroyed.
- */
-int weft_query_tracked_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-			  struct ib_qp_init_attr *init)
-{
-	struct weft_qp *qp = to_weft_qp(ib);
-	int ret;
-
-	if (!weft_tracked_get(&qp->tracked))
-		return -EAGAIN;
-	ret = weft_query_qp(ib, attr, mask, init);
+	d = kmalloc(sizeof(*d), GFP_KERNEL);
+	if (!d)
+		goto put;
+	weft_stream_query(qp->stream, &info);
+	weft_stream_inspect(qp->stream, d);
+	t = begin_nest(msg);
+	put_str(&t, "stream_state", weft_qp_state_name(info.state));
+	put_u32(&t, "sq_entries", sq->ring.entries);
+	put_u32(&t, "sq_pending", weft_sendq_waiting(sq));
+	put_u32(&t, "sq_inflight", READ_ONCE(sq->fetched) - READ_ONCE(sq->cons));
+	if (!ib->srq) {
+		put_u32(&t, "rq_entries", qp->rq.ring.entries);
+		put_u32(&t, "rq_posted", weft_recvq_depth(&qp->rq));
+	}
+	if (d->end.fault != WEFT_FAULT_NONE)
+		put_str(&t, "fault", weft_fault_info(d->end.fault)->name);
+	if (d->end.peer_terminated)
+		put_str(&t, "peer_fault", weft_fault_info(d->end.peer_fault)->name);
+	if (d->started)
+		put_stream(&t, d, info.mulpdu);
+	kfree(d);
+	ret = end_nest(&t);
+put:
 	weft_tracked_put(&qp->tracked);
 	return ret;
 }
 
 /* --- CQ, SRQ --------------------------------------------------------------- */
 
-static const char *arm_name(u32 arm)
+int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 {
-	static const char *const names[] = {
+	static const char *const arm_names[] = {
 		[WEFT_ARM_NONE] = "no",
 		[WEFT_ARM_NEXT] = "next",
 		[WEFT_ARM_SOLICITED] = "solicited",
 	};
-
-	return arm < ARRAY_SIZE(names) ? names[arm] : "?";
-}
-
-int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
-{
 	struct weft_ibcq *cq = to_weft_cq(ib);
 	struct weft_cq_details d;
 	struct table t;
@@ -252,7 +203,7 @@ int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib)
 	put_u32(&t, "entries", d.entries);
 	put_u32(&t, "produced", d.prod);
 	put_u32(&t, "unpolled", d.waiting);
-	put_str(&t, "armed", arm_name(d.arm));
+	put_str(&t, "armed", d.arm < ARRAY_SIZE(arm_names) ? arm_names[d.arm] : "?");
 	put_u32(&t, "overflowed", d.overflowed);
 	put_u32(&t, "mapped", cq->cq.user);
 	return end_nest(&t);
@@ -358,27 +309,6 @@ int weft_fill_stat_mr(struct sk_buff *msg, struct ib_mr *ib)
 
 /* --- connection identifiers --------------------------------------------------- */
 
-static void put_conn(struct table *t, const struct weft_conn_details *d)
-{
-	put_str(t, "kind", "connection");
-	put_u32(t, "handle", d->handle);
-	put_str(t, "state", weft_conn_state_name(d->state));
-	put_str(t, "mpa_role", d->initiator ? "initiator" : "responder");
-	if (d->deadline_ms)
-		put_u32(t, "deadline_ms", d->deadline_ms);
-	if (d->settled)
-		put_terms(t, &d->mpa);
-}
-
-static void put_listener_details(struct table *t, const struct weft_listener_details *d)
-{
-	put_str(t, "kind", "listener");
-	put_u32(t, "backlog", d->backlog);
-	put_u32(t, "pending_mpa_request", d->waiting);
-	put_u32(t, "queued", d->queued);
-	put_u32(t, "pending_accept", d->undecided);
-}
-
 /**
  * weft_fill_res_cm_id - a connection or a listener
  * @msg: netlink message
@@ -396,12 +326,23 @@ int weft_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 
 	if (weft_cm_inspect_conn(cm, id, &conn)) {
 		t = begin_nest(msg);
-		put_conn(&t, &conn);
+		put_str(&t, "kind", "connection");
+		put_u32(&t, "handle", conn.handle);
+		put_str(&t, "state", weft_conn_state_name(conn.state));
+		put_str(&t, "mpa_role", conn.initiator ? "initiator" : "responder");
+		if (conn.deadline_ms)
+			put_u32(&t, "deadline_ms", conn.deadline_ms);
+		if (conn.settled)
+			put_terms(&t, &conn.mpa);
 		return end_nest(&t);
 	}
 	if (weft_cm_inspect_listener(cm, id, &listener)) {
 		t = begin_nest(msg);
-		put_listener_details(&t, &listener);
+		put_str(&t, "kind", "listener");
+		put_u32(&t, "backlog", listener.backlog);
+		put_u32(&t, "pending_mpa_request", listener.waiting);
+		put_u32(&t, "queued", listener.queued);
+		put_u32(&t, "pending_accept", listener.undecided);
 		return end_nest(&t);
 	}
 	return 0;

@@ -9,8 +9,6 @@
 
 struct rdma_cm_id;
 
-int weft_query_tracked_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-			  struct ib_qp_init_attr *init);
 int weft_fill_res_qp(struct sk_buff *msg, struct ib_qp *ib);
 int weft_fill_res_cq(struct sk_buff *msg, struct ib_cq *ib);
 int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib);

@@ -34,19 +34,6 @@ static const struct {
 
 /* clang-format on */
 
-/* In megabits per second; 0: the network device does not know. */
-static u32 link_speed(struct net_device *netdev)
-{
-	struct ethtool_link_ksettings link = {};
-	u32 mbps = 0;
-
-	rtnl_lock();
-	if (netdev->reg_state == NETREG_REGISTERED && !__ethtool_get_link_ksettings(netdev, &link))
-		mbps = link.base.speed;
-	rtnl_unlock();
-	return mbps == (u32)SPEED_UNKNOWN ? 0 : mbps;
-}
-
 /**
  * weft_speed_of - what the port's speed and width are
  * @netdev: a reference is held
@@ -57,9 +44,16 @@ static u32 link_speed(struct net_device *netdev)
  */
 void weft_speed_of(struct net_device *netdev, u16 *speed, u8 *width)
 {
-	u32 mbps = link_speed(netdev);
+	struct ethtool_link_ksettings link = {};
 	unsigned int i = 0;
+	u32 mbps = 0;
 
+	rtnl_lock();
+	if (netdev->reg_state == NETREG_REGISTERED && !__ethtool_get_link_ksettings(netdev, &link))
+		mbps = link.base.speed;
+	rtnl_unlock();
+	if (mbps == (u32)SPEED_UNKNOWN)
+		mbps = 0;
 	while (rates[i].mbps < mbps)
 		i++;
 	*speed = rates[i].speed;

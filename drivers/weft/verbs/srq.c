@@ -35,19 +35,9 @@ static void on_limit(void *owner)
 	schedule_work(&srq->limit_work);
 }
 
-static int respond_create_srq(const struct weft_srq *srq, struct ib_udata *udata)
+static int exchange_create_srq(struct weft_srq *srq, struct ib_udata *udata)
 {
 	struct weft_uresp_create_srq resp = {};
-
-	if (!udata)
-		return 0;
-	weft_ring_describe(&srq->rq.ring, &resp.rq);
-	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
-}
-
-/* A process that says so rings when a message waits for a receive. */
-static int read_srq_request(struct weft_srq *srq, struct ib_udata *udata)
-{
 	struct weft_ureq_create_srq req = {};
 	int ret;
 
@@ -55,10 +45,14 @@ static int read_srq_request(struct weft_srq *srq, struct ib_udata *udata)
 		return 0;
 	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)) ?:
 		      weft_udata_check(udata, sizeof(req));
-	if (!ret && (req.flags & ~WEFT_SRQ_DOORBELL || req.reserved))
-		ret = -EOPNOTSUPP;
+	if (ret)
+		return ret;
+	if (req.flags & ~WEFT_SRQ_DOORBELL || req.reserved)
+		return -EOPNOTSUPP;
+	/* A process that says so rings when a message waits for a receive. */
 	srq->rq.has_doorbell = req.flags & WEFT_SRQ_DOORBELL;
-	return ret;
+	weft_ring_describe(&srq->rq.ring, &resp.rq);
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
 static int init_srq_ring(struct weft_srq *srq, struct ib_srq_attr *attr, struct ib_udata *udata)
@@ -69,7 +63,7 @@ static int init_srq_ring(struct weft_srq *srq, struct ib_srq_attr *attr, struct 
 			      weft_udata_ring_space(udata));
 	if (ret)
 		return ret;
-	ret = read_srq_request(srq, udata) ?: respond_create_srq(srq, udata);
+	ret = exchange_create_srq(srq, udata);
 	if (ret) {
 		weft_recvq_free(&srq->rq);
 		return ret;
@@ -201,7 +195,7 @@ int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	weft_tracked_hide(&srq->tracked);
 	cancel_work_sync(&srq->limit_work);
 	weft_tracked_end(&srq->tracked);
-	/* A process whose device is gone may still post, and is to see that it does so in vain. */
+	/* A process whose device is gone may still post, and is to see that it fails. */
 	weft_recvq_set_flushing(&srq->rq, true);
 	weft_recvq_free(&srq->rq);
 	weft_uncharge(&to_weft_dev(ib->device)->num_srq);

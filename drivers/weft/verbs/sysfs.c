@@ -35,37 +35,25 @@ struct param {
 	u32 max;
 };
 
-static void *param_field(struct device *d, const struct param *param)
-{
-	struct weft_device *dev = to_weft_dev(rdma_device_to_ibdev(d));
-
-	return (u8 *)dev + param->offset;
-}
-
 static ssize_t param_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct param *param = container_of(attr, struct param, attr);
-	const void *field = param_field(d, param);
+	const void *field = (u8 *)to_weft_dev(rdma_device_to_ibdev(d)) + param->offset;
 
 	return sysfs_emit(buf, "%u\n",
 			  param->size == 1 ? READ_ONCE(*(u8 *)field) : READ_ONCE(*(u32 *)field));
-}
-
-static bool param_allows(const struct param *param, u32 value)
-{
-	if (param->zero_ok && !value)
-		return true;
-	return value >= param->min && value <= param->max;
 }
 
 static ssize_t param_store(struct device *d, struct device_attribute *attr, const char *buf,
 			   size_t len)
 {
 	const struct param *param = container_of(attr, struct param, attr);
-	void *field = param_field(d, param);
+	void *field = (u8 *)to_weft_dev(rdma_device_to_ibdev(d)) + param->offset;
 	u32 value;
 
-	if (kstrtou32(buf, 0, &value) || !param_allows(param, value))
+	if (kstrtou32(buf, 0, &value))
+		return -EINVAL;
+	if ((value < param->min || value > param->max) && (value || !param->zero_ok))
 		return -EINVAL;
 	if (param->size == 1)
 		WRITE_ONCE(*(u8 *)field, value);

@@ -26,7 +26,7 @@ void weft_tracked_put(struct weft_tracked *t)
  * weft_tracked_end - drop the owner's reference and wait for all others
  * @t: hidden by weft_tracked_hide()
  *
- * When it returns nobody looks at the object, and what a dump reads may be freed.
+ * When it returns the object is no longer looked at, and what a dump reads may be freed.
  * Context: may sleep.
  */
 void weft_tracked_end(struct weft_tracked *t)

@@ -24,14 +24,6 @@ struct weft_ring_space *weft_udata_ring_space(struct ib_udata *udata)
 	return uctx ? &uctx->space : NULL;
 }
 
-/* How the process that calls rings doorbells; NULL: a kernel consumer. Context: process. */
-struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata)
-{
-	struct weft_ucontext *uctx = rdma_udata_to_drv_context(udata, struct weft_ucontext, ib);
-
-	return uctx ? &uctx->db_stat : NULL;
-}
-
 /**
  * weft_udata_check - refuse what a newer library asks for and this kernel does not know
  * @udata: of a verbs operation, NULL for a kernel consumer
@@ -46,20 +38,6 @@ int weft_udata_check(struct ib_udata *udata, size_t known)
 	return ib_is_udata_cleared(udata, known, udata->inlen - known) ? 0 : -EOPNOTSUPP;
 }
 
-/* Older libraries say nothing. */
-static int read_ctx_request(struct ib_udata *udata, struct weft_ureq_alloc_ctx *req)
-{
-	int ret;
-
-	memset(req, 0, sizeof(*req));
-	if (udata->inlen < sizeof(*req))
-		return 0;
-	ret = ib_copy_from_udata(req, udata, sizeof(*req)) ?: weft_udata_check(udata, sizeof(*req));
-	if (ret)
-		return ret;
-	return req->flags & ~WEFT_CTX_SHARED_PAGES || req->reserved ? -EOPNOTSUPP : 0;
-}
-
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
 	struct weft_uresp_alloc_ctx resp = {
@@ -67,12 +45,18 @@ int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 		.features = WEFT_FEATURE_UNIQUE_MMAP_KEYS | WEFT_FEATURE_OWNER,
 	};
 	struct weft_ucontext *uctx = to_weft_ucontext(ib);
-	struct weft_ureq_alloc_ctx req;
+	struct weft_ureq_alloc_ctx req = {};
 	int ret;
 
-	ret = read_ctx_request(udata, &req);
-	if (ret)
-		return ret;
+	/* Older libraries say nothing. */
+	if (udata->inlen >= sizeof(req)) {
+		ret = ib_copy_from_udata(&req, udata, sizeof(req)) ?:
+			      weft_udata_check(udata, sizeof(req));
+		if (ret)
+			return ret;
+		if (req.flags & ~WEFT_CTX_SHARED_PAGES || req.reserved)
+			return -EOPNOTSUPP;
+	}
 	weft_ring_space_init(&uctx->space, ib, req.flags & WEFT_CTX_SHARED_PAGES);
 	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (ret)
@@ -97,7 +81,7 @@ void weft_dealloc_ucontext(struct ib_ucontext *ib)
 }
 
 /*
- * Mapped rings are ordinary memory: they stay, and nobody looks at them any
+ * Mapped rings are ordinary memory: they stay, and are not looked at any
  * more. That the operation exists is what lets a device change its namespace.
  */
 void weft_disassociate_ucontext(struct ib_ucontext *ib)

@@ -31,7 +31,6 @@ static inline struct weft_ucontext *to_weft_ucontext(struct ib_ucontext *ib)
 }
 
 struct weft_ring_space *weft_udata_ring_space(struct ib_udata *udata);
-struct weft_db_stat *weft_udata_db_stat(struct ib_udata *udata);
 int weft_udata_check(struct ib_udata *udata, size_t known);
 
 int weft_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);

@@ -12,19 +12,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 
-/* The n-th CPU that is online now, counting round. */
-static int cpu_of(u32 vector)
-{
-	u32 n = vector % num_online_cpus();
-	int cpu;
-
-	for_each_online_cpu(cpu) {
-		if (!n--)
-			return cpu;
-	}
-	return cpumask_first(cpu_online_mask);
-}
-
 /* On the vector's CPU, as from an interrupt. */
 static void arrive(void *data)
 {
@@ -56,7 +43,17 @@ static void notify_here(struct tasklet_struct *t)
  */
 void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *arg), void *arg)
 {
-	v->cpu = cpu_of(vector);
+	u32 n = vector % num_online_cpus();
+	int cpu;
+
+	/* The n-th CPU that is online now, counting round. */
+	v->cpu = cpumask_first(cpu_online_mask);
+	for_each_online_cpu(cpu) {
+		if (!n--) {
+			v->cpu = cpu;
+			break;
+		}
+	}
 	v->pending = 0;
 	atomic_set(&v->sent, 0);
 	atomic_set(&v->done, 0);
@@ -64,19 +61,6 @@ void weft_vector_init(struct weft_vector *v, u32 vector, void (*notify)(void *ar
 	tasklet_setup(&v->here, notify_here);
 	v->notify = notify;
 	v->arg = arg;
-}
-
-/* False when the CPU has gone offline. */
-static bool send_ipi(struct weft_vector *v)
-{
-	if (test_and_set_bit(0, &v->pending))
-		return true;
-	atomic_inc(&v->sent);
-	if (!smp_call_function_single_async(v->cpu, &v->csd))
-		return true;
-	clear_bit(0, &v->pending);
-	atomic_inc(&v->done);
-	return false;
 }
 
 /**
@@ -92,8 +76,17 @@ static bool send_ipi(struct weft_vector *v)
 void weft_vector_fire(struct weft_vector *v)
 {
 	local_bh_disable();
-	if (raw_smp_processor_id() == v->cpu || !send_ipi(v))
+	if (raw_smp_processor_id() == v->cpu) {
 		tasklet_schedule(&v->here);
+	} else if (!test_and_set_bit(0, &v->pending)) {
+		atomic_inc(&v->sent);
+		if (smp_call_function_single_async(v->cpu, &v->csd)) {
+			/* That CPU has gone offline. */
+			clear_bit(0, &v->pending);
+			atomic_inc(&v->done);
+			tasklet_schedule(&v->here);
+		}
+	}
 	local_bh_enable();
 }
 

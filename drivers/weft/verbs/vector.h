@@ -16,7 +16,7 @@
  * @sent: calls sent to @cpu
  * @done: of these, the ones that have returned
  * @csd: the call
- * @here: the notification on this CPU, behind the locks of whoever completes
+ * @here: the notification on this CPU, behind the locks of the context that completes
  * @notify: what is called
  * @arg: with what
  */

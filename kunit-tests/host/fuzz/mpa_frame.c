@@ -16,7 +16,7 @@ struct reader {
 /* What one run of bytes does to a reader that keeps nothing but the length. */
 static void take_run(struct reader *r, struct weft_mpa_cursor *c, enum weft_mpa_run run, u32 len)
 {
-	u8 marker[WEFT_MPA_MARKER_OCTETS];
+	u8 marker[WEFT_MPA_MARKER_BYTES];
 	u32 i;
 
 	for (i = 0; i < len; i++) {
@@ -53,7 +53,7 @@ static void read_fpdu(struct reader *r)
 		take_run(r, &c, run, len);
 		if (run == WEFT_RUN_LENGTH)
 			length = c.ulpdu_len;
-		if (run == WEFT_RUN_LENGTH && c.at + len < WEFT_MPA_LEN_OCTETS)
+		if (run == WEFT_RUN_LENGTH && c.at + len < WEFT_MPA_LEN_BYTES)
 			c.ulpdu_len = 0;
 		weft_mpa_cursor_pass(&c, len);
 		ulpdu += run == WEFT_RUN_ULPDU ? len : 0;

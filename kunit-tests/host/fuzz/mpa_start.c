@@ -71,13 +71,6 @@ static void conclude(const struct weft_mpa_frame *reply, const struct weft_mpa_p
 	PROMISE(!reply->enhanced || reply->ord == WEFT_MPA_ENH_DEPTH || result.ird >= reply->ord);
 }
 
-static void say_frame(const struct weft_mpa_frame *f)
-{
-	say("rev=%u m=%u c=%u r=%u s=%u a=%u rtr=%u ird=%u ord=%u pd=", f->revision, f->markers,
-	    f->crc, f->reject, f->enhanced, f->p2p, f->rtr, f->ird, f->ord);
-	say_bytes(f->pd, f->pd_len);
-}
-
 int fuzz_one(const u8 *data, size_t size)
 {
 	struct input in = { data, size };
@@ -92,7 +85,10 @@ int fuzz_one(const u8 *data, size_t size)
 	if (weft_mpa_start_parse(wire, in.left, request, &frame)) {
 		say("refused");
 	} else {
-		say_frame(&frame);
+		say("rev=%u m=%u c=%u r=%u s=%u a=%u rtr=%u ird=%u ord=%u pd=", frame.revision,
+		    frame.markers, frame.crc, frame.reject, frame.enhanced, frame.p2p, frame.rtr,
+		    frame.ird, frame.ord);
+		say_bytes(frame.pd, frame.pd_len);
 		PROMISE(frame.pd + frame.pd_len == wire + in.left);
 		PROMISE(frame.ird <= WEFT_MPA_ENH_DEPTH && frame.ord <= WEFT_MPA_ENH_DEPTH);
 		PROMISE(frame.p2p || !frame.rtr);

@@ -98,13 +98,6 @@ static void fill_sqe(struct world *w, struct weft_sqe *sqe)
 		((struct weft_sge *)(sqe + 1))->length = 8;
 }
 
-/* What verbs/post.c lets a kernel consumer post. */
-static bool post_allowed(const struct weft_sqe *sqe)
-{
-	return sqe->opcode < WEFT_WR_OP_COUNT && sqe->opcode != WEFT_WR_BIND_MW &&
-	       sqe->num_sge <= SGES && sqe->inline_len <= INLINE_MAX;
-}
-
 static void post_kernel(struct world *w)
 {
 	unsigned long flags = weft_ring_lock(&w->sq.post_lock, false);
@@ -113,7 +106,9 @@ static void post_kernel(struct world *w)
 
 	if (sqe) {
 		fill_sqe(w, sqe);
-		if (post_allowed(sqe)) {
+		/* What verbs/post.c lets a kernel consumer post. */
+		if (sqe->opcode < WEFT_WR_OP_COUNT && sqe->opcode != WEFT_WR_BIND_MW &&
+		    sqe->num_sge <= SGES && sqe->inline_len <= INLINE_MAX) {
 			if (sqe->opcode == WEFT_WR_REG_MR && w->regions[2])
 				weft_sendq_attach(&w->sq, w->regions[2]);
 			if (sqe->opcode == WEFT_WR_REG_MR)
@@ -226,18 +221,12 @@ static void poll_and_arm(struct world *w)
 
 /* --- memory keys --- */
 
-static void pin(struct world *w, u32 which)
-{
-	struct weft_mem_ref ref;
-
-	weft_mem_get(&w->reader, region_stag(w, which), IOVA, 8, WEFT_MEM_REMOTE_READ, &ref);
-}
-
 static void change_memory(struct world *w)
 {
 	u8 what = take(&w->in, 1);
 	u32 which = (what & 15) % REGIONS;
 	struct weft_mem_region *busy = NULL;
+	struct weft_mem_ref ref;
 
 	switch (what >> 4 & 7) {
 	case 0:
@@ -250,7 +239,8 @@ static void change_memory(struct world *w)
 			region_make(w, which);
 		break;
 	case 2:
-		pin(w, which);
+		weft_mem_get(&w->reader, region_stag(w, which), IOVA, 8, WEFT_MEM_REMOTE_READ,
+			     &ref);
 		break;
 	case 3:
 		weft_mem_release(&w->reader);

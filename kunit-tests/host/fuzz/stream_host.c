@@ -37,21 +37,6 @@ void weft_ring_map_put(struct weft_ring_map *map, void *mem, u32 bytes)
 	kfree(map);
 }
 
-u64 weft_ring_map_key(const struct weft_ring_map *map)
-{
-	return map->bytes;
-}
-
-u32 weft_ring_map_bytes(const struct weft_ring_map *map)
-{
-	return map->bytes;
-}
-
-u32 weft_ring_map_offset(const struct weft_ring_map *map, const void *mem)
-{
-	return 0;
-}
-
 /* --- TCP --- */
 
 static struct world *world_of(const struct sock *sk)
@@ -664,14 +649,6 @@ void world_start(struct world *w)
 	weft_stream_unreserve(w->st);
 }
 
-static void free_queues(struct world *w)
-{
-	weft_cq_free(&w->send_cq);
-	weft_cq_free(&w->recv_cq);
-	weft_sendq_free(&w->sq);
-	weft_recvq_free(&w->rq);
-}
-
 /* What was posted has completed, each request once, whatever happened. */
 void world_check(struct world *w)
 {
@@ -699,6 +676,9 @@ void world_end(struct world *w)
 	PROMISE(xa_empty(&w->stags.xa));
 	weft_stag_table_destroy(&w->stags);
 	weft_stream_index_destroy(&w->index);
-	free_queues(w);
+	weft_cq_free(&w->send_cq);
+	weft_cq_free(&w->recv_cq);
+	weft_sendq_free(&w->sq);
+	weft_recvq_free(&w->rq);
 	weft_counters_free(&w->counters);
 }

@@ -66,24 +66,18 @@ static void see_untagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool l
 #define SINK	0xcafe0001U
 #define SINK_AT(n) ((u64)(n) << 32)
 
-/* In the order in which they were asked for, as long as the peer did not corrupt a request. */
-static void see_read_response(struct peer *p, u32 stag, u64 to, bool last)
-{
-	if (stag != SINK)
-		return;
-	PROMISE(to >> 32 >= p->reads_answered);
-	if (last)
-		p->reads_answered = (to >> 32) + 1;
-}
-
 static void see_tagged(struct peer *p, const u8 *ulpdu, u32 len, u8 op, bool last)
 {
 	u32 stag = get_unaligned_be32(ulpdu + 2);
 	u64 to = get_unaligned_be64(ulpdu + 6);
 
 	PROMISE(last || len > 14);
-	if (op == 2 && !p->corrupted)
-		see_read_response(p, stag, to, last);
+	/* In the order in which they were asked for, as long as the peer corrupted no request. */
+	if (op == 2 && !p->corrupted && stag == SINK) {
+		PROMISE(to >> 32 >= p->reads_answered);
+		if (last)
+			p->reads_answered = (to >> 32) + 1;
+	}
 	if (p->tagged_open)
 		PROMISE(op == p->tagged_op && stag == p->tagged_stag && to == p->tagged_to);
 	p->tagged_open = !last;

@@ -169,13 +169,6 @@ static struct xa_slot *xa_find(struct xarray *xa, unsigned long index)
 	return NULL;
 }
 
-static void xa_add(struct xarray *xa, unsigned long index, void *entry)
-{
-	xa->slots = realloc(xa->slots, (xa->count + 1) * sizeof(*xa->slots));
-	HOST_CHECK(xa->slots);
-	xa->slots[xa->count++] = (struct xa_slot){ index, entry };
-}
-
 int xa_alloc(struct xarray *xa, u32 *id, void *entry, struct xa_limit limit, gfp_t gfp)
 {
 	u32 index;
@@ -185,7 +178,9 @@ int xa_alloc(struct xarray *xa, u32 *id, void *entry, struct xa_limit limit, gfp
 	for (index = limit.min; index <= limit.max; index++) {
 		if (xa_find(xa, index))
 			continue;
-		xa_add(xa, index, entry);
+		xa->slots = realloc(xa->slots, (xa->count + 1) * sizeof(*xa->slots));
+		HOST_CHECK(xa->slots);
+		xa->slots[xa->count++] = (struct xa_slot){ index, entry };
 		*id = index;
 		return 0;
 	}
@@ -316,14 +311,6 @@ long host_next_timer(void)
 	return first ? max((long)(first->expires - jiffies), 0L) : -1;
 }
 
-static void fire(struct timer_list *timer)
-{
-	drop_timer(timer);
-	host_softirq_enter();
-	timer->function(timer);
-	host_softirq_leave();
-}
-
 void host_pass_time(unsigned long ms)
 {
 	unsigned long end = jiffies + ms;
@@ -332,7 +319,10 @@ void host_pass_time(unsigned long ms)
 	while ((first = first_timer()) && !time_after(first->expires, end)) {
 		if (time_after(first->expires, jiffies))
 			jiffies = first->expires;
-		fire(first);
+		drop_timer(first);
+		host_softirq_enter();
+		first->function(first);
+		host_softirq_leave();
 	}
 	jiffies = end;
 }
@@ -475,13 +465,6 @@ void host_wait(void)
 	host_pass_time(next > 0 ? next : 1);
 }
 
-static void drop_frag(struct page_frag *frag)
-{
-	if (frag->page)
-		put_page(frag->page);
-	memset(frag, 0, sizeof(*frag));
-}
-
 void host_reset(void)
 {
 	memset(&host, 0, sizeof(host));
@@ -491,7 +474,11 @@ void host_reset(void)
 
 bool host_is_clean(void)
 {
+	struct page_frag *frag = &host_task.task_frag;
+
 	host_grace_period();
-	drop_frag(&host_task.task_frag);
+	if (frag->page)
+		put_page(frag->page);
+	memset(frag, 0, sizeof(*frag));
 	return !timers && !works && !pages_used && !host.atomic && !host.rcu && !host.mutexes;
 }

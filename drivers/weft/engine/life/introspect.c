@@ -2,7 +2,7 @@
 /*
  * Looking into a stream from outside. What belongs to an owner is read without
  * asking it: each value is true of some moment, not all of the same one. The
- * socket is safe to look at while @lifecycle is held, and whoever does not get
+ * socket is safe to look at while @lifecycle is held, and a caller that does not get
  * that at once does without, so that no operator waits for a stream that hangs.
  */
 #include "engine/life/introspect.h"
@@ -50,17 +50,6 @@ void weft_stream_get_error(struct weft_stream *st, struct weft_stream_end *out)
 	};
 }
 
-static void inspect_socket(struct weft_stream *st, struct weft_stream_details *out)
-	__must_hold(&st->lifecycle)
-{
-	lockdep_assert_held(&st->lifecycle);
-	if (!st->sock)
-		return;
-	weft_tcp_get_info(st->sock, &out->tcp);
-	out->connected = !weft_sock_local(st->sock, &out->local) &&
-			 !weft_sock_peer(st->sock, &out->peer);
-}
-
 /**
  * weft_stream_inspect - everything an operator may want to know
  * @st: stream
@@ -92,24 +81,16 @@ void weft_stream_inspect(struct weft_stream *st, struct weft_stream_details *out
 	out->staged = SNAPSHOT(st->tx.sock.pos);
 	out->pushed = SNAPSHOT(st->tx.sock.pushed);
 	if (mutex_trylock(&st->lifecycle)) {
-		inspect_socket(st, out);
+		if (st->sock) {
+			weft_tcp_get_info(st->sock, &out->tcp);
+			out->connected = !weft_sock_local(st->sock, &out->local) &&
+					 !weft_sock_peer(st->sock, &out->peer);
+		}
 		mutex_unlock(&st->lifecycle);
 	}
 }
 
 /* --- counters ------------------------------------------------------------ */
-
-/* TCP's own counts begin at zero with each connection, and wrap. */
-static void count_tcp_deltas(struct weft_counters *c, const struct weft_tcp_stats *now,
-			     const struct weft_tcp_stats *then)
-{
-	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
-	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
-	weft_count_add(c, WEFT_CTR_TCP_DSACKS, now->dsacks - then->dsacks);
-	weft_count_add(c, WEFT_CTR_TCP_REORDERED, now->reordered - then->reordered);
-	weft_count_add(c, WEFT_CTR_TCP_OUT_OF_ORDER, now->out_of_order - then->out_of_order);
-	weft_count_add(c, WEFT_CTR_TCP_ECN_MARKS, now->ecn_marks - then->ecn_marks);
-}
 
 /**
  * weft_stream_count_tcp - count what TCP has counted since the last time
@@ -119,22 +100,24 @@ static void count_tcp_deltas(struct weft_counters *c, const struct weft_tcp_stat
  */
 void weft_stream_count_tcp(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
-	struct weft_tcp_info now;
+	struct weft_tcp_stats *then = &weft_stream_life(st)->tcp_counted;
+	struct weft_counters *c = st->cfg.counters;
+	const struct weft_tcp_stats *now;
+	struct weft_tcp_info info;
 
 	lockdep_assert_held(&st->lifecycle);
 	if (!st->sock)
 		return;
-	weft_tcp_get_info(st->sock, &now);
-	count_tcp_deltas(st->cfg.counters, &now.counts, &weft_stream_life(st)->tcp_counted);
-	weft_stream_life(st)->tcp_counted = now.counts;
-}
-
-static void count_tcp_of(struct weft_stream *st)
-{
-	if (!mutex_trylock(&st->lifecycle))
-		return;	/* it starts or ends: then it counts by itself */
-	weft_stream_count_tcp(st);
-	mutex_unlock(&st->lifecycle);
+	weft_tcp_get_info(st->sock, &info);
+	now = &info.counts;
+	/* TCP's own counts begin at zero with each connection, and wrap. */
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS, now->retrans - then->retrans);
+	weft_count_add(c, WEFT_CTR_TCP_RETRANS_BYTES, now->retrans_bytes - then->retrans_bytes);
+	weft_count_add(c, WEFT_CTR_TCP_DSACKS, now->dsacks - then->dsacks);
+	weft_count_add(c, WEFT_CTR_TCP_REORDERED, now->reordered - then->reordered);
+	weft_count_add(c, WEFT_CTR_TCP_OUT_OF_ORDER, now->out_of_order - then->out_of_order);
+	weft_count_add(c, WEFT_CTR_TCP_ECN_MARKS, now->ecn_marks - then->ecn_marks);
+	*then = *now;
 }
 
 /**
@@ -156,7 +139,11 @@ void weft_stream_count_tcp_all(struct weft_stream_index *index, unsigned long ma
 		st = weft_stream_find(index, qpn);
 		if (!st)
 			continue;
-		count_tcp_of(st);
+		/* Else it starts or ends: then it counts by itself. */
+		if (mutex_trylock(&st->lifecycle)) {
+			weft_stream_count_tcp(st);
+			mutex_unlock(&st->lifecycle);
+		}
 		weft_stream_put(st);
 	}
 }

@@ -50,40 +50,6 @@ void weft_stream_abort_wait(struct weft_stream *st)
 	weft_teardown_wait(st);
 }
 
-/*
- * The connection that has ended could otherwise abort the next one, and memory that TCP still
- * sends from belongs to requests of old. A look at the stream, by netlink or by number, does
- * not take long.
- */
-static int wait_for_holders(struct weft_stream *st)
-{
-	unsigned long end = jiffies + HOLDERS_TIMEOUT;
-
-	while (kref_read(&st->ref) > 1) {
-		if (time_after(jiffies, end))
-			return -EBUSY;
-		usleep_range(100, 500);
-	}
-	return 0;
-}
-
-static void renew_tx(struct weft_tx *tx)
-{
-	tx->burst = 0;
-	tx->term_staged = false;
-	tx->drained = false;
-	tx->mem.has_windows = false;
-}
-
-static void renew_rx(struct weft_rx *rx)
-{
-	memset(&rx->msgs, 0, sizeof(rx->msgs));
-	rx->rtr_send = false;
-	rx->tx_needed = false;
-	rx->written = 0;
-	rx->placed = 0;
-}
-
 static void renew_connection(struct weft_stream *st)
 {
 	WRITE_ONCE(st->cm_events, NULL);
@@ -114,31 +80,27 @@ static void renew_connection(struct weft_stream *st)
  */
 static void renew_stream(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
+	struct weft_tx *tx = &st->tx;
+	struct weft_rx *rx = &st->rx;
+
 	lockdep_assert_held(&st->lifecycle);
 	weft_mem_invalidate_windows(&st->tx.mem);
 	weft_defer_cancel(st);
-	renew_tx(&st->tx);
-	renew_rx(&st->rx);
+	tx->burst = 0;
+	tx->term_staged = false;
+	tx->drained = false;
+	tx->mem.has_windows = false;
+	memset(&rx->msgs, 0, sizeof(rx->msgs));
+	rx->rtr_send = false;
+	rx->tx_needed = false;
+	rx->written = 0;
+	rx->placed = 0;
 	renew_connection(st);
 	weft_teardown_renew(st);
 	st->quiet = false;
 	if (!st->cfg.shared_rq)
 		weft_recvq_set_flushing(st->cfg.rq, false);
 	weft_stream_step(st, WEFT_QP_RESET);
-}
-
-static int reset_stream_locked(struct weft_stream *st) __must_hold(&st->lifecycle)
-{
-	enum weft_qp_state state = READ_ONCE(st->state);
-	int err;
-
-	lockdep_assert_held(&st->lifecycle);
-	if (state != WEFT_QP_IDLE && state != WEFT_QP_ERROR)
-		return -EBUSY;
-	err = discard_posted(st);
-	if (!err && state == WEFT_QP_ERROR)
-		renew_stream(st);
-	return err;
 }
 
 /**
@@ -154,18 +116,32 @@ static int reset_stream_locked(struct weft_stream *st) __must_hold(&st->lifecycl
  */
 int weft_stream_reset(struct weft_stream *st)
 {
-	int err = 0;
+	enum weft_qp_state state;
+	unsigned long end;
+	int err = -EBUSY;
 
 	if (READ_ONCE(st->state) == WEFT_QP_ERROR) {
 		weft_teardown_wait(st);
 		weft_teardown_end(st);
-		err = wait_for_holders(st);
+		/*
+		 * The connection that has ended could otherwise abort the next one, and memory
+		 * that TCP still sends from belongs to requests of old. A look at the stream, by
+		 * netlink or by number, does not take long.
+		 */
+		end = jiffies + HOLDERS_TIMEOUT;
+		while (kref_read(&st->ref) > 1) {
+			if (time_after(jiffies, end))
+				return -EBUSY;
+			usleep_range(100, 500);
+		}
 	}
-	if (err)
-		return err;
 	mutex_lock(&st->lifecycle);
 	weft_tx_claim_wait(st);
-	err = reset_stream_locked(st);
+	state = READ_ONCE(st->state);
+	if (state == WEFT_QP_IDLE || state == WEFT_QP_ERROR)
+		err = discard_posted(st);
+	if (!err && state == WEFT_QP_ERROR)
+		renew_stream(st);
 	weft_tx_unclaim(&st->tx.claim); /* the start of the stream runs tx in any case */
 	mutex_unlock(&st->lifecycle);
 	return err;

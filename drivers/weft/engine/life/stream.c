@@ -45,14 +45,6 @@ static struct workqueue_struct *kernel_wq;
 /* Its size lies badly between those of kmalloc(), and there are thousands. */
 static struct kmem_cache *streams;
 
-static void destroy_queues(void)
-{
-	if (user_wq)
-		destroy_workqueue(user_wq);
-	if (kernel_wq)
-		destroy_workqueue(kernel_wq);
-}
-
 int weft_stream_module_init(void)
 {
 	streams = KMEM_CACHE(weft_stream_life, SLAB_ACCOUNT);
@@ -62,14 +54,18 @@ int weft_stream_module_init(void)
 	kernel_wq = alloc_workqueue("weft_kernel", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (user_wq && kernel_wq)
 		return 0;
-	destroy_queues();
+	if (user_wq)
+		destroy_workqueue(user_wq);
+	if (kernel_wq)
+		destroy_workqueue(kernel_wq);
 	kmem_cache_destroy(streams);
 	return -ENOMEM;
 }
 
 void weft_stream_module_exit(void)
 {
-	destroy_queues();
+	destroy_workqueue(user_wq);
+	destroy_workqueue(kernel_wq);
 	rcu_barrier();	/* for streams that were let go */
 	kmem_cache_destroy(streams);
 	weft_mpa_tx_module_exit();
@@ -97,25 +93,19 @@ void weft_stream_index_destroy(struct weft_stream_index *index)
 
 /* --- birth and death ---------------------------------------------------- */
 
-/* May something of it still run? Nothing of it is begun after weft_stream_end(). */
-static bool is_active(struct weft_stream_life *life)
-{
-	struct weft_stream *st = &life->st;
-
-	return weft_defer_is_active(st) || timer_pending(&life->down.deadline) ||
-	       work_pending(&life->down.work) || delayed_work_pending(&st->tx_work) ||
-	       work_pending(&st->rx_work);
-}
-
-/* In a softirq, where kvfree() may be called; whoever drops the last reference may hold a lock. */
+/* In a softirq, where kvfree() may be called; the last reference may be dropped under a lock. */
 static void free_late(struct rcu_head *rcu)
 {
 	struct weft_stream_life *life = container_of(rcu, struct weft_stream_life, st.rcu);
+	struct weft_stream *st = &life->st;
 
-	WARN_ON_ONCE(is_active(life));
-	kvfree(life->st.readq_mem);
-	kfree(life->st.defer);
-	kfree(life->st.rx.rwr.sge);
+	/* Nothing of it is begun after weft_stream_end(). */
+	WARN_ON_ONCE(weft_defer_is_active(st) || timer_pending(&life->down.deadline) ||
+		     work_pending(&life->down.work) || delayed_work_pending(&st->tx_work) ||
+		     work_pending(&st->rx_work));
+	kvfree(st->readq_mem);
+	kfree(st->defer);
+	kfree(st->rx.rwr.sge);
 	kmem_cache_free(streams, life);
 }
 
@@ -131,14 +121,6 @@ static const struct weft_stream_hooks hooks = {
 	.want_rx = weft_rx_schedule,
 	.defer = weft_defer_begin,
 };
-
-static void init_works(struct weft_stream *st)
-{
-	weft_doorbell_init(st);
-	weft_rx_entry_init(st);
-	weft_rnr_init(st);
-	weft_teardown_init(st);
-}
 
 static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 			const struct weft_stream_config *cfg)
@@ -156,7 +138,10 @@ static void init_stream(struct weft_stream *st, struct weft_stream_index *index,
 	st->tx.mem.table = cfg->stags;
 	st->tx.mem.pd = cfg->pd;
 	st->tx.mem.kernel = cfg->kernel;
-	init_works(st);
+	weft_doorbell_init(st);
+	weft_rx_entry_init(st);
+	weft_rnr_init(st);
+	weft_teardown_init(st);
 }
 
 /**
@@ -329,17 +314,16 @@ bool weft_stream_is_reserved(const struct weft_stream *st)
 	return READ_ONCE(st->reserved);
 }
 
-/* A ready-to-receive Read needs a place even if no depth was agreed, at either end. */
-static u32 rtr_places(const struct weft_mpa_result *mpa)
-{
-	return mpa->rtr & WEFT_RTR_READ ? 1 : 0;
-}
-
 static int init_readq(struct weft_stream *st, const struct weft_mpa_result *mpa, bool initiator)
 {
-	u32 ord = max(min(mpa->ord, WEFT_MAX_ORD), initiator ? rtr_places(mpa) : 0);
-	u32 ird = max(min(mpa->ird, WEFT_MAX_IRD), initiator ? 0 : rtr_places(mpa));
+	u32 ord = min(mpa->ord, WEFT_MAX_ORD);
+	u32 ird = min(mpa->ird, WEFT_MAX_IRD);
 
+	/* A ready-to-receive Read needs a place even if no depth was agreed, at either end. */
+	if (mpa->rtr & WEFT_RTR_READ && initiator)
+		ord = max(ord, 1U);
+	else if (mpa->rtr & WEFT_RTR_READ)
+		ird = max(ird, 1U);
 	st->readq_mem = kvzalloc(weft_readq_bytes(ord, ird), GFP_KERNEL);
 	if (!st->readq_mem)
 		return -ENOMEM;
@@ -391,17 +375,10 @@ static int take_socket(struct weft_stream *st, struct weft_sock *sock,
 	return 0;
 }
 
-static void start_rx(struct weft_stream *st)
-{
-	weft_stream_step(st, WEFT_QP_STARTED);
-	weft_sock_attach(st->sock, &weft_rx_sock_events, st);
-	weft_rx_schedule(st);
-}
-
 /**
  * weft_stream_start - give a stream its connection
  * @st: stream in state IDLE
- * @sock: connected, start frames exchanged, nobody attached; the stream owns it
+ * @sock: connected, start frames exchanged, not attached; the stream owns it
  *	on success
  * @mpa: what the peers agreed on
  * @initiator: we sent the MPA request
@@ -421,7 +398,9 @@ int weft_stream_start(struct weft_stream *st, struct weft_sock *sock,
 	err = take_socket(st, sock, mpa, initiator, events, cm);
 	if (!err) {
 		weft_loopback_start(st);
-		start_rx(st);
+		weft_stream_step(st, WEFT_QP_STARTED);
+		weft_sock_attach(st->sock, &weft_rx_sock_events, st);
+		weft_rx_schedule(st);
 	}
 	mutex_unlock(&st->lifecycle);
 	return err;
@@ -449,7 +428,9 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 	err = take_socket(st, sock, mpa, true, events, cm);
 	if (!err) {
 		WRITE_ONCE(st->gate_open, false); /* no request gets ahead of the Terminate */
-		start_rx(st);
+		weft_stream_step(st, WEFT_QP_STARTED);
+		weft_sock_attach(st->sock, &weft_rx_sock_events, st);
+		weft_rx_schedule(st);
 		weft_stream_fault(st, fault, NULL, 0, 0);
 	}
 	mutex_unlock(&st->lifecycle);
@@ -494,8 +475,8 @@ void weft_stream_limit_ord(struct weft_stream *st, u32 ord)
 {
 	mutex_lock(&st->lifecycle);
 	if (st->readq_mem) {
-		if (st->initiator)
-			ord = max(ord, rtr_places(&st->mpa));
+		if (st->initiator && st->mpa.rtr & WEFT_RTR_READ)
+			ord = max(ord, 1U);
 		st->ord = min(st->ord, ord);
 		weft_tx_limit_ord(st, st->ord);
 	}

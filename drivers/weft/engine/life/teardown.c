@@ -92,22 +92,6 @@ static void release_stream(struct weft_stream *st)
 	wake_up_var(&weft_stream_teardown(st)->over);
 }
 
-static u32 take_stream_todo(struct weft_stream *st)
-{
-	u32 todo;
-
-	spin_lock_bh(&st->lock);
-	todo = st->todo;
-	st->todo = 0;
-	spin_unlock_bh(&st->lock);
-	return todo;
-}
-
-static unsigned long close_timeout(const struct weft_stream *st)
-{
-	return msecs_to_jiffies(READ_ONCE(st->index->close_timeout));
-}
-
 /*
  * A long queue, or a Terminate behind full buffers, may take its time as long as the
  * peer takes bytes; a Read that is waited for, as long as it sends some. Nothing is added any
@@ -138,18 +122,11 @@ static bool makes_progress(struct weft_stream *st)
 	return moved;
 }
 
-/* A stream that has failed does not wait for ever for a peer that takes a byte now and then. */
-static bool may_renew(struct weft_stream *st)
-{
-	struct weft_teardown *down = weft_stream_teardown(st);
-
-	return READ_ONCE(st->state) != WEFT_QP_TERMINATE || down->renewals++ < RENEWALS_MOST;
-}
-
 static void set_deadline(struct weft_stream *st)
 {
-	makes_progress(st);	/* from now on */
-	mod_timer(&weft_stream_teardown(st)->deadline, jiffies + close_timeout(st));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(st->index->close_timeout));
+
+	mod_timer(&weft_stream_teardown(st)->deadline, jiffies + timeout);
 }
 
 /* Whether the peer makes progress is for the worker to see: that takes a mutex. */
@@ -168,8 +145,10 @@ static void check_deadline(struct weft_stream *st)
 	if (!READ_ONCE(down->late))
 		return;
 	WRITE_ONCE(down->late, false);
-	if (makes_progress(st) && may_renew(st))
-		mod_timer(&down->deadline, jiffies + close_timeout(st));
+	/* One that has failed does not wait for ever for a peer that takes a byte now and then. */
+	if (makes_progress(st) &&
+	    (READ_ONCE(st->state) != WEFT_QP_TERMINATE || down->renewals++ < RENEWALS_MOST))
+		set_deadline(st);
 	else
 		weft_stream_step(st, WEFT_QP_TIMED_OUT);
 }
@@ -180,7 +159,10 @@ static void teardown_work(struct work_struct *work)
 	u32 todo;
 
 	check_deadline(st);
-	todo = take_stream_todo(st);
+	spin_lock_bh(&st->lock);
+	todo = st->todo;
+	st->todo = 0;
+	spin_unlock_bh(&st->lock);
 	if (todo & WEFT_QPA_STOP_RX)
 		weft_rx_stop(st);
 	if (todo & WEFT_QPA_TELL_CM)
@@ -190,6 +172,7 @@ static void teardown_work(struct work_struct *work)
 	if (todo & WEFT_QPA_HALF_CLOSE && st->sock)
 		weft_sock_half_close(st->sock);
 	if (todo & WEFT_QPA_DEADLINE) {
+		makes_progress(st); /* from now on */
 		set_deadline(st);
 		weft_rx_schedule(st); /* a message that waits for a receive waits no longer */
 	}

@@ -34,7 +34,8 @@ enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
 
 	if (swr->length != OPERAND)
 		return WEFT_FAULT_LOCAL_LENGTH;
-	fault = weft_tx_check_sink(st, swr);
+	fault = weft_mem_check_list(&st->tx.mem, swr->sge, swr->wqe.num_sge, swr->length,
+				    WEFT_MEM_LOCAL_WRITE);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	weft_msg_untagged(&st->tx.ddp, msgs, WEFT_OP_ATOMIC_REQ);
@@ -51,27 +52,11 @@ enum weft_fault weft_atomic_plan(struct weft_stream *st, struct weft_swr *swr,
 	return WEFT_FAULT_NONE;
 }
 
-static bool is_aligned(const struct weft_mem_ref *ref)
-{
-	return weft_backing_aligned8(ref->mr->grant.backing, ref->offset);
-}
-
-/* May its operand be worked on? */
-static enum weft_fault check_target(struct weft_mem_user *user, const struct weft_atomic_req *req)
-{
-	struct weft_mem_ref ref;
-	enum weft_fault fault;
-
-	fault = weft_mem_check(user, req->stag, req->to, OPERAND, WEFT_MEM_REMOTE_ATOMIC, &ref);
-	if (fault != WEFT_FAULT_NONE || is_aligned(&ref))
-		return fault;
-	return WEFT_FAULT_RDMAP_CATASTROPHIC;
-}
-
 /* As with a Read, one that cannot be done is told in its turn, and ends reception. */
 enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
 	if (!st->rx.atomics)
@@ -83,7 +68,11 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	owed->atomic = true;
-	owed->fault = check_target(&st->rx.mem, &owed->op);
+	owed->fault = weft_mem_check(&st->rx.mem, owed->op.stag, owed->op.to, OPERAND,
+				     WEFT_MEM_REMOTE_ATOMIC, &ref);
+	if (owed->fault == WEFT_FAULT_NONE &&
+	    !weft_backing_aligned8(ref.mr->grant.backing, ref.offset))
+		owed->fault = WEFT_FAULT_RDMAP_CATASTROPHIC;
 	owed->segment_len = seg->u->len;
 	owed->head_len = WEFT_DDP_UNTAGGED_LEN;
 	memcpy(owed->headers, seg->u->head, owed->head_len);
@@ -93,9 +82,10 @@ enum weft_fault weft_atomic_request_end(struct weft_stream *st, struct weft_rx_s
 }
 
 /* Executed in request order, at the moment its response is planned. */
-static enum weft_fault execute_atomic(struct weft_stream *st, const struct weft_atomic_req *req,
-				      u64 *original)
+enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
+				   struct weft_msg *msg)
 {
+	const struct weft_atomic_req *req = &owed->op;
 	const struct weft_atomic_op op = {
 		.code = req->code,
 		.data = req->data,
@@ -103,6 +93,7 @@ static enum weft_fault execute_atomic(struct weft_stream *st, const struct weft_
 		.compare = req->compare,
 		.compare_mask = req->compare_mask,
 	};
+	struct weft_atomic_resp resp = { .id = req->id };
 	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
@@ -110,20 +101,11 @@ static enum weft_fault execute_atomic(struct weft_stream *st, const struct weft_
 			     &ref);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	if (is_aligned(&ref))
-		*original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
+	if (weft_backing_aligned8(ref.mr->grant.backing, ref.offset))
+		resp.original = weft_backing_atomic(ref.mr->grant.backing, ref.offset, &op);
 	else
 		fault = WEFT_FAULT_RDMAP_CATASTROPHIC;
 	weft_mem_done(&st->tx.mem);
-	return fault;
-}
-
-enum weft_fault weft_atomic_answer(struct weft_stream *st, const struct weft_readq_owed *owed,
-				   struct weft_msg *msg)
-{
-	struct weft_atomic_resp resp = { .id = owed->op.id };
-	enum weft_fault fault = execute_atomic(st, &owed->op, &resp.original);
-
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
 	weft_msg_untagged(&st->tx.ddp, msg, WEFT_OP_ATOMIC_RESP);

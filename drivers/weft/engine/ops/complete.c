@@ -28,17 +28,10 @@ static const u8 wc_opcodes[WEFT_WR_OP_COUNT] = {
 	[WEFT_WR_BIND_MW] = WEFT_WC_BIND_MW,	[WEFT_WR_REG_MR] = WEFT_WC_REG_MR,
 };
 
-static void count_outcome(struct weft_stream *st, u8 status)
-{
-	if (status == WEFT_STATUS_SUCCESS)
-		return;
-	weft_count(&st->counters,
-		   status == WEFT_STATUS_FLUSH ? WEFT_CTR_WR_FLUSHES : WEFT_CTR_WR_ERRORS);
-}
-
 /*
  * Completes and frees every request at the head that is done. The entry is given back before
- * its completion shows: a polling process may post again.
+ * its completion shows: a polling process may post again. An error says that a completion is
+ * lost, which cannot be made good: the caller ends the stream, without the lock.
  */
 static int weft_hot complete_in_order(struct weft_stream *st, struct weft_cq_batch *batch)
 	__must_hold(&st->complete_lock)
@@ -64,7 +57,10 @@ static int weft_hot complete_in_order(struct weft_stream *st, struct weft_cq_bat
 				.vendor_err = swr->vendor_err,
 				.flags = swr->status ? WEFT_WCF_SOLICITED : 0,
 			};
-		count_outcome(st, swr->status);
+		if (swr->status != WEFT_STATUS_SUCCESS)
+			weft_count(&st->counters, swr->status == WEFT_STATUS_FLUSH ?
+							  WEFT_CTR_WR_FLUSHES :
+							  WEFT_CTR_WR_ERRORS);
 		trace_weft_send_done(st->cfg.ifindex, st->qpn, swr->wqe.wr_id, swr->status,
 				     swr->wc_len);
 		weft_sendq_advance_cons(sq, swr);
@@ -72,13 +68,6 @@ static int weft_hot complete_in_order(struct weft_stream *st, struct weft_cq_bat
 			err |= weft_cq_post(st->cfg.send_cq, &cqe, batch);
 	}
 	return err;
-}
-
-/* A lost completion cannot be made good: the stream ends. No lock held. */
-static void after_completion(struct weft_stream *st, int err)
-{
-	if (err)
-		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
 }
 
 /**
@@ -100,7 +89,8 @@ void weft_hot weft_complete_done(struct weft_stream *st, struct weft_swr *swr,
 	weft_sendq_done(swr, fault);
 	err = complete_in_order(st, batch);
 	spin_unlock_bh(&st->complete_lock);
-	after_completion(st, err);
+	if (err)
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
 }
 
 /**
@@ -122,7 +112,8 @@ void weft_hot weft_complete_pushed(struct weft_stream *st, u64 pushed, struct we
 	st->tx.sent = weft_sendq_pushed(sq, st->tx.sent, pushed);
 	err = complete_in_order(st, batch);
 	spin_unlock_bh(&st->complete_lock);
-	after_completion(st, err);
+	if (err)
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
 }
 
 /**
@@ -133,7 +124,7 @@ void weft_hot weft_complete_pushed(struct weft_stream *st, u64 pushed, struct we
  * Only then may there be a response. A peer that sends one all the same would have a request
  * complete that is still to be staged or pushed, and its slot used again meanwhile.
  *
- * Context: owner of rx, who reads what came behind the request: TCP had that with the socket
+ * Context: owner of rx, which reads what came behind the request: TCP had that with the socket
  * locked, and so had the peer's answer.
  */
 bool weft_hot weft_complete_is_sent(const struct weft_stream *st, const struct weft_swr *swr)
@@ -144,19 +135,16 @@ bool weft_hot weft_complete_is_sent(const struct weft_stream *st, const struct w
 	return weft_mpa_tx_is_accepted(&st->tx.sock, READ_ONCE(swr->tx_end));
 }
 
-static __always_inline int post_receive(struct weft_stream *st, const struct weft_cqe *cqe,
-					struct weft_cq_batch *batch)
-{
-	count_outcome(st, cqe->status);
-	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe->wr_id, cqe->status, cqe->byte_len);
-	return weft_cq_post(st->cfg.recv_cq, cqe, batch);
-}
-
 /* Posts a receive completion; any context up to softirq. */
 void weft_hot weft_complete_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 				    struct weft_cq_batch *batch)
 {
-	after_completion(st, post_receive(st, cqe, batch));
+	if (cqe->status != WEFT_STATUS_SUCCESS)
+		weft_count(&st->counters, cqe->status == WEFT_STATUS_FLUSH ? WEFT_CTR_WR_FLUSHES :
+									     WEFT_CTR_WR_ERRORS);
+	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe->wr_id, cqe->status, cqe->byte_len);
+	if (weft_cq_post(st->cfg.recv_cq, cqe, batch))
+		weft_stream_fault(st, WEFT_FAULT_LOCAL_CATASTROPHIC, NULL, 0, 0);
 }
 
 /* If there is a reason that none of them is named in, the oldest request says so. */
@@ -172,14 +160,6 @@ static void flush_request(struct weft_stream *st, struct weft_swr *swr)
 		fault = st->oldest_fault;
 	st->oldest_fault = WEFT_FAULT_NONE;
 	weft_sendq_done(swr, fault);
-}
-
-static void flush_one(struct weft_stream *st, struct weft_swr *swr, struct weft_cq_batch *batch)
-{
-	spin_lock_bh(&st->complete_lock);
-	flush_request(st, swr);
-	complete_in_order(st, batch);
-	spin_unlock_bh(&st->complete_lock);
 }
 
 /* Sends and Immediate Data share a queue; Writes are told by where they went. */
@@ -222,18 +202,6 @@ struct weft_swr *weft_complete_named(const struct weft_stream *st)
 	return NULL;
 }
 
-/* Where QPs are connected directly, the sender decides how long its messages wait for that. */
-static bool lacked_a_receive(const struct weft_stream *st)
-{
-	const struct weft_term *term = &st->peer_term;
-
-	/* pairs with weft_term_end() */
-	if (!st->mpa.direct || !smp_load_acquire(&st->peer_terminated))
-		return false;
-	return st->peer_fault == WEFT_FAULT_UNTAGGED_NO_BUFFER && term->has_ddp && !term->tagged &&
-	       term->qn == WEFT_QN_SEND;
-}
-
 /*
  * The peer has said which request it refuses. TCP may have it all: as long as it
  * is not completed, no process was told that it succeeded.
@@ -245,7 +213,13 @@ static void fail_the_named(struct weft_stream *st)
 	enum weft_fault fault;
 
 	fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
-	if (lacked_a_receive(st)) {
+	/*
+	 * Where QPs are connected directly, the sender decides how long its messages wait for a
+	 * receive. Pairs with weft_term_end().
+	 */
+	if (st->mpa.direct && smp_load_acquire(&st->peer_terminated) &&
+	    st->peer_fault == WEFT_FAULT_UNTAGGED_NO_BUFFER && term->has_ddp && !term->tagged &&
+	    term->qn == WEFT_QN_SEND) {
 		fault = WEFT_FAULT_NO_RECEIVE;
 		if (!swr)
 			st->oldest_fault = fault;
@@ -294,7 +268,10 @@ void weft_complete_flush_sends(struct weft_stream *st, struct weft_cq_batch *bat
 	flush_fetched(st, batch);
 	weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL);
 	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
-		flush_one(st, swr, batch);
+		spin_lock_bh(&st->complete_lock);
+		flush_request(st, swr);
+		complete_in_order(st, batch);
+		spin_unlock_bh(&st->complete_lock);
 		cond_resched();
 	}
 	st->tx.swr = NULL;
@@ -312,13 +289,9 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 		.flags = WEFT_WCF_SOLICITED,
 	};
 
-	post_receive(st, &cqe, batch);
-}
-
-/* A malformed receive is owed its flush like any other. */
-static bool was_fetched(int fetched)
-{
-	return !fetched || fetched == -EINVAL;
+	weft_count(&st->counters, WEFT_CTR_WR_FLUSHES);
+	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe.wr_id, cqe.status, cqe.byte_len);
+	weft_cq_post(st->cfg.recv_cq, &cqe, batch);
 }
 
 /**
@@ -327,7 +300,7 @@ static bool was_fetched(int fetched)
  * @batch: completion queues to notify later
  *
  * The receive in hand goes first. A shared queue keeps its other entries: they
- * belong to whoever comes next. No more than the queue holds is flushed, as in
+ * belong to the next stream. No more than the queue holds is flushed, as in
  * weft_complete_flush_sends(): what is posted from here on comes with a doorbell.
  *
  * Context: process, may sleep.
@@ -336,6 +309,7 @@ void weft_complete_flush_receives(struct weft_stream *st, struct weft_cq_batch *
 {
 	struct weft_recvq *rq = st->cfg.rq;
 	u32 left = rq->ring.entries;
+	int err;
 
 	if (st->rx.rwr_held)
 		flush_receive(st, batch);
@@ -343,7 +317,11 @@ void weft_complete_flush_receives(struct weft_stream *st, struct weft_cq_batch *
 	if (st->cfg.shared_rq)
 		return;
 	weft_recvq_set_flushing(rq, true);
-	while (left-- && was_fetched(weft_recvq_fetch(rq, &st->rx.rwr))) {
+	while (left--) {
+		err = weft_recvq_fetch(rq, &st->rx.rwr);
+		/* A malformed receive is owed its flush like any other. */
+		if (err && err != -EINVAL)
+			break;
 		flush_receive(st, batch);
 		cond_resched();
 	}

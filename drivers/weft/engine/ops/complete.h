@@ -19,7 +19,6 @@ void weft_complete_done(struct weft_stream *st, struct weft_swr *swr, enum weft_
 			struct weft_cq_batch *batch);
 void weft_complete_pushed(struct weft_stream *st, u64 pushed, struct weft_cq_batch *batch);
 bool weft_complete_is_sent(const struct weft_stream *st, const struct weft_swr *swr);
-bool weft_complete_returned(struct weft_stream *st, u32 index);
 void weft_complete_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 			   struct weft_cq_batch *batch);
 
@@ -27,8 +26,5 @@ void weft_complete_receive(struct weft_stream *st, const struct weft_cqe *cqe,
 void weft_complete_flush_sends(struct weft_stream *st, struct weft_cq_batch *batch);
 void weft_complete_flush_receives(struct weft_stream *st, struct weft_cq_batch *batch);
 struct weft_swr *weft_complete_named(const struct weft_stream *st);
-
-/* The stream's worker. */
-void weft_complete_abandon(struct weft_stream *st);
 
 #endif

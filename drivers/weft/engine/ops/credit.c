@@ -8,16 +8,8 @@
 #include "engine/ops/op.h"
 #include "engine/state/claim.h"
 #include "engine/state/stream.h"
-#include "mem/access.h"
 #include "proto/hot.h"
 #include "ring/sendq.h"
-
-/* May the response be placed where the request wants it? */
-enum weft_fault weft_tx_check_sink(struct weft_stream *st, const struct weft_swr *swr)
-{
-	return weft_mem_check_list(&st->tx.mem, swr->sge, swr->wqe.num_sge, swr->length,
-				   WEFT_MEM_LOCAL_WRITE);
-}
 
 /* Credits and fences: true while the request must wait for a response. */
 static bool must_wait(struct weft_stream *st, const struct weft_swr *swr,

@@ -5,8 +5,6 @@
 #include "engine/ops/op.h"
 
 #include "base/counters.h"
-#include "engine/state/stream.h"
-#include "proto/term.h"
 
 #define KIND(_kind)                                         \
 	{                                                   \
@@ -34,7 +32,7 @@ const struct weft_msg_stats weft_msg_stats[WEFT_OP_COUNT] = {
 static_assert(WEFT_CTR_COUNT <= U8_MAX);
 
 /* A peer may use a code we have no name for: fault NONE. */
-static const u8 reasons[WEFT_FAULT_COUNT] = {
+const u8 weft_term_reasons[WEFT_FAULT_COUNT] = {
 	[WEFT_FAULT_NONE] = WEFT_TERM_PROTOCOL,
 
 	[WEFT_FAULT_MPA_CLOSED] = WEFT_TERM_MPA,
@@ -78,25 +76,3 @@ static const u8 reasons[WEFT_FAULT_COUNT] = {
 	[WEFT_FAULT_LOCAL_BIND] = WEFT_TERM_LOCAL_ERROR,
 	[WEFT_FAULT_LOCAL_CATASTROPHIC] = WEFT_TERM_LOCAL_ERROR,
 };
-
-/**
- * weft_msg_stats_term_sent - the reason of a Terminate of ours
- * @st: stream
- * @fault: what it tells
- */
-void weft_msg_stats_term_sent(struct weft_stream *st, enum weft_fault fault)
-{
-	weft_count(st->cfg.counters, WEFT_CTR_TX_TERM_FOR + reasons[fault]);
-}
-
-/**
- * weft_msg_stats_term_received - the reason of the peer's Terminate
- * @st: stream
- * @term: as parsed
- */
-void weft_msg_stats_term_received(struct weft_stream *st, const struct weft_term *term)
-{
-	enum weft_fault fault = weft_fault_of_terminate(term->layer, term->etype, term->ecode);
-
-	weft_count(st->cfg.counters, WEFT_CTR_RX_TERM_FOR + reasons[fault]);
-}

@@ -20,13 +20,11 @@
 #include "uapi/weft-abi.h"
 
 struct weft_cq_batch;
-struct weft_mem_region;
 struct weft_readq_owed;
 struct weft_readq_sent;
 struct weft_sge;
 struct weft_stream;
 struct weft_swr;
-struct weft_term;
 
 enum weft_tx_op_flags {
 	WEFT_TXF_INLINE		= 1 << 0,	/* payload may stand in the entry */
@@ -133,14 +131,11 @@ static inline void weft_msg_untagged(struct weft_ddp_tx *tx, struct weft_msg *ms
 /* For the families; place.c. */
 enum weft_fault weft_rx_copy(const struct weft_rx_seg *seg, u32 done,
 			     const struct weft_mem_ref *ref);
-void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy);
 enum weft_fault weft_rx_place(struct weft_mem_user *user, struct weft_rx_seg *seg,
 			      const struct weft_sge *sge, u32 num_sge, u32 offset);
 
 /* send.c */
 enum weft_fault weft_send_plan(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msgs);
-enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
-				   struct weft_msg *msgs);
 enum weft_fault weft_send_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *seg);
 enum weft_fault weft_send_place(struct weft_stream *st, struct weft_rx_seg *seg);
@@ -209,7 +204,7 @@ struct weft_msg_stats {
 
 extern const struct weft_msg_stats weft_msg_stats[WEFT_OP_COUNT];
 
-void weft_msg_stats_term_sent(struct weft_stream *st, enum weft_fault fault);
-void weft_msg_stats_term_received(struct weft_stream *st, const struct weft_term *term);
+/* For what reason a Terminate counts, by its fault; from WEFT_CTR_TX_TERM_FOR and its like on. */
+extern const u8 weft_term_reasons[WEFT_FAULT_COUNT];
 
 #endif

@@ -17,9 +17,11 @@
 #include "mem/odp.h"
 
 /* Goes on also if there are no pages: the access finds out. */
-static void fault_in_accesses(struct weft_stream *st, struct weft_paging *paging)
+static void paging_work(struct work_struct *work)
 {
+	struct weft_paging *paging = container_of(work, struct weft_paging, work);
 	struct weft_odp_want *want = &paging->want;
+	struct weft_stream *st = paging->st;
 	int err;
 
 	err = weft_odp_fault(want->odp, want->offset, want->len,
@@ -39,24 +41,13 @@ static void fault_in_accesses(struct weft_stream *st, struct weft_paging *paging
 	kref_put(&st->ref, st->hooks->release);
 }
 
-static void paging_work(struct work_struct *work)
-{
-	struct weft_paging *paging = container_of(work, struct weft_paging, work);
-
-	fault_in_accesses(paging->st, paging);
-}
-
-static void init_paging(struct weft_stream *st, struct weft_paging *paging)
-{
-	INIT_WORK(&paging->work, paging_work);
-	paging->st = st;
-}
-
 /* For a stream that is being made. */
 void weft_paging_init(struct weft_stream *st)
 {
-	init_paging(st, &st->tx.paging);
-	init_paging(st, &st->rx.paging);
+	INIT_WORK(&st->tx.paging.work, paging_work);
+	INIT_WORK(&st->rx.paging.work, paging_work);
+	st->tx.paging.st = st;
+	st->rx.paging.st = st;
 	st->tx.mem.want = &st->tx.paging.want;
 	st->rx.mem.want = &st->rx.paging.want;
 	st->rx.rq_mem.want = &st->rx.paging.want;
@@ -80,14 +71,6 @@ bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging)
 	return true;
 }
 
-static void set_muted(struct weft_stream *st, bool muted)
-{
-	spin_lock_bh(&st->lock);
-	st->tx.paging.muted = muted;
-	st->rx.paging.muted = muted;
-	spin_unlock_bh(&st->lock);
-}
-
 /**
  * weft_paging_end - nothing waits any more
  * @st: stream whose directions both stand still for good
@@ -96,7 +79,10 @@ static void set_muted(struct weft_stream *st, bool muted)
  */
 void weft_paging_end(struct weft_stream *st)
 {
-	set_muted(st, true);
+	spin_lock_bh(&st->lock);
+	st->tx.paging.muted = true;
+	st->rx.paging.muted = true;
+	spin_unlock_bh(&st->lock);
 	weft_odp_forget(&st->tx.paging.want);
 	weft_odp_forget(&st->rx.paging.want);
 }
@@ -104,5 +90,8 @@ void weft_paging_end(struct weft_stream *st)
 /* The stream may wait again. Context: as for weft_paging_end(). */
 void weft_paging_renew(struct weft_stream *st)
 {
-	set_muted(st, false);
+	spin_lock_bh(&st->lock);
+	st->tx.paging.muted = false;
+	st->rx.paging.muted = false;
+	spin_unlock_bh(&st->lock);
 }

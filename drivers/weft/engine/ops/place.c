@@ -11,54 +11,28 @@
 #include "net/mpa_rx.h"
 #include "proto/hot.h"
 
-/**
- * struct source - what is copied next
- * @at: there
- * @left: bytes of the segment
- * @each: payload of a segment
- * @gap: bytes between two payloads
- */
-struct source {
-	const u8 *at;
-	u32 left;
-	u32 each;
-	u32 gap;
-};
-
-static void copy_source(struct source *from, u8 *to, u32 len)
-{
-	while (len) {
-		u32 n = min(len, from->left);
-
-		weft_copy(to, from->at, n);
-		to += n;
-		len -= n;
-		from->at += n;
-		from->left -= n;
-		if (!from->left) {
-			from->at += from->gap;
-			from->left = from->each;
-		}
-	}
-}
-
 /* weft_rx_copy() for a row. */
 static void copy_spans(const struct weft_rx_seg *seg, u32 done, const struct weft_mem_ref *ref)
 {
+	const struct weft_ulpdu_span *row = seg->row;
 	u32 skip = done % seg->each;
-	struct source from = {
-		.at = seg->row->first + done / seg->each * seg->row->stride + seg->payload_at +
-		      skip,
-		.left = seg->each - skip,
-		.each = seg->each,
-		.gap = seg->row->stride - seg->each,
-	};
-	u32 len;
+	const u8 *from = row->first + done / seg->each * row->stride + seg->payload_at + skip;
+	u32 left = seg->each - skip; /* of the segment at @from */
+	u32 len, at, n;
 
 	for (done = 0; done < ref->len; done += len) {
 		u8 *to = weft_mem_span(ref, done, &len);
 
-		copy_source(&from, to, len);
+		for (at = 0; at < len; at += n) {
+			n = min(len - at, left);
+			weft_copy(to + at, from, n);
+			from += n;
+			left -= n;
+			if (!left) {
+				from += row->stride - seg->each;
+				left = seg->each;
+			}
+		}
 	}
 }
 
@@ -108,17 +82,4 @@ enum weft_fault weft_hot weft_rx_place(struct weft_mem_user *user, struct weft_r
 		return WEFT_FAULT_NONE;
 	return weft_mem_walk(user, sge, num_sge, offset, seg->payload, WEFT_MEM_LOCAL_WRITE,
 			     place_piece, seg);
-}
-
-/**
- * weft_rx_hold - keep a completion back, and what comes behind it
- * @st: stream; @st->rx.held says which completion
- * @busy: region to wait for
- *
- * Reading stops behind this segment and a worker, which may wait, goes on.
- */
-void weft_rx_hold(struct weft_stream *st, struct weft_mem_region *busy)
-{
-	st->rx.held.busy = busy;
-	weft_mpa_rx_pause(&st->rx.sock);
 }

@@ -12,16 +12,6 @@
 #include "proto/hot.h"
 #include "ring/sendq.h"
 
-/*
- * What the peer echoes in its response. It names our sink only by convention:
- * placement goes by the work request, so a kernel address need not be told.
- */
-static void name_sink(const struct weft_swr *swr, u32 *stag, u64 *to)
-{
-	*stag = swr->wqe.num_sge ? swr->sge[0].lkey : 0;
-	*to = *stag ? swr->sge[0].addr : 0;
-}
-
 enum weft_fault weft_hot weft_read_plan(struct weft_stream *st, struct weft_swr *swr,
 					struct weft_msg *msgs)
 {
@@ -33,10 +23,16 @@ enum weft_fault weft_hot weft_read_plan(struct weft_stream *st, struct weft_swr 
 	};
 	enum weft_fault fault;
 
-	fault = weft_tx_check_sink(st, swr);
+	fault = weft_mem_check_list(&st->tx.mem, swr->sge, swr->wqe.num_sge, swr->length,
+				    WEFT_MEM_LOCAL_WRITE);
 	if (fault != WEFT_FAULT_NONE)
 		return fault;
-	name_sink(swr, &req.sink_stag, &req.sink_to);
+	/*
+	 * What the peer echoes in its response. It names our sink only by convention:
+	 * placement goes by the work request, so a kernel address need not be told.
+	 */
+	req.sink_stag = swr->wqe.num_sge ? swr->sge[0].lkey : 0;
+	req.sink_to = req.sink_stag ? swr->sge[0].addr : 0;
 	weft_msg_untagged(&st->tx.ddp, msgs, WEFT_OP_READ_REQ);
 	msgs->hdr_len = WEFT_READ_REQ_LEN;
 	weft_read_req_build(&req, st->tx.hdr);
@@ -51,16 +47,6 @@ enum weft_fault weft_hot weft_read_plan(struct weft_stream *st, struct weft_swr 
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault check_source(struct weft_mem_user *user, const struct weft_read_req *req)
-{
-	struct weft_mem_ref ref;
-
-	if (!req->length)
-		return WEFT_FAULT_NONE;
-	return weft_mem_check(user, req->src_stag, req->src_to, req->length, WEFT_MEM_REMOTE_READ,
-			      &ref);
-}
-
 /*
  * Room for one request more than promised does not exist: the peer overran IRD.
  * One that cannot be served waits for its turn to be told, behind the answers to
@@ -69,13 +55,19 @@ static enum weft_fault check_source(struct weft_mem_user *user, const struct wef
 enum weft_fault weft_hot weft_read_request_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_owed *owed = weft_readq_owed_slot(&st->readq);
+	const struct weft_read_req *req;
+	struct weft_mem_ref ref;
 
 	if (!owed)
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	st->rx.written = 0;
 	owed->atomic = false;
+	owed->fault = WEFT_FAULT_NONE;
 	weft_read_req_parse(seg->head, &owed->read);
-	owed->fault = check_source(&st->rx.mem, &owed->read);
+	req = &owed->read;
+	if (req->length)
+		owed->fault = weft_mem_check(&st->rx.mem, req->src_stag, req->src_to, req->length,
+					     WEFT_MEM_REMOTE_READ, &ref);
 	owed->segment_len = seg->u->len;
 	owed->head_len = sizeof(owed->headers);
 	memcpy(owed->headers, seg->u->head, sizeof(owed->headers));
@@ -98,6 +90,7 @@ enum weft_fault weft_hot weft_read_answer(struct weft_stream *st,
 					  const struct weft_readq_owed *owed, struct weft_msg *msg)
 {
 	const struct weft_read_req *req = &owed->read;
+	struct weft_mem_ref ref;
 
 	msg->opcode = WEFT_OP_READ_RESP;
 	msg->source = req->length ? WEFT_SRC_STAG : WEFT_SRC_NONE;
@@ -106,7 +99,10 @@ enum weft_fault weft_hot weft_read_answer(struct weft_stream *st,
 	msg->to = req->sink_to;
 	msg->src_stag = req->src_stag;
 	msg->src_to = req->src_to;
-	return check_source(&st->tx.mem, req);
+	if (!req->length)
+		return WEFT_FAULT_NONE;
+	return weft_mem_check(&st->tx.mem, req->src_stag, req->src_to, req->length,
+			      WEFT_MEM_REMOTE_READ, &ref);
 }
 
 /**
@@ -173,31 +169,22 @@ static enum weft_fault check_response(const struct weft_readq_sent *sent,
 	return WEFT_FAULT_NONE;
 }
 
-static __always_inline enum weft_fault
-place_response(struct weft_stream *st, struct weft_readq_sent *sent, struct weft_rx_seg *seg)
-{
-	const struct weft_swr *swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-	enum weft_fault fault;
-
-	fault = weft_rx_place(&st->rx.mem, seg, swr->sge, swr->wqe.num_sge, sent->received);
-	if (fault == WEFT_FAULT_NONE)
-		sent->received += seg->payload;
-	return fault;
-}
-
 enum weft_fault weft_hot weft_read_response_place(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	enum weft_fault fault = check_response(sent, seg);
+	struct weft_swr *swr;
 
 	if (fault != WEFT_FAULT_NONE)
 		return weft_read_misanswered(st, seg, fault);
 	if (!seg->payload)
 		return WEFT_FAULT_NONE;
-	fault = place_response(st, sent, seg);
-	if (fault != WEFT_FAULT_NONE && fault != WEFT_FAULT_NOT_READY)
-		weft_complete_done(st, weft_sendq_wr(st->cfg.sq, sent->wr_index), fault,
-				   seg->batch);
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	fault = weft_rx_place(&st->rx.mem, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	if (fault == WEFT_FAULT_NONE)
+		sent->received += seg->payload;
+	else if (fault != WEFT_FAULT_NOT_READY)
+		weft_complete_done(st, swr, fault, seg->batch);
 	return fault;
 }
 
@@ -206,18 +193,15 @@ enum weft_fault weft_hot weft_read_response_place_batch(struct weft_stream *st,
 {
 	struct weft_readq_sent *sent = weft_readq_sent_head(&st->readq);
 	enum weft_fault fault = check_response(sent, seg);
+	const struct weft_swr *swr;
 
-	return fault == WEFT_FAULT_NONE ? place_response(st, sent, seg) : fault;
-}
-
-/* Read with Local Invalidate: the sink's STag ends with the response. */
-static enum weft_fault invalidate_sink(struct weft_stream *st, const struct weft_swr *swr,
-				       struct weft_mem_region **busy)
-{
-	if (swr->wqe.opcode != WEFT_WR_READ_INV || !swr->wqe.num_sge)
-		return WEFT_FAULT_NONE;
-	weft_mem_release(&st->rx.rq_mem); /* it may be the same region */
-	return weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, busy);
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
+	fault = weft_rx_place(&st->rx.mem, seg, swr->sge, swr->wqe.num_sge, sent->received);
+	if (fault == WEFT_FAULT_NONE)
+		sent->received += seg->payload;
+	return fault;
 }
 
 enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct weft_rx_seg *seg)
@@ -227,9 +211,12 @@ enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct w
 	enum weft_fault fault = WEFT_FAULT_NONE;
 	struct weft_swr *swr = NULL;
 
-	if (!sent->no_wr) {
+	if (!sent->no_wr)
 		swr = weft_sendq_wr(st->cfg.sq, sent->wr_index);
-		fault = invalidate_sink(st, swr, &busy);
+	/* Read with Local Invalidate: the sink's STag ends with the response. */
+	if (swr && swr->wqe.opcode == WEFT_WR_READ_INV && swr->wqe.num_sge) {
+		weft_mem_release(&st->rx.rq_mem); /* it may be the same region */
+		fault = weft_mem_invalidate(&st->rx.mem, swr->sge[0].lkey, false, &busy);
 	}
 	/*
 	 * Only now, as with an atomic: a request behind a fence may register the same region
@@ -242,8 +229,10 @@ enum weft_fault weft_hot weft_read_response_end(struct weft_stream *st, struct w
 	if (!swr)
 		return fault;
 	if (busy) {
+		/* Reading stops behind this segment, and a worker, which may wait, goes on. */
 		st->rx.held.swr = swr;
-		weft_rx_hold(st, busy);
+		st->rx.held.busy = busy;
+		weft_mpa_rx_pause(&st->rx.sock);
 	} else {
 		weft_complete_done(st, swr, fault, seg->batch);
 	}

@@ -102,15 +102,10 @@ int weft_rnr_fetch(struct weft_stream *st)
 	return err;
 }
 
-/* Milliseconds; U32_MAX is without end. A peer that connects by hand has a say in it. */
-static u32 timeout_of(const struct weft_stream *st)
-{
-	return st->mpa.rnr_told ? st->mpa.rnr_ms : READ_ONCE(st->index->rnr_timeout);
-}
-
 static bool may_wait(struct weft_stream *st)
 {
-	u32 timeout = timeout_of(st);
+	/* Milliseconds; U32_MAX is without end. A peer that connects by hand has a say in it. */
+	u32 timeout = st->mpa.rnr_told ? st->mpa.rnr_ms : READ_ONCE(st->index->rnr_timeout);
 
 	if (!timeout || READ_ONCE(st->state) != WEFT_QP_RTS)
 		return false;
@@ -120,16 +115,6 @@ static bool may_wait(struct weft_stream *st)
 	weft_count(st->cfg.counters, WEFT_CTR_RNR_WAITS);
 	trace_weft_rnr(st->cfg.ifindex, st->qpn, RNR_WAITS);
 	return true;
-}
-
-static void end_rnr_wait(struct weft_stream *st)
-{
-	if (READ_ONCE(st->state) != WEFT_QP_RTS) {
-		stop_waiting(st, RNR_CLOSED);
-		return;
-	}
-	weft_count(st->cfg.counters, WEFT_CTR_RNR_TIMEOUTS);
-	stop_waiting(st, RNR_TIMEOUT);
 }
 
 /**
@@ -145,7 +130,11 @@ enum weft_fault weft_rnr_wait(struct weft_stream *st)
 		if (!may_wait(st))
 			return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	} else if (is_over(st)) {
-		end_rnr_wait(st);
+		bool closed = READ_ONCE(st->state) != WEFT_QP_RTS;
+
+		if (!closed)
+			weft_count(st->cfg.counters, WEFT_CTR_RNR_TIMEOUTS);
+		stop_waiting(st, closed ? RNR_CLOSED : RNR_TIMEOUT);
 		return WEFT_FAULT_UNTAGGED_NO_BUFFER;
 	}
 	weft_recvq_wait(st->cfg.rq, &st->rnr.waiter);

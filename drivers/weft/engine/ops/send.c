@@ -14,16 +14,6 @@
 #include "ring/cq.h"
 #include "ring/sendq.h"
 
-static __always_inline enum weft_fault plan_send(struct weft_stream *st, struct weft_swr *swr,
-						 struct weft_msg *msgs, u8 opcode)
-{
-	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
-	swr->msn = msgs->msn;
-	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
-	msgs->length = swr->length;
-	return WEFT_FAULT_NONE;
-}
-
 enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr *swr,
 					struct weft_msg *msgs)
 {
@@ -33,28 +23,18 @@ enum weft_fault weft_hot weft_send_plan(struct weft_stream *st, struct weft_swr 
 	if (swr->wqe.opcode == WEFT_WR_SEND_INV) {
 		opcode = solicited ? WEFT_OP_SEND_SE_INV : WEFT_OP_SEND_INV;
 		msgs->stag = swr->wqe.imm_or_inv;
+	} else if (swr->wqe.opcode == WEFT_WR_SEND_IMM) {
+		/* Only where both ends know it; it stands where an STag to invalidate would. */
+		if (!(st->mpa.extensions & WEFT_DIRECT_SEND_IMM))
+			return WEFT_FAULT_LOCAL_QP_OP;
+		opcode = solicited ? WEFT_OP_SEND_SE_IMM : WEFT_OP_SEND_IMM;
+		msgs->stag = be32_to_cpu((__force __be32)swr->wqe.imm_or_inv);
 	}
-	return plan_send(st, swr, msgs, opcode);
-}
-
-/* Only where both ends know it; its immediate stands where an STag to invalidate would. */
-enum weft_fault weft_send_imm_plan(struct weft_stream *st, struct weft_swr *swr,
-				   struct weft_msg *msgs)
-{
-	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
-
-	if (!(st->mpa.extensions & WEFT_DIRECT_SEND_IMM))
-		return WEFT_FAULT_LOCAL_QP_OP;
-	msgs->stag = be32_to_cpu((__force __be32)swr->wqe.imm_or_inv);
-	return plan_send(st, swr, msgs, solicited ? WEFT_OP_SEND_SE_IMM : WEFT_OP_SEND_IMM);
-}
-
-static void complete_receive(struct weft_stream *st, struct weft_rx_seg *seg, struct weft_cqe *cqe)
-{
-	cqe->wr_id = st->rx.rwr.wr_id;
-	cqe->qp_num = st->qpn;
-	st->rx.rwr_held = false;
-	weft_complete_receive(st, cqe, seg->batch);
+	weft_msg_untagged(&st->tx.ddp, msgs, opcode);
+	swr->msn = msgs->msn;
+	msgs->source = swr->wqe.flags & WEFT_WRF_INLINE ? WEFT_SRC_INLINE : WEFT_SRC_SGE;
+	msgs->length = swr->length;
+	return WEFT_FAULT_NONE;
 }
 
 /*
@@ -65,12 +45,15 @@ static enum weft_fault complete_with_error(struct weft_stream *st, struct weft_r
 					   enum weft_fault fault)
 {
 	struct weft_cqe cqe = {
+		.wr_id = st->rx.rwr.wr_id,
+		.qp_num = st->qpn,
 		.opcode = WEFT_WC_RECV,
 		.status = weft_fault_info(fault)->status,
 		.vendor_err = fault,
 	};
 
-	complete_receive(st, seg, &cqe);
+	st->rx.rwr_held = false;
+	weft_complete_receive(st, &cqe, seg->batch);
 	return fault;
 }
 
@@ -101,7 +84,8 @@ enum weft_fault weft_send_imm_begin(struct weft_stream *st, struct weft_rx_seg *
 	return weft_send_begin(st, seg);
 }
 
-static __always_inline enum weft_fault place_send(struct weft_stream *st, struct weft_rx_seg *seg)
+/* The RTR Send has one segment, so there is a receive. */
+enum weft_fault weft_hot weft_send_place_batch(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	struct weft_rwr *rwr = &st->rx.rwr;
 	enum weft_fault fault = weft_ddp_rx_check_offset(&st->rx.ddp, &seg->ddp, rwr->length);
@@ -117,32 +101,18 @@ enum weft_fault weft_hot weft_send_place(struct weft_stream *st, struct weft_rx_
 
 	if (st->rx.rtr_send)
 		return WEFT_FAULT_NONE;
-	fault = place_send(st, seg);
+	fault = weft_send_place_batch(st, seg);
 	if (fault == WEFT_FAULT_NONE || fault == WEFT_FAULT_NOT_READY)
 		return fault;
 	return complete_with_error(st, seg, fault);
-}
-
-/* The RTR Send has one segment, so there is a receive. */
-enum weft_fault weft_hot weft_send_place_batch(struct weft_stream *st, struct weft_rx_seg *seg)
-{
-	return place_send(st, seg);
-}
-
-/* RFC 5040, 5.3: first invalid, then delivered; a copy under way is waited for. */
-static void hold_receive(struct weft_stream *st, struct weft_cqe *cqe, struct weft_mem_region *busy)
-{
-	cqe->wr_id = st->rx.rwr.wr_id;
-	cqe->qp_num = st->qpn;
-	st->rx.rwr_held = false;
-	st->rx.held.cqe = *cqe;
-	weft_rx_hold(st, busy);
 }
 
 enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
 	const struct weft_rdmap_info *info = weft_rdmap_info(weft_rdmap_opcode(seg->ddp.ulp));
 	struct weft_cqe cqe = {
+		.wr_id = st->rx.rwr.wr_id,
+		.qp_num = st->qpn,
 		.opcode = WEFT_WC_RECV,
 		.byte_len = seg->ddp.mo + seg->payload,
 		.flags = info->solicited ? WEFT_WCF_SOLICITED : 0,
@@ -167,9 +137,17 @@ enum weft_fault weft_hot weft_send_end(struct weft_stream *st, struct weft_rx_se
 		cqe.flags |= WEFT_WCF_IMM;
 		cqe.imm_or_inv = (__force u32)cpu_to_be32(seg->ddp.stag);
 	}
-	if (busy)
-		hold_receive(st, &cqe, busy);
-	else
-		complete_receive(st, seg, &cqe);
+	st->rx.rwr_held = false;
+	if (busy) {
+		/*
+		 * RFC 5040, 5.3: first invalid, then delivered. Reading stops behind this segment,
+		 * and a worker, which may wait for the copy under way, goes on.
+		 */
+		st->rx.held.cqe = cqe;
+		st->rx.held.busy = busy;
+		weft_mpa_rx_pause(&st->rx.sock);
+	} else {
+		weft_complete_receive(st, &cqe, seg->batch);
+	}
 	return WEFT_FAULT_NONE;
 }

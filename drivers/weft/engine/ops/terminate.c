@@ -36,14 +36,16 @@ static void fail_named_request(struct weft_stream *st, const struct weft_term *t
 
 enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 {
+	enum weft_fault fault;
 	struct weft_term term;
 
 	if (weft_term_parse(seg->head, seg->ddp.payload, &term) == WEFT_FAULT_NONE)
 		fail_named_request(st, &term, seg);
 	st->peer_term = term;
-	weft_msg_stats_term_received(st, &term);
+	fault = weft_fault_of_terminate(term.layer, term.etype, term.ecode);
+	weft_count(st->cfg.counters, WEFT_CTR_RX_TERM_FOR + weft_term_reasons[fault]);
 	trace_weft_rx_terminate(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
-	WRITE_ONCE(st->peer_fault, weft_fault_of_terminate(term.layer, term.etype, term.ecode));
+	WRITE_ONCE(st->peer_fault, fault);
 	/* pairs with weft_complete_named() */
 	smp_store_release(&st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);

@@ -22,26 +22,22 @@ enum weft_fault weft_hot weft_write_plan(struct weft_stream *st, struct weft_swr
 	return weft_ddp_to_wraps(msgs->to, msgs->length) ? WEFT_FAULT_LOCAL_QP_OP : WEFT_FAULT_NONE;
 }
 
-/* The immediate of 32 bits that verbs know stands in the first half of the eight bytes. */
-static void plan_immediate(struct weft_stream *st, struct weft_swr *swr, struct weft_msg *msg)
-{
-	bool solicited = swr->wqe.flags & WEFT_WRF_SOLICITED;
-
-	weft_msg_untagged(&st->tx.ddp, msg, solicited ? WEFT_OP_IMM_SE : WEFT_OP_IMM);
-	swr->msn = msg->msn;
-	msg->hdr_len = WEFT_IMM_LEN;
-	memset(st->tx.hdr, 0, WEFT_IMM_LEN);
-	memcpy(st->tx.hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
-}
-
 enum weft_fault weft_write_imm_plan(struct weft_stream *st, struct weft_swr *swr,
 				    struct weft_msg *msgs)
 {
+	u8 opcode = swr->wqe.flags & WEFT_WRF_SOLICITED ? WEFT_OP_IMM_SE : WEFT_OP_IMM;
 	enum weft_fault fault = weft_write_plan(st, swr, &msgs[0]);
+	struct weft_msg *msg = &msgs[1];
 
-	if (fault == WEFT_FAULT_NONE)
-		plan_immediate(st, swr, &msgs[1]);
-	return fault;
+	if (fault != WEFT_FAULT_NONE)
+		return fault;
+	weft_msg_untagged(&st->tx.ddp, msg, opcode);
+	swr->msn = msg->msn;
+	msg->hdr_len = WEFT_IMM_LEN;
+	/* The immediate of 32 bits that verbs know stands in the first half of the eight bytes. */
+	memset(st->tx.hdr, 0, WEFT_IMM_LEN);
+	memcpy(st->tx.hdr, &swr->wqe.imm_or_inv, sizeof(swr->wqe.imm_or_inv));
+	return WEFT_FAULT_NONE;
 }
 
 /* An empty Write is a Write, too: @written is that of the last one. */

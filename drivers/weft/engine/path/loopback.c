@@ -172,37 +172,25 @@ enum weft_fault weft_loopback_add(void *arg, u32 done, const struct weft_mem_ref
 
 /* --- handing over --- */
 
-/* Has the receiver read all that came by TCP, and holds nothing back? Socket lock held. */
-static bool is_ready(struct weft_stream *to, u32 pos)
-{
-	const struct weft_rx *rx = &to->rx;
-
-	return READ_ONCE(to->state) != WEFT_QP_IDLE && rx->sock.pos == pos &&
-	       weft_mpa_rx_idle(&rx->sock) && !rx->held.busy;
-}
-
-/*
- * What a receiver takes no more goes by TCP, and is dropped there. So does a message that finds no
- * receive: it is complete when TCP has it, and waits in the socket.
- */
-static bool wants_tcp(struct weft_stream *to)
-{
-	enum weft_qp_state state = READ_ONCE(to->state);
-
-	return weft_mpa_rx_is_stopped(&to->rx.sock) || state == WEFT_QP_TERMINATE ||
-	       state == WEFT_QP_ERROR || (to->rnr_waits && weft_rnr_holds(to));
-}
-
 /* Socket lock of the receiver held. */
 static enum weft_handed take(struct weft_stream *to, const struct weft_ulpdu *u, u32 pos,
 			     struct weft_cq_batch *batch)
 {
+	enum weft_qp_state state = READ_ONCE(to->state);
+	struct weft_rx *rx = &to->rx;
 	enum weft_fault fault;
 
-	to->rx.tx_needed = false;
-	if (wants_tcp(to))
+	rx->tx_needed = false;
+	/*
+	 * What a receiver takes no more goes by TCP, and is dropped there. So does a message that
+	 * finds no receive: it is complete when TCP has it, and waits in the socket.
+	 */
+	if (weft_mpa_rx_is_stopped(&rx->sock) || state == WEFT_QP_TERMINATE ||
+	    state == WEFT_QP_ERROR || (to->rnr_waits && weft_rnr_holds(to)))
 		return WEFT_HANDED_REFUSED;
-	if (!is_ready(to, pos)) {
+	/* It has to have read all that came by TCP, and to hold nothing back. */
+	if (READ_ONCE(to->state) == WEFT_QP_IDLE || rx->sock.pos != pos ||
+	    !weft_mpa_rx_idle(&rx->sock) || rx->held.busy) {
 		to->loopback->peer_waits = true;
 		return WEFT_HANDED_WAITS;
 	}
@@ -211,20 +199,14 @@ static enum weft_handed take(struct weft_stream *to, const struct weft_ulpdu *u,
 		return WEFT_HANDED_REFUSED;
 	if (fault == WEFT_FAULT_NOT_READY) {
 		to->loopback->peer_waits = true;
-		if (!weft_paging_start(to, &to->rx.paging))
+		if (!weft_paging_start(to, &rx->paging))
 			to->hooks->want_rx(to);
 		return WEFT_HANDED_WAITS;
 	}
-	if (unlikely(to->rx.held.busy))
+	if (unlikely(rx->held.busy))
 		to->hooks->want_rx(to);
 	WRITE_ONCE(to->loopback->taken, to->loopback->taken + u->len);
 	return WEFT_HANDED_TAKEN;
-}
-
-/* A kernel consumer's context does not do the work of a process, which may wait for memory. */
-static bool may_run(const struct weft_stream *st, const struct weft_stream *peer)
-{
-	return peer->cfg.kernel || !st->cfg.kernel;
 }
 
 static void describe_handed(struct weft_loopback_seg *seg, u32 head_len)
@@ -265,7 +247,8 @@ enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
 	has_tx = to->rx.tx_needed;
 	weft_loopback_unlock(end, slow);
 	weft_cq_batch_fire(&batch);
-	if (has_tx && may_run(st, to))
+	/* A kernel consumer's context does not do a process's work, which may wait for memory. */
+	if (has_tx && (to->cfg.kernel || !st->cfg.kernel))
 		lb->peer_runs = true;
 	else if (has_tx)
 		to->hooks->want_tx(to);

@@ -17,42 +17,6 @@
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 
-/* Are segments still taken? */
-static bool goes_on(const struct weft_stream *st)
-{
-	enum weft_qp_state state = READ_ONCE(st->state);
-
-	return state == WEFT_QP_RTS || state == WEFT_QP_CLOSING;
-}
-
-static u8 rtr_kind(const struct weft_ddp_hdr *ddp)
-{
-	static const u8 kind[WEFT_OP_COUNT] = {
-		[WEFT_OP_SEND] = WEFT_RTR_SEND,
-		[WEFT_OP_WRITE] = WEFT_RTR_WRITE,
-		[WEFT_OP_READ_REQ] = WEFT_RTR_READ,
-	};
-
-	return kind[weft_rdmap_opcode(ddp->ulp)];
-}
-
-/* RFC 5040, 5.4: a Terminate, however broken, is never answered with another. */
-static bool is_terminate(const struct weft_ddp_hdr *ddp)
-{
-	return !ddp->tagged && weft_rdmap_opcode(ddp->ulp) == WEFT_OP_TERMINATE;
-}
-
-/* Does the segment ask for nothing, or bring nothing? */
-static bool is_empty(const struct weft_rx_seg *seg, u8 kind)
-{
-	struct weft_read_req req;
-
-	if (kind != WEFT_RTR_READ)
-		return !seg->payload;
-	weft_read_req_parse(seg->head, &req);
-	return !req.length;
-}
-
 /*
  * The initiator's first FPDU opens our gate (RFC 5044, 7.1.2). In the
  * peer-to-peer model it must be the agreed, empty message (RFC 6581, 5). A
@@ -60,14 +24,26 @@ static bool is_empty(const struct weft_rx_seg *seg, u8 kind)
  */
 static enum weft_fault first_fpdu(struct weft_stream *st, const struct weft_rx_seg *seg)
 {
+	static const u8 kinds[WEFT_OP_COUNT] = {
+		[WEFT_OP_SEND] = WEFT_RTR_SEND,
+		[WEFT_OP_WRITE] = WEFT_RTR_WRITE,
+		[WEFT_OP_READ_REQ] = WEFT_RTR_READ,
+	};
+	u8 opcode = weft_rdmap_opcode(seg->ddp.ulp);
+	u8 kind = kinds[opcode];
 	struct weft_rx *rx = &st->rx;
-	u8 kind = rtr_kind(&seg->ddp);
+	u32 length = seg->payload;
+	struct weft_read_req req;
 
-	if (is_terminate(&seg->ddp))
+	if (opcode == WEFT_OP_TERMINATE && !seg->ddp.tagged)
 		return WEFT_FAULT_NONE;
 	rx->first_seen = true;
 	if (rx->rtr_kinds) {
-		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || !is_empty(seg, kind))
+		if (kind == WEFT_RTR_READ) {
+			weft_read_req_parse(seg->head, &req);
+			length = req.length;
+		}
+		if (!(kind & rx->rtr_kinds) || !seg->ddp.last || length)
 			return WEFT_FAULT_RDMAP_OPCODE;
 		rx->rtr_send = kind == WEFT_RTR_SEND;
 	}
@@ -140,7 +116,8 @@ static enum weft_fault refuse_segment(struct weft_stream *st, const struct weft_
 	if (fault == WEFT_FAULT_STOPPED || fault == WEFT_FAULT_NOT_READY)
 		return fault;
 	weft_count(st->cfg.counters, WEFT_CTR_RX_PROTOCOL_ERRORS);
-	if (is_terminate(&seg->ddp))
+	/* RFC 5040, 5.4: a Terminate, however broken, is never answered with another. */
+	if (!seg->ddp.tagged && weft_rdmap_opcode(seg->ddp.ulp) == WEFT_OP_TERMINATE)
 		weft_stream_step(st, WEFT_QP_PEER_TERMINATED);
 	else
 		weft_stream_fault(st, fault, u->head, u->head_len, u->len);
@@ -151,10 +128,11 @@ static enum weft_fault refuse_segment(struct weft_stream *st, const struct weft_
 static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
 {
 	struct weft_stream *st = owner;
-	enum weft_fault fault;
+	enum weft_qp_state state = READ_ONCE(st->state);
 	struct weft_rx_seg seg __uninitialized;
+	enum weft_fault fault;
 
-	if (!goes_on(st))
+	if (state != WEFT_QP_RTS && state != WEFT_QP_CLOSING)
 		return WEFT_FAULT_STOPPED;
 	seg.u = u;
 	seg.row = NULL;
@@ -183,13 +161,6 @@ static enum weft_fault weft_hot ulpdu(void *owner, const struct weft_ulpdu *u)
  * shows when all of it is there.
  */
 
-/* The header of the segment behind one like @hdr, @payload bytes each. */
-static __always_inline void next_header(struct weft_ddp_hdr *hdr, u32 payload)
-{
-	hdr->to += payload;
-	hdr->mo += payload;
-}
-
 /* How many segments of the span continue the message? */
 static u32 count_next(const struct weft_ulpdu_span *span, const struct weft_ddp_hdr *like)
 {
@@ -199,7 +170,8 @@ static u32 count_next(const struct weft_ulpdu_span *span, const struct weft_ddp_
 	u32 len, n;
 
 	for (n = 0; n < span->count; n++, bytes += span->stride) {
-		next_header(&next, like->payload);
+		next.to += like->payload;
+		next.mo += like->payload;
 		len = weft_ddp_build(&next, expected);
 		if (memcmp(bytes, expected, len))
 			break;
@@ -211,11 +183,14 @@ static u32 count_next(const struct weft_ulpdu_span *span, const struct weft_ddp_
 static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 {
 	struct weft_stream *st = owner;
+	enum weft_qp_state state = READ_ONCE(st->state);
 	struct weft_ddp_hdr *like = &st->rx.like;
 	struct weft_rx_seg seg __uninitialized;
 	u32 n;
 
-	n = goes_on(st) ? count_next(span, like) : 0;
+	if (state != WEFT_QP_RTS && state != WEFT_QP_CLOSING)
+		return 0;
+	n = count_next(span, like);
 	if (!n)
 		return 0;
 	seg.row = span;
@@ -224,7 +199,8 @@ static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 	seg.payload = n * like->payload;
 	seg.batch = st->rx.batch;
 	seg.ddp = *like;
-	next_header(&seg.ddp, like->payload);
+	seg.ddp.to += like->payload;
+	seg.ddp.mo += like->payload;
 	seg.ddp.payload = seg.payload;
 	if (weft_rx_op(weft_rdmap_opcode(seg.ddp.ulp))->place_batch(st, &seg) != WEFT_FAULT_NONE)
 		return 0;
@@ -232,7 +208,8 @@ static u32 weft_hot take_like(void *owner, const struct weft_ulpdu_span *span)
 		st->rx.placed += seg.payload;
 	else
 		weft_ddp_rx_advance(&st->rx.ddp, &seg.ddp);
-	next_header(like, seg.payload);
+	like->to += seg.payload;
+	like->mo += seg.payload;
 	weft_count_add2(st->cfg.counters, WEFT_CTR_RX_SEGS, n, WEFT_CTR_RX_BYTES, seg.payload);
 	weft_count_add(st->cfg.counters, WEFT_CTR_RX_BATCHED, n);
 	return n;
@@ -252,7 +229,7 @@ const struct weft_mpa_rx_events weft_rx_mpa_events = {
 
 /**
  * weft_rx_settle - tell the completion that was held back, if its region is quiet
- * @st: stream, socket lock held: nobody else settles or holds meanwhile
+ * @st: stream, socket lock held: no other context settles or holds meanwhile
  * @batch: completion queues to notify afterwards
  *
  * Return: a region to wait for, with a reference for weft_mem_quiesce(): then call again; NULL
@@ -351,19 +328,6 @@ void weft_rx_discard(struct weft_stream *st)
 		weft_loopback_resume(st);
 }
 
-/*
- * What came before the end is read first. But a connection that is lost does not wait for a
- * receive.
- */
-static bool is_behind(const struct weft_stream *st, enum weft_sock_state state)
-{
-	if (weft_mpa_rx_is_stopped(&st->rx.sock))
-		return false;
-	if (st->rnr_waits)
-		return state != WEFT_SOCK_LOST || !weft_sock_error(st->sock);
-	return st->rx.held.busy || weft_mpa_rx_is_paused(&st->rx.sock);
-}
-
 /**
  * weft_rx_check_fin - see whether the connection has come to its end
  * @st: stream, socket lock held
@@ -377,12 +341,21 @@ static bool is_behind(const struct weft_stream *st, enum weft_sock_state state)
 void weft_rx_check_fin(struct weft_stream *st)
 {
 	enum weft_sock_state state = weft_sock_state(st->sock);
+	struct weft_rx *rx = &st->rx;
+	bool behind;
 
-	if (is_behind(st, state))
+	/* What came before the end is read first. But a lost connection waits for no receive. */
+	if (weft_mpa_rx_is_stopped(&rx->sock))
+		behind = false;
+	else if (st->rnr_waits)
+		behind = state != WEFT_SOCK_LOST || !weft_sock_error(st->sock);
+	else
+		behind = rx->held.busy || weft_mpa_rx_is_paused(&rx->sock);
+	if (behind)
 		return;
 	if (state == WEFT_SOCK_PEER_CLOSED)
-		weft_stream_lose(st, weft_mpa_rx_idle(&st->rx.sock) ? WEFT_QP_PEER_CLOSED :
-								      WEFT_QP_CONN_LOST);
+		weft_stream_lose(st, weft_mpa_rx_idle(&rx->sock) ? WEFT_QP_PEER_CLOSED :
+								   WEFT_QP_CONN_LOST);
 	else if (state == WEFT_SOCK_LOST)
 		weft_stream_lose(st, WEFT_QP_CONN_LOST);
 }

@@ -88,48 +88,34 @@ struct span {
 	u32 filled;
 };
 
-static void put_bytes(struct span *span, const u8 *from, u32 len)
-{
-	struct weft_mpa_tx *sock = span->sock;
-
-	while (len) {
-		u32 n = min(len, span->payload - span->filled);
-
-		if (!span->filled) {
-			put_unaligned_be16(span->ulpdu_len, sock->to);
-			weft_mpa_tx_advance(sock, WEFT_MPA_LEN_OCTETS);
-			weft_mpa_tx_advance(sock, weft_ddp_build(&span->hdr, sock->to));
-			span->hdr.to += span->payload;
-			span->hdr.mo += span->payload;
-		}
-		weft_mpa_tx_span_put(sock, from, n);
-		span->filled += n;
-		from += n;
-		len -= n;
-		if (span->filled == span->payload) {
-			weft_mpa_tx_span_put_crc(sock);
-			span->filled = 0;
-		}
-	}
-}
-
 static enum weft_fault put_piece(void *arg, u32 done, const struct weft_mem_ref *ref)
 {
-	u32 at, len;
+	struct span *span = arg;
+	struct weft_mpa_tx *sock = span->sock;
+	u32 at, len, left, n;
 
 	for (at = 0; at < ref->len; at += len) {
 		const u8 *from = weft_mem_span(ref, at, &len);
 
-		put_bytes(arg, from, len);
+		for (left = len; left; left -= n) {
+			n = min(left, span->payload - span->filled);
+			if (!span->filled) {
+				put_unaligned_be16(span->ulpdu_len, sock->to);
+				weft_mpa_tx_advance(sock, WEFT_MPA_LEN_BYTES);
+				weft_mpa_tx_advance(sock, weft_ddp_build(&span->hdr, sock->to));
+				span->hdr.to += span->payload;
+				span->hdr.mo += span->payload;
+			}
+			weft_mpa_tx_span_put(sock, from, n);
+			span->filled += n;
+			from += n;
+			if (span->filled == span->payload) {
+				weft_mpa_tx_span_put_crc(sock);
+				span->filled = 0;
+			}
+		}
 	}
 	return WEFT_FAULT_NONE;
-}
-
-/* Is there enough left of a message, and may a span begin? */
-static bool may_span(const struct weft_mpa_tx *sock, const struct weft_msg *msg)
-{
-	return msg->length - msg->done > 2 * sock->mulpdu && weft_mpa_tx_may_span(sock) &&
-	       !msg->hdr_len && (msg->source == WEFT_SRC_SGE || msg->source == WEFT_SRC_STAG);
 }
 
 /*
@@ -165,12 +151,18 @@ static bool stage_span(struct weft_stream *st, struct weft_msg *msg)
 
 /* --- one segment --- */
 
-/* Memory that is not contiguous, or that is paged on demand. */
-static int stage_spans(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
+static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
+						   const struct weft_mem_ref *ref)
 {
+	struct weft_mpa_tx *sock = arg;
 	int err = 0;
-	u32 done, row;
+	u32 row;
 
+	if (ref->flat) {
+		err = weft_mpa_tx_copy_linear(sock, ref->flat, ref->len);
+		return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
+	}
+	/* Memory that is not contiguous, or that is paged on demand. */
 	sock->no_wait = weft_mem_is_paged(ref);
 	for (done = 0; done < ref->len && !err; done += row) {
 		const u8 *from = weft_mem_span(ref, done, &row);
@@ -178,52 +170,33 @@ static int stage_spans(struct weft_mpa_tx *sock, const struct weft_mem_ref *ref)
 		err = weft_mpa_tx_copy_linear(sock, from, row);
 	}
 	sock->no_wait = false;
-	return err;
-}
-
-static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
-						   const struct weft_mem_ref *ref)
-{
-	struct weft_mpa_tx *sock = arg;
-	int err;
-
-	err = ref->flat ? weft_mpa_tx_copy_linear(sock, ref->flat, ref->len) :
-			  stage_spans(sock, ref);
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
-}
-
-static __always_inline enum weft_fault stage_payload(struct weft_stream *st,
-						     const struct weft_msg *msg, u32 len)
-{
-	if (!len)
-		return WEFT_FAULT_NONE;
-	if (msg->source != WEFT_SRC_INLINE)
-		return walk_payload(st, msg, len, stage_piece, &st->tx.sock);
-	if (weft_mpa_tx_copy_linear(&st->tx.sock, (const u8 *)msg->swr->sge + msg->done, len))
-		return WEFT_FAULT_LOCAL_CATASTROPHIC;
-	return WEFT_FAULT_NONE;
 }
 
 static __always_inline enum weft_fault stage_segment(struct weft_stream *st, struct weft_msg *msg,
 						     bool *last)
 {
 	struct weft_mpa_tx *sock = &st->tx.sock;
-	u8 start[WEFT_MPA_LEN_OCTETS + WEFT_ULPDU_HDR_MAX] __uninitialized;
+	u8 start[WEFT_MPA_LEN_BYTES + WEFT_ULPDU_HDR_MAX] __uninitialized;
 	struct weft_ddp_hdr hdr __uninitialized;
+	enum weft_fault fault = WEFT_FAULT_NONE;
 	u32 payload, len, left, at;
-	enum weft_fault fault;
 
 	len = header_len(msg);
 	left = msg->length - msg->done;
 	payload = weft_ddp_cut(left, weft_mpa_tx_mulpdu(sock, len, left), len, last);
 	fill_header(msg, *last, &hdr);
-	at = WEFT_MPA_LEN_OCTETS;
+	at = WEFT_MPA_LEN_BYTES;
 	at += weft_ddp_build(&hdr, start + at);
 	if (msg->hdr_len)
 		memcpy(start + at, st->tx.hdr, msg->hdr_len);
 	if (weft_mpa_tx_begin(sock, start, len, payload))
 		return WEFT_FAULT_LOCAL_CATASTROPHIC; /* nothing to cancel */
-	fault = stage_payload(st, msg, payload);
+	if (payload && msg->source != WEFT_SRC_INLINE)
+		fault = walk_payload(st, msg, payload, stage_piece, sock);
+	else if (payload &&
+		 weft_mpa_tx_copy_linear(sock, (const u8 *)msg->swr->sge + msg->done, payload))
+		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
 	if (fault == WEFT_FAULT_NONE && weft_mpa_tx_end(sock))
 		fault = WEFT_FAULT_LOCAL_CATASTROPHIC;
 	if (fault != WEFT_FAULT_NONE) {
@@ -265,7 +238,8 @@ static void finish_message(struct weft_stream *st, struct weft_msg *msg)
 	}
 	if (msg->opcode == WEFT_OP_TERMINATE) {
 		tx->term_staged = true;
-		weft_msg_stats_term_sent(st, st->fault.fault);
+		weft_count(st->cfg.counters,
+			   WEFT_CTR_TX_TERM_FOR + weft_term_reasons[st->fault.fault]);
 	}
 	if (++tx->cur < tx->msgs)
 		return;
@@ -299,17 +273,6 @@ static void answer_failed(struct weft_stream *st, const struct weft_msg *msg, en
 	weft_stream_fault(st, fault, owed->headers, owed->head_len, owed->segment_len);
 }
 
-static void stage_failed(struct weft_stream *st, const struct weft_msg *msg, enum weft_fault fault)
-{
-	if (msg->swr)
-		fail_request(st, msg->swr, fault);
-	else if (msg->answer && !msg->popped)
-		answer_failed(st, msg, fault);
-	else
-		weft_stream_fault(st, fault, NULL, 0, 0);
-	weft_segment_drop(&st->tx);
-}
-
 /* --- what is sent next --- */
 
 enum selected {
@@ -341,16 +304,6 @@ static weft_hot struct weft_msg *new_messages(struct weft_tx *tx, u8 msgs)
 	tx->msgs = msgs;
 	tx->cur = 0;
 	return tx->msg;
-}
-
-static bool select_terminate(struct weft_stream *st)
-{
-	if (st->tx.msgs && st->tx.msg[0].opcode == WEFT_OP_TERMINATE)
-		return true;
-	if (st->tx.term_staged)
-		return false;
-	weft_term_message(st, new_messages(&st->tx, 1));
-	return true;
 }
 
 /* RFC 6581, 5: exactly one zero-length message of the agreed kind comes first. */
@@ -439,20 +392,6 @@ static enum weft_fault check_request(const struct weft_stream *st, const struct 
 	return WEFT_FAULT_NONE;
 }
 
-static enum weft_fault plan_request(struct weft_stream *st, struct weft_swr *swr,
-				    const struct weft_tx_op *op)
-{
-	struct weft_msg *msg = new_messages(&st->tx, op->messages);
-	enum weft_fault fault;
-	u8 i;
-
-	swr->awaits_response = op->flags & WEFT_TXF_RESPONSE;
-	fault = op->plan(st, swr, msg);
-	for (i = 0; i < op->messages; i++)
-		msg[i].swr = swr;
-	return fault;
-}
-
 /* Requests that send nothing are done on the way. */
 static enum selected select_request(struct weft_stream *st)
 {
@@ -460,9 +399,11 @@ static enum selected select_request(struct weft_stream *st)
 	const struct weft_tx_op *op;
 	enum weft_fault fault;
 	struct weft_swr *swr;
+	struct weft_msg *msg;
 	enum selected selected;
+	u8 i;
 
-	for (;;) {
+	do {
 		selected = fetch_request(st);
 		if (selected != SELECTED_MESSAGE)
 			return selected;
@@ -472,23 +413,28 @@ static enum selected select_request(struct weft_stream *st)
 		if (unlikely(!READ_ONCE(st->gate_open)) && !(op && op->flags & WEFT_TXF_LOCAL))
 			return SELECTED_NONE;
 		fault = check_request(st, swr, op);
-		if (fault == WEFT_FAULT_NONE && weft_tx_waits(st, swr, op))
+		if (fault != WEFT_FAULT_NONE)
+			goto failed;
+		if (weft_tx_waits(st, swr, op))
 			return SELECTED_NONE;
 		/* It may wait for accesses to the memory whose rights it changes. */
-		if (fault == WEFT_FAULT_NONE && op->flags & WEFT_TXF_LOCAL && tx->sock.atomic)
+		if (op->flags & WEFT_TXF_LOCAL && tx->sock.atomic)
 			return SELECTED_LATER;
-		if (fault == WEFT_FAULT_NONE)
-			fault = plan_request(st, swr, op);
-		if (fault != WEFT_FAULT_NONE) {
-			fail_request(st, swr, fault);
-			return SELECTED_NONE;
-		}
+		msg = new_messages(tx, op->messages);
+		swr->awaits_response = op->flags & WEFT_TXF_RESPONSE;
+		fault = op->plan(st, swr, msg);
+		for (i = 0; i < op->messages; i++)
+			msg[i].swr = swr;
+		if (fault != WEFT_FAULT_NONE)
+			goto failed;
 		tx->swr = NULL;
-		if (!(op->flags & WEFT_TXF_LOCAL))
-			break;
-		swr->tx_end = tx->sock.pos;
-	}
+		if (op->flags & WEFT_TXF_LOCAL)
+			swr->tx_end = tx->sock.pos;
+	} while (op->flags & WEFT_TXF_LOCAL);
 	return SELECTED_MESSAGE;
+failed:
+	fail_request(st, swr, fault);
+	return SELECTED_NONE;
 }
 
 static enum selected weft_hot select_message(struct weft_stream *st)
@@ -497,8 +443,14 @@ static enum selected weft_hot select_message(struct weft_stream *st)
 	struct weft_tx *tx = &st->tx;
 	bool yielded;
 
-	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE)
-		return select_terminate(st) ? SELECTED_MESSAGE : SELECTED_NONE;
+	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE) {
+		if (tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE)
+			return SELECTED_MESSAGE;
+		if (tx->term_staged)
+			return SELECTED_NONE;
+		weft_term_message(st, new_messages(tx, 1));
+		return SELECTED_MESSAGE;
+	}
 	if (unlikely(!READ_ONCE(st->gate_open))) /* only what is local goes on */
 		return tx->drained ? SELECTED_NONE : select_request(st);
 	if (tx->msgs || (tx->rtr && select_rtr(st)))
@@ -527,53 +479,40 @@ static enum weft_segment_result not_staged(struct weft_stream *st, const struct 
 		return WEFT_SEGMENT_WAITS;
 	if (fault == WEFT_FAULT_NOT_READY) /* they have come meanwhile */
 		return WEFT_SEGMENT_LATER;
-	stage_failed(st, msg, fault);
+	if (msg->swr)
+		fail_request(st, msg->swr, fault);
+	else if (msg->answer && !msg->popped)
+		answer_failed(st, msg, fault);
+	else
+		weft_stream_fault(st, fault, NULL, 0, 0);
+	weft_segment_drop(&st->tx);
 	return WEFT_SEGMENT_NONE;
 }
 
 /* --- a peer on this host --- */
 
-/* Bytes of the payload that may go in one segment: an element is pinned for the next one only. */
-static u32 element_left(const struct weft_msg *msg, u32 left)
-{
-	const struct weft_sge *sge;
-	u32 done = msg->done;
-
-	if (msg->source != WEFT_SRC_SGE)
-		return left;
-	for (sge = msg->swr->sge; sge < msg->swr->sge + msg->swr->wqe.num_sge; sge++) {
-		if (done < sge->length)
-			return min(left, sge->length - done);
-		done -= sge->length;
-	}
-	return left;
-}
-
 static enum weft_fault add_payload(struct weft_stream *st, const struct weft_msg *msg, u32 left,
 				   struct weft_loopback_seg *seg)
 {
+	const struct weft_swr *swr = msg->swr;
 	struct weft_mem_ref own = {};
+	u32 done = msg->done;
+	u32 i;
 
-	own.len = min(element_left(msg, left), WEFT_LOOPBACK_PAYLOAD);
+	/* Of a gather list, no more than an element: it is pinned for the next one only. */
+	if (msg->source == WEFT_SRC_SGE) {
+		for (i = 0; i < swr->wqe.num_sge && done >= swr->sge[i].length; i++)
+			done -= swr->sge[i].length;
+		if (i < swr->wqe.num_sge)
+			left = min(left, swr->sge[i].length - done);
+	}
+	own.len = min(left, WEFT_LOOPBACK_PAYLOAD);
 	if (!own.len)
 		return WEFT_FAULT_NONE;
 	if (msg->source != WEFT_SRC_INLINE)
 		return walk_payload(st, msg, own.len, weft_loopback_add, seg);
-	own.flat = (u8 *)msg->swr->sge + msg->done;
+	own.flat = (u8 *)swr->sge + msg->done;
 	return weft_loopback_add(seg, 0, &own);
-}
-
-/*
- * The peer may act on the last segment at once: answer it, or use the place of the request that
- * it answers. So both are seen to before.
- */
-static void before_last(struct weft_stream *st, struct weft_msg *msg)
-{
-	if (msg->answer && !msg->popped)
-		weft_readq_owed_pop(&st->readq);
-	msg->popped = true;
-	if (msg->swr && st->tx.cur + 1 == st->tx.msgs)
-		WRITE_ONCE(msg->swr->tx_end, st->tx.sock.pos);
 }
 
 static enum weft_segment_result hand_segment(struct weft_stream *st, struct weft_msg *msg,
@@ -597,8 +536,17 @@ static enum weft_segment_result hand_segment(struct weft_stream *st, struct weft
 	fill_header(msg, last, &hdr);
 	len = weft_ddp_build(&hdr, seg.u.head);
 	memcpy(seg.u.head + len, st->tx.hdr, msg->hdr_len);
-	if (last)
-		before_last(st, msg);
+	if (last) {
+		/*
+		 * The peer may act on it at once: answer it, or use the place of the request that
+		 * it answers. So both are seen to before.
+		 */
+		if (msg->answer && !msg->popped)
+			weft_readq_owed_pop(&st->readq);
+		msg->popped = true;
+		if (msg->swr && st->tx.cur + 1 == st->tx.msgs)
+			WRITE_ONCE(msg->swr->tx_end, st->tx.sock.pos);
+	}
 	*handed = weft_loopback_hand(&seg, len + msg->hdr_len);
 	if (*handed != WEFT_HANDED_TAKEN) {
 		if (last && msg->swr)
@@ -636,6 +584,7 @@ static bool by_loopback(struct weft_stream *st, struct weft_msg *msg, enum weft_
 enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 {
 	enum selected selected = select_message(st);
+	struct weft_mpa_tx *sock = &st->tx.sock;
 	enum weft_segment_result got;
 	struct weft_msg *msg;
 	enum weft_fault fault;
@@ -646,7 +595,10 @@ enum weft_segment_result weft_hot weft_segment_next(struct weft_stream *st)
 	msg = &st->tx.msg[st->tx.cur];
 	if (unlikely(st->loopback) && by_loopback(st, msg, &got))
 		return got;
-	if (may_span(&st->tx.sock, msg) && stage_span(st, msg))
+	/* Is there enough left of the message, and may a span begin? */
+	if (msg->length - msg->done > 2 * sock->mulpdu && weft_mpa_tx_may_span(sock) &&
+	    !msg->hdr_len && (msg->source == WEFT_SRC_SGE || msg->source == WEFT_SRC_STAG) &&
+	    stage_span(st, msg))
 		return WEFT_SEGMENT_STAGED;
 	fault = stage_segment(st, msg, &last);
 	if (fault != WEFT_FAULT_NONE)

@@ -33,6 +33,7 @@
 #include "base/counters.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/stream.h"
+#include "ring/cq.h"
 #include "ring/sendq.h"
 
 #define IDLE_POLLS	20
@@ -97,18 +98,22 @@ static struct poll_period poll_period(const struct weft_defer *w)
 }
 
 /*
- * Looks once. Return: there is work for tx, a post that nobody announced, seen twice and still
+ * Looks once. Return: there is work for tx, a post without a doorbell, seen twice and still
  * not fetched. A thread that rings the doorbells of other queues of the same CQ gets to it, unless
  * it seems that it never will.
  */
 static bool poll_queue(struct weft_defer *w)
 {
 	const struct weft_stream *st = w->st;
+	const struct weft_cq_doorbells *send = &st->cfg.send_cq->doorbells;
+	const struct weft_cq_doorbells *recv = &st->cfg.recv_cq->doorbells;
 	u32 fetched = READ_ONCE(st->cfg.sq->fetched);
 	bool waiting = weft_sendq_is_polled(st->cfg.sq) && weft_sendq_waiting(st->cfg.sq);
-	bool rang = weft_doorbell_rang(&st->cfg, &w->rings);
+	u32 rings = READ_ONCE(send->rings) + READ_ONCE(recv->rings);
+	bool rang = rings != w->rings || READ_ONCE(send->inside) || READ_ONCE(recv->inside);
 	bool late = false;
 
+	w->rings = rings;
 	if (waiting && w->waiting && fetched == w->seen)
 		late = !rang || time_after(jiffies, w->since + LATE_AFTER);
 	else

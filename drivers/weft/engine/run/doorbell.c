@@ -21,12 +21,12 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "engine/path/tx.h"
-#include "engine/run/defer.h"
 #include "engine/state/claim.h"
 #include "engine/state/loopback.h"
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
 #include "proto/hot.h"
+#include "ring/cq.h"
 
 /* How long to wait before an allocation that failed is tried again. */
 #define MEMORY_DELAY	max(HZ / 100, 1)
@@ -38,16 +38,10 @@ enum doorbell_mode {
 	DOORBELL_SOFTIRQ,
 };
 
-static __always_inline void count_run(struct weft_stream *st, enum weft_counter which,
-				      enum doorbell_mode mode)
-{
-	weft_count(st->cfg.counters, which);
-	trace_weft_tx_run(st->cfg.ifindex, st->qpn, mode);
-}
-
 static void queue_worker(struct weft_stream *st, unsigned long delay)
 {
-	count_run(st, WEFT_CTR_TX_WORK_QUEUED, DOORBELL_QUEUED);
+	weft_count(st->cfg.counters, WEFT_CTR_TX_WORK_QUEUED);
+	trace_weft_tx_run(st->cfg.ifindex, st->qpn, DOORBELL_QUEUED);
 	queue_delayed_work(st->wq, &st->tx_work, delay);
 }
 
@@ -99,18 +93,27 @@ static noinline void run_peers(struct weft_tx_run *run)
  * weft_tx_process - run tx here and now unless it is running
  * @st: stream
  *
- * For a time that is bounded. Context: process, may sleep.
+ * For a time that is bounded. A thread that finds nothing to poll rings the doorbells of all
+ * queue pairs of that completion queue, one after the other: it comes to each, however long the
+ * first ones take. So a look at a queue (poll_queue()) is told of the doorbells of its completion
+ * queues; those of others are other threads' business. Context: process, may sleep.
  */
 void weft_hot weft_tx_process(struct weft_stream *st)
 {
+	struct weft_cq_doorbells *send = &st->cfg.send_cq->doorbells;
+	struct weft_cq_doorbells *recv = &st->cfg.recv_cq->doorbells;
 	struct weft_tx_run run;
 
 	weft_tx_run_process(&run);
-	weft_doorbell_enter(&st->cfg);
+	WRITE_ONCE(send->inside, true);
+	WRITE_ONCE(recv->inside, true);
 	run_tx(st, &run);
 	if (unlikely(run.peer))
 		run_peers(&run);
-	weft_doorbell_leave(&st->cfg);
+	WRITE_ONCE(send->rings, READ_ONCE(send->rings) + 1);
+	WRITE_ONCE(recv->rings, READ_ONCE(recv->rings) + 1);
+	WRITE_ONCE(send->inside, false);
+	WRITE_ONCE(recv->inside, false);
 }
 
 static void tx_work(struct work_struct *work)
@@ -145,7 +148,8 @@ void weft_doorbell_end(struct weft_stream *st)
  */
 void weft_hot weft_doorbell(struct weft_stream *st)
 {
-	count_run(st, WEFT_CTR_TX_DOORBELLS, DOORBELL_INLINE);
+	weft_count(st->cfg.counters, WEFT_CTR_TX_DOORBELLS);
+	trace_weft_tx_run(st->cfg.ifindex, st->qpn, DOORBELL_INLINE);
 	weft_tx_process(st);
 }
 
@@ -157,10 +161,12 @@ void weft_hot weft_doorbell(struct weft_stream *st)
  */
 void weft_tx_schedule(struct weft_stream *st)
 {
-	if (weft_tx_mark(&st->tx.claim))
+	if (weft_tx_mark(&st->tx.claim)) {
 		queue_worker(st, 0);
-	else
-		count_run(st, WEFT_CTR_TX_WORK_MERGED, DOORBELL_MERGED);
+	} else {
+		weft_count(st->cfg.counters, WEFT_CTR_TX_WORK_MERGED);
+		trace_weft_tx_run(st->cfg.ifindex, st->qpn, DOORBELL_MERGED);
+	}
 }
 
 /**
@@ -174,7 +180,8 @@ void weft_hot weft_tx_softirq(struct weft_stream *st)
 	u64 acked = weft_tcp_bytes_acked(st->sock);
 	struct weft_tx_run run;
 
-	count_run(st, WEFT_CTR_TX_SOFTIRQ, DOORBELL_SOFTIRQ);
+	weft_count(st->cfg.counters, WEFT_CTR_TX_SOFTIRQ);
+	trace_weft_tx_run(st->cfg.ifindex, st->qpn, DOORBELL_SOFTIRQ);
 	weft_tx_run_atomic(&run, acked - st->acked);
 	st->acked = acked;
 	local_bh_disable(); /* the page fragment of this CPU is written to */

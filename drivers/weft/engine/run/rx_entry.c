@@ -30,16 +30,6 @@ void weft_rx_schedule(struct weft_stream *st)
 	queue_work(st->wq, &st->rx_work);
 }
 
-/* Socket lock held. Return: tx has something to do. */
-static __always_inline bool read_locked(struct weft_stream *st, struct weft_cq_batch *batch)
-{
-	if (weft_rx_read(st, batch) == -EAGAIN) {
-		weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
-		weft_rx_schedule(st);
-	}
-	return st->rx.tx_needed;
-}
-
 static void weft_hot readable(void *owner)
 {
 	struct weft_stream *st = owner;
@@ -48,7 +38,11 @@ static void weft_hot readable(void *owner)
 
 	batch.count = 0;
 	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
-	wants_tx = read_locked(st, &batch);
+	if (weft_rx_read(st, &batch) == -EAGAIN) {
+		weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
+		weft_rx_schedule(st);
+	}
+	wants_tx = st->rx.tx_needed;
 	weft_cq_batch_fire(&batch);
 	if (wants_tx)
 		weft_tx_softirq(st);
@@ -74,20 +68,6 @@ const struct weft_sock_events weft_rx_sock_events = {
 	.changed = changed,
 };
 
-/* With the socket lock. Return: a region to wait for before going on, or NULL. */
-static struct weft_mem_region *poll_locked(struct weft_stream *st, struct weft_mpa_rx_pages **stock,
-					   struct weft_cq_batch *batch)
-{
-	struct weft_mem_region *busy = weft_rx_settle(st, batch);
-
-	if (busy)
-		return busy;
-	weft_mpa_rx_adopt(&st->rx.sock, stock);
-	read_locked(st, batch);
-	weft_rx_check_fin(st);
-	return NULL;
-}
-
 /* Reads what no callback will announce. */
 static void rx_work(struct work_struct *work)
 {
@@ -99,7 +79,15 @@ static void rx_work(struct work_struct *work)
 	if (weft_mpa_rx_is_paused(&st->rx.sock) && !READ_ONCE(st->rnr_waits))
 		weft_mpa_rx_pages_fill(&stock, weft_sock_allocation(st->sock));
 	weft_sock_lock(st->sock);
-	busy = poll_locked(st, &stock, &batch);
+	busy = weft_rx_settle(st, &batch);
+	if (!busy) {
+		weft_mpa_rx_adopt(&st->rx.sock, &stock);
+		if (weft_rx_read(st, &batch) == -EAGAIN) {
+			weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
+			weft_rx_schedule(st);
+		}
+		weft_rx_check_fin(st);
+	}
 	weft_sock_unlock(st->sock);
 	weft_mpa_rx_pages_drop(stock);
 	kfree(stock);
@@ -128,21 +116,6 @@ void weft_rx_entry_end(struct weft_stream *st)
 	cancel_work_sync(&st->rx_work);
 }
 
-/* What was held back is told, however long that takes. */
-static void settle_for_good(struct weft_stream *st)
-{
-	struct weft_cq_batch batch = {};
-	struct weft_mem_region *busy;
-
-	do {
-		weft_sock_lock(st->sock);
-		busy = weft_rx_settle(st, &batch);
-		weft_sock_unlock(st->sock);
-		weft_mem_quiesce(busy);
-	} while (busy);
-	weft_cq_batch_fire(&batch);
-}
-
 /**
  * weft_rx_stop - take no more segments
  * @st: stream
@@ -152,12 +125,22 @@ static void settle_for_good(struct weft_stream *st)
  */
 void weft_rx_stop(struct weft_stream *st)
 {
+	struct weft_cq_batch batch = {};
+	struct weft_mem_region *busy;
+
 	if (st->sock) {
 		weft_sock_lock(st->sock);
 		weft_rx_discard(st);
 		weft_sock_unlock(st->sock);
 		cancel_work_sync(&st->rx_work);
-		settle_for_good(st);
+		/* What was held back is told, however long that takes. */
+		do {
+			weft_sock_lock(st->sock);
+			busy = weft_rx_settle(st, &batch);
+			weft_sock_unlock(st->sock);
+			weft_mem_quiesce(busy);
+		} while (busy);
+		weft_cq_batch_fire(&batch);
 	}
 	smp_store_release(&st->quiet, true); /* pairs with weft_tx_turn() */
 }

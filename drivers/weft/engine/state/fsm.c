@@ -32,12 +32,6 @@ static int close_reason(const struct weft_stream *st, enum weft_qp_event event)
 	}
 }
 
-/* InfiniBand knows no end of a connection, only a peer that does not answer any more. */
-static bool is_loss(enum weft_qp_event event)
-{
-	return event == WEFT_QP_CONN_LOST || event == WEFT_QP_PEER_CLOSED;
-}
-
 /**
  * weft_stream_step - something happened to a stream
  * @st: stream
@@ -56,7 +50,9 @@ void weft_stream_step(struct weft_stream *st, enum weft_qp_event event)
 		  weft_qp_event_name(event), weft_qp_state_name(st->state));
 	if (step.actions & WEFT_QPA_TELL_CM)
 		st->close_error = close_reason(st, event);
-	if (st->mpa.direct && is_loss(event) && step.actions & WEFT_QPA_TELL_CM)
+	/* InfiniBand knows no end of a connection, only a peer that does not answer any more. */
+	if (st->mpa.direct && step.actions & WEFT_QPA_TELL_CM &&
+	    (event == WEFT_QP_CONN_LOST || event == WEFT_QP_PEER_CLOSED))
 		st->oldest_fault = WEFT_FAULT_UNREACHABLE;
 	if (event == WEFT_QP_CONN_LOST && st->close_error && step.actions & WEFT_QPA_TELL_CM)
 		weft_count(&st->counters, WEFT_CTR_CONN_LOST);

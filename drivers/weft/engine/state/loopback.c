@@ -10,11 +10,6 @@
 #include "engine/state/fsm.h"
 #include "net/mpa_tx.h"
 
-static bool is_allowed(const struct weft_stream *st, const struct weft_loopback_end *end)
-{
-	return READ_ONCE(st->index->loopback) >= end->mode;
-}
-
 /**
  * weft_loopback_route - which way does the next segment take?
  * @st: stream with @loopback, tx claim held
@@ -25,22 +20,23 @@ enum weft_route weft_loopback_route(struct weft_stream *st)
 {
 	struct weft_loopback *lb = st->loopback;
 	struct weft_loopback_end *peer = weft_loopback_peer(&lb->end);
+	const struct weft_stream *to;
+	bool allowed;
 
 	if (!peer || !weft_mpa_tx_empty(&st->tx.sock))
 		return WEFT_ROUTE_TCP;
 	if (lb->entered)
 		return WEFT_ROUTE_LOOPBACK;
-	if (!is_allowed(st, &lb->end) || !weft_loopback_enter(peer))
+	/* Both ends have to allow it. */
+	if (READ_ONCE(st->index->loopback) < lb->end.mode || !weft_loopback_enter(peer))
 		return WEFT_ROUTE_TCP;
-	lb->entered = is_allowed(peer->owner, peer) && !st->tx.sock.atomic;
+	to = peer->owner;
+	allowed = READ_ONCE(to->index->loopback) >= peer->mode;
+	lb->entered = allowed && !st->tx.sock.atomic;
 	if (lb->entered)
 		return WEFT_ROUTE_LOOPBACK;
-	if (is_allowed(peer->owner, peer)) {
-		weft_loopback_exit(peer);
-		return WEFT_ROUTE_LATER;
-	}
 	weft_loopback_exit(peer);
-	return WEFT_ROUTE_TCP;
+	return allowed ? WEFT_ROUTE_LATER : WEFT_ROUTE_TCP;
 }
 
 /**

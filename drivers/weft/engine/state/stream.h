@@ -33,7 +33,7 @@ struct weft_stream_hooks;
 
 /**
  * struct weft_stream - see engine/life/stream.h
- * @sock: stands among what nobody writes: both directions look at it each time
+ * @sock: among the fields that are not written: both directions look at it each time
  * @lock: @state, @todo, @fault, @close_error, and whether waits for pages are muted
  * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
  * @lifecycle: start against release: who attaches and detaches the socket

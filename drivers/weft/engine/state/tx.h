@@ -18,7 +18,7 @@
  * struct weft_tx - the sending direction
  * @claim: engine/state/claim.h; its holder owns the rest
  * @sock: stager and pusher
- * @mem: its view of memory; holds a region while a train is staged
+ * @mem: its view of memory; holds a region while a batch is staged
  * @swr: work request in hand, fetched and waiting for a credit or a fence
  * @msg, @msgs, @cur: messages in hand
  * @hdr: RDMAP header of the one that has any

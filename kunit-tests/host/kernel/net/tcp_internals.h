@@ -19,17 +19,11 @@ static inline void weft_tcp_end_segment(struct sock *sk)
 	sk->tail.len = 0;
 }
 
-static inline bool weft_tcp_charge(struct sock *sk, u32 bytes)
+static inline u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 {
-	HOST_CHECK(sk->owned);
-	sk->charged += bytes;
-	return true;
-}
-
-static inline void weft_tcp_uncharge(struct sock *sk, u32 bytes)
-{
-	HOST_CHECK(sk->owned && sk->charged >= bytes);
-	sk->charged -= bytes;
+	HOST_CHECK(sk->owned && sk->charged == charged);
+	sk->charged = bytes;
+	return bytes;
 }
 
 bool weft_tcp_await_space(struct sock *sk);

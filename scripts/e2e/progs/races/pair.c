@@ -123,13 +123,6 @@ static bool make_qp(struct pair *p, enum side side)
 	return true;
 }
 
-/* Both ends tell of it, in whichever order. */
-static bool both_established(struct pair *p)
-{
-	return pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL) &&
-	       pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL);
-}
-
 static bool answer(struct pair *p, enum outcome outcome, struct rdma_conn_param *param)
 {
 	if (!pair_event(p, RDMA_CM_EVENT_CONNECT_REQUEST, &p->id[SERVER]))
@@ -141,7 +134,9 @@ static bool answer(struct pair *p, enum outcome outcome, struct rdma_conn_param 
 	if (!make_qp(p, SERVER))
 		return false;
 	TRY(!rdma_accept(p->id[SERVER], param));
-	return both_established(p);
+	/* Both ends tell of it, in whichever order. */
+	return pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL) &&
+	       pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL);
 }
 
 bool pair_join(struct pair *p, enum outcome outcome)

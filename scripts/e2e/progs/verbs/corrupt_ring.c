@@ -42,12 +42,6 @@ static void map_again(void)
 	regions = found;
 }
 
-static void unmap_again(void)
-{
-	while (regions--)
-		CHECK(!munmap((void *)region[regions], bytes[regions]));
-}
-
 /* Half of it where a queue is sure to begin. */
 static void *corrupt(void *arg)
 {
@@ -228,7 +222,8 @@ static void ends_while_its_queue_seems_deferred(void)
 	/* The next one shall find its own. */
 	memset((void *)sq, 0, WEFT_CTL_BYTES);
 	memset((void *)rq, 0, WEFT_CTL_BYTES);
-	unmap_again();
+	while (regions--)
+		CHECK(!munmap((void *)region[regions], bytes[regions]));
 }
 
 /* Likewise. */

@@ -53,12 +53,6 @@ static struct rdma_addrinfo *resolve(int flags)
 	return res;
 }
 
-static void listen_there(void)
-{
-	CHECK(!rdma_create_ep(&listener, resolve(RAI_PASSIVE), NULL, NULL));
-	CHECK(!rdma_listen(listener, 4));
-}
-
 struct rdma_cm_id *the_listener(void)
 {
 	return listener;
@@ -397,7 +391,8 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	address = argv[1];
-	listen_there();
+	CHECK(!rdma_create_ep(&listener, resolve(RAI_PASSIVE), NULL, NULL));
+	CHECK(!rdma_listen(listener, 4));
 	connect_pair(&c, &s, NULL);
 	t->run();
 	release(&c);

@@ -485,15 +485,6 @@ static void *collapses(void *arg)
 	return NULL;
 }
 
-/*
- * User-Mode Linux tells a process of pages that the kernel has exchanged when it comes back from
- * there, and not before. A process that polls does not go there.
- */
-static void see_new_pages(void)
-{
-	sched_yield();
-}
-
 /* Each round writes other words, and both the process and a Read find them. */
 void hammer(void *(*storm)(void *))
 {
@@ -515,7 +506,11 @@ void hammer(void *(*storm)(void *))
 			    (uintptr_t)stage + offset, mr->rkey, IBV_SEND_SIGNALED));
 		CHECK(polled(c.id->send_cq).status == IBV_WC_SUCCESS);
 		CHECK(has_words(near + STAGE / 2, length, i));
-		see_new_pages();
+		/*
+		 * User-Mode Linux tells a process of pages that the kernel has exchanged when it
+		 * comes back from there, and not before. A process that polls does not go there.
+		 */
+		sched_yield();
 		CHECK(has_words(stage + offset, length, i));
 	}
 	over = 1;

@@ -139,14 +139,6 @@ static void next_is(uint32_t i)
 		CHECK(words[k] == word_of(first + k, SEED));
 }
 
-static void all_at_once(void)
-{
-	for (uint32_t i = 0; i < READS; i++)
-		post_nth(i);
-	for (uint32_t i = 0; i < READS; i++)
-		next_is(i);
-}
-
 static void one_by_one(void)
 {
 	for (uint32_t i = 0; i < READS; i++)
@@ -161,8 +153,12 @@ static void one_by_one(void)
 static void read_all(uint32_t depth)
 {
 	start(PORT, depth);
-	for (int round = 0; round < ROUNDS; round++)
-		all_at_once();
+	for (int round = 0; round < ROUNDS; round++) {
+		for (uint32_t i = 0; i < READS; i++)
+			post_nth(i);
+		for (uint32_t i = 0; i < READS; i++)
+			next_is(i);
+	}
 	one_by_one();
 	rdma_disconnect(r.e.id);
 	leave();

@@ -50,15 +50,6 @@ static void *keep_getting_in_the_way(void *unused)
 	return unused;
 }
 
-/* A thread that yields to the one above wherever it is. */
-static void be_slow(void)
-{
-	struct sched_param param = {};
-
-	stay_on(1);
-	CHECK(!sched_setscheduler(0, SCHED_IDLE, &param));
-}
-
 /* --- arming, and a queue that moves ------------------------------------------------ */
 
 static void *keep_resizing(void *unused)
@@ -241,9 +232,13 @@ CASE("threads", srq_resize_too_small)
 
 /* --- destroying, and a thread that polls -------------------------------------------- */
 
+/* Yields to keep_getting_in_the_way() wherever it is. */
 static void *keep_polling(void *unused)
 {
-	be_slow();
+	struct sched_param param = {};
+
+	stay_on(1);
+	CHECK(!sched_setscheduler(0, SCHED_IDLE, &param));
 	while (!stop)
 		ibv_poll_cq(polled_cq, 1, &(struct ibv_wc){});
 	return unused;
