@@ -83,8 +83,19 @@ judge_pedit() {
 }
 
 begin_lost() { "begin_lost_$1"; }
-begin_lost_retries() { sysctl -qw net.ipv4.tcp_retries2=3; }
-begin_lost_user_timeout() { echo 1500 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"; }
+begin_lost_retries() { sysctl -qw net.ipv4.tcp_retries2=3; probe_peer; }
+begin_lost_user_timeout() {
+	echo 1500 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"
+	probe_peer
+}
+
+# An end may have sent all that it has, and wait for an answer: no retransmission tells it.
+probe_peer() {
+	local params=/sys/class/infiniband/$dev/params
+	echo 2 >"$params/tcp_keepalive_idle_s"
+	echo 1 >"$params/tcp_keepalive_interval_s"
+	echo 3 >"$params/tcp_keepalive_probes"
+}
 cut_lost() { tc qdisc add dev lo root netem loss 100%; }
 
 begin_down() { begin_lost_retries; }
@@ -142,6 +153,7 @@ undo() {
 	ip link set lo mtu 65536 up
 	sysctl -qw net.ipv4.tcp_retries2=15
 	echo 0 >"/sys/class/infiniband/$dev/params/tcp_user_timeout_ms"
+	echo 0 >"/sys/class/infiniband/$dev/params/tcp_keepalive_idle_s"
 	[ ! -d "$group" ] || rmdir "$group"
 	return 0
 }
