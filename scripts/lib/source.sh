@@ -70,7 +70,8 @@ source_tree() {
 # --- User-Mode Linux ---------------------------------------------------------
 
 # _uml_patch SRC: small mends that the suites need time and again; one that
-# does not fit a newer source is left out. None changes what a kernel does.
+# does not fit a newer source is left out. None changes what a kernel does, but that an
+# idle one loses no interrupt. A kernel that was built before one came stays as it is.
 _uml_patch() {
 	local mend
 	for mend in "$weft_fragments"/uml-*.patch; do
