@@ -68,6 +68,7 @@ struct limit_row {
 
 static const struct limit_row limit_rows[] = {
 	{ "some", 100, 1000, true },
+	{ "a_thousand", 999, 1000, true },
 	{ "nearly_too_many", WEFT_DEFER_PROCESS_MAX - 1, WEFT_DEFER_DEVICE_MAX - 1, true },
 	{ "too_many_of_the_process", WEFT_DEFER_PROCESS_MAX, 1000, false },
 	{ "too_many_of_the_device", 1, WEFT_DEFER_DEVICE_MAX, false },

@@ -42,6 +42,7 @@
 #define LATE_AFTER	(HZ / 10)	/* while the thread that polls rings other doorbells */
 #define RINGING_MAX	4U
 #define STRETCH_MAX	16U	/* periods: 4 ms unless an operator has changed them */
+#define LOOKS_MAX	16U	/* a period, at all queues of a process */
 #define BACKOFF_MIN	(HZ / 20)
 #define BACKOFF_MAX	(10 * HZ)
 
@@ -83,16 +84,16 @@ struct poll_period {
 };
 
 /*
- * A process is looked at as often with STRETCH_MAX queues as with one, with more of them the more
- * often, up to WEFT_DEFER_PROCESS_MAX; and the less, the longer its threads were seen ringing
- * doorbells. A look that need not be soon may wait for another one's, so that one interrupt does
- * for all queues of a process.
+ * A process is looked at as often with STRETCH_MAX queues as with one. With more of them it is
+ * looked at more often, up to LOOKS_MAX times as often; and less, the longer its threads were seen
+ * ringing doorbells. A look that need not be soon may wait for another one's, so that one
+ * interrupt does for all queues of a process.
  */
 static struct poll_period poll_period(const struct weft_defer *w)
 {
 	u64 least = max(READ_ONCE(w->st->index->sq_poll_interval), 10U) * (u64)NSEC_PER_USEC;
 	u32 queues = max(atomic_read(&w->st->cfg.db_stat->polled), 1);
-	u32 times = min(queues * w->stretch, STRETCH_MAX);
+	u32 times = min(queues * w->stretch, max(STRETCH_MAX, queues / LOOKS_MAX));
 
 	return (struct poll_period){ .period = times * least, .slack = (times - 1) * least };
 }

@@ -12,7 +12,7 @@
 struct weft_stream;
 
 /* Queues polled at most: a poll is an interrupt's work, which no cgroup pays for. */
-#define WEFT_DEFER_PROCESS_MAX	512
+#define WEFT_DEFER_PROCESS_MAX	1024
 #define WEFT_DEFER_DEVICE_MAX	2048
 
 /**
