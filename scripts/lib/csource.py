@@ -43,6 +43,19 @@ def without_comments(text):
     return COMMENT_OR_STRING.sub(blank, text)
 
 
+def definitions_of(code):
+    """(head, body) of each function in @code, which is without comments."""
+    return [(head.split("\n\n")[-1], body) for head, body in DEFINITION.findall(code)]
+
+
+def definitions_below(root):
+    """(path, text without comments, name, head, body) of each function of the C files there."""
+    for path in paths_below(root):
+        code = without_comments(path.read_text(encoding="utf-8"))
+        for head, body in definitions_of(code):
+            yield path, code, name_of(head)[0], head, body
+
+
 def paths_below(root):
     """Every C file, but for what a build has made."""
     return sorted(p for p in pathlib.Path(root).rglob("*.[ch]")
@@ -71,8 +84,8 @@ class File:
         self.includes = INCLUDE.findall(self.code)
         self.macros, self.functions = {}, {}
         text = self._without_directives(re.sub(STRING, '""', self.code))
-        for head, body in DEFINITION.findall(text):
-            self._define(head.split("\n\n")[-1], body)
+        for head, body in definitions_of(text):
+            self._define(head, body)
         self.data = DEFINITION.sub("", text)
 
     def _without_directives(self, text):
