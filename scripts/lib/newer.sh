@@ -55,18 +55,27 @@ newer_perftest() {
 	printf '%s\n' "$root/bin"
 }
 
-_exporter_make() {
+_program_make() {
 	local deb root=$1
 	[ -d "$root" ] && return 0
-	deb=$(suite_fetch bookworm prometheus-node-exporter) || return 1
+	deb=$(suite_fetch bookworm "$2") || return 1
 	rm -rf "$root.part"
 	dpkg-deb -x "$deb" "$root.part" && mv "$root.part" "$root"
 }
 
-# node_exporter: the program, which is one file, of the oldest release that has weft.
+# These are programs of one file, taken from the oldest release that has weft.
 node_exporter() {
 	local root
 	root=$(cache_dir newer)/node-exporter-bookworm
-	with_lock newer _exporter_make "$root" || return 1
+	with_lock newer _program_make "$root" prometheus-node-exporter || return 1
 	printf '%s\n' "$root/usr/bin/prometheus-node-exporter"
+}
+
+# kubernetes_client: the directory of kubectl. (Debian's package cannot be installed beside
+# Kubernetes' own.)
+kubernetes_client() {
+	local root
+	root=$(cache_dir newer)/kubernetes-client-bookworm
+	with_lock newer _program_make "$root" kubernetes-client || return 1
+	printf '%s\n' "$root/usr/bin"
 }
