@@ -30,6 +30,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.pluginmanager.register(Ktap(), "ktap")
+    config.pluginmanager.register(Selection(), "selection")
 
 
 def pytest_itemcollected(item):
@@ -52,6 +53,30 @@ def title(item):
         if hasattr(item, "callspec") else ""
     return "%s: %s%s%s" % (item.path.parent.name, rows and rows + ": ",
                            item.originalname.removeprefix("test_").replace("_", " "), cases)
+
+
+class Selection:
+    """Every word of -k has to be a test's: one that was renamed would not be missed."""
+
+    WORD = re.compile(r"[\w:+\-.\[\]\\/]+")
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_collection_modifyitems(self, config, items):
+        names = [name.lower() for item in items
+                 for name in (item.nodeid, *item.extra_keyword_matches)]
+        words = set(self.WORD.findall(config.getoption("keyword"))) - {"and", "or", "not"}
+        missing = [word for word in sorted(words)
+                   if not any(word.lower() in name for name in names)]
+        yield
+        if missing:
+            no_such_test("-k", " ".join(missing))
+        elif not items:
+            no_such_test("pytest", config.getoption("keyword"))
+
+
+def no_such_test(option, text):
+    print("Bail out! %s: no test is called '%s'" % (option, text), flush=True)
+    raise pytest.UsageError("no such test")
 
 
 class Ktap:

@@ -16,6 +16,7 @@ set -uo pipefail
 driver=${DRIVER:-weft}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../vm/complaints.sh"
+. "$here/selection.sh"
 tmp=$(mktemp -d)
 dev=${driver}0
 tests=0 failures=0 again=0
@@ -54,6 +55,7 @@ suite_exit() {
 
 finish() {
 	echo "1..$tests"
+	[ "$tests" -gt 0 ] || { no_such_test "$suite_name" "${E2E_CASE:-${E2E_ONLY:-}}"; exit 1; }
 	[ "$again" -eq 0 ] || echo "# $suite_name: $again of them at the second attempt"
 	[ "$failures" -eq 0 ]
 	exit
@@ -73,7 +75,8 @@ run_pytest() {
 	# Each value behind a "=": pytest takes a word that is a path for the tests', at first.
 	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest -c "$here/pytest.ini" \
 		--rootdir="$here" --dev="$dev" --addr="$addr4" --addr6="$addr6" --slow="$slow" \
-		"${@:2}" || status=1
+		"${@:2}" || status=$?
+	[ "$status" -le 1 ] || echo "Bail out! $suite: pytest ended with status $status"
 	idle || status=1
 	new_splats || status=1
 	exit "$status"
@@ -123,6 +126,7 @@ finding() {
 # complaints of the kernel are never given another. Programs of our own have one attempt.
 t() {
 	local name=$1 rc=1 began=$SECONDS attempt
+	there_is E2E_ONLY "$name"
 	[[ $name =~ ${E2E_ONLY:-} ]] || return 0
 	case ${E2E_CASE:-$name} in "$name" | "$2" | "${3:-$2}") ;; *) return 0 ;; esac
 	shift

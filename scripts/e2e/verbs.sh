@@ -13,6 +13,7 @@ TOPOLOGY
 # BIG=1 adds the 4 GiB message: half a minute where code runs natively.
 case_() {
 	[[ " ${VERBS_ONLY:-$1} " == *" $1 "* ]] || skip "not asked for"
+	there_is VERBS_ONLY "$1"
 	limit "${2:-120}" "$verbs" "$saddr4" "$1"
 }
 

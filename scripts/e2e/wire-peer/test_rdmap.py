@@ -181,7 +181,7 @@ def a_read_sees_the_write_before_it(f):
         take_read(link, 4096, pattern(4096, n), n, 0)
 
 
-@test("RDMAP-075", "RDMAP-070", "VERBS-020", "RDMAP-064")
+@test("RDMAP-075", "RDMAP-070", "VERBS-020", "RDMAP-064", "RDMAP-017")
 def a_send_overtakes_a_large_read(f):
     source = f.mr(4 << 20)
     link = f.running(rev=1)
