@@ -151,7 +151,7 @@ case_of() { limit 100 "${cli[@]}" /usr/bin/python3 "$direct" --device "$sdev" --
 hand_cases() {
 	local name
 	for name in both_orders posts_wait one_way many attributes depths second_life late_receive \
-		no_receive no_peer \
+		no_receive refused_requests no_peer \
 		peer_goes error_and_destroy bad_attributes wrong_psn psn_known_late anothers_qp; do
 		t "$1: $name" case_of $name
 	done

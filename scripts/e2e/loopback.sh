@@ -45,6 +45,12 @@ verbs_with() {
 	return "$rc"
 }
 
+# QPs that a program connects itself: they have a reason for each request that fails.
+direct_case() {
+	limit 60 /usr/bin/python3 -P "$here/progs/direct.py" --device "$dev" --peer "$dev" \
+		--gid "$1" "$2"
+}
+
 # pings COUNT SIZE [ADDRESS]: Sends both ways, a Read and a Write per round, data compared.
 pings() {
 	rping_pair 100 "${3:-$saddr4}" "$1" -V -S "$2"
@@ -131,6 +137,11 @@ for name in late_receives_both_ways late_long_messages late_peer_disconnects lat
 	t "late: ${name#late_}" verbs_with "$name" rnr_timeout_ms 600000 1000
 done
 t "late: never" verbs_with late_never rnr_timeout_ms 600 1000
+for index in 1 2; do
+	for name in no_receive refused_requests; do
+		t "direct, GID $index: $name" grows direct_case "$index" $name
+	done
+done
 t "data: rounds of rping" grows pings 300 60000
 t "data: IPv6" grows pings 20 60000 "$saddr6"
 t "attribute: changes amid traffic" attribute_changes_amid_traffic

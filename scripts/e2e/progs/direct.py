@@ -102,10 +102,10 @@ class End:
         self.rtr(peer)
         self.rts(**rts)
 
-    def receive(self, count=1):
+    def receive(self, count=1, length=SIZE):
         for i in range(count):
             self.qp.post_recv(RecvWR(wr_id=1000 + i, num_sge=1,
-                                     sg=[SGE(self.mr.buf, SIZE, self.mr.lkey)]))
+                                     sg=[SGE(self.mr.buf, length, self.mr.lkey)]))
 
     def post(self, opcode=e.IBV_WR_SEND, length=64, peer=None, wr_id=1):
         wr = SendWR(wr_id=wr_id, opcode=opcode, num_sge=1,
@@ -375,6 +375,61 @@ def no_receive():
             assert wcs[0].status == e.IBV_WC_RNR_RETRY_EXC_ERR, wcs[0].status
             assert least < took < most, took
             assert one.state() == e.IBV_QPS_ERR
+
+
+# What a receiver refuses: opcode, length, where in its memory, with which key, and the reason. A
+# Write that is longer than a segment is refused at its end.
+REFUSED = (
+    (e.IBV_WR_SEND, 64, 0, 0, e.IBV_WC_RNR_RETRY_EXC_ERR),
+    (e.IBV_WR_SEND_WITH_IMM, 64, 0, 0, e.IBV_WC_RNR_RETRY_EXC_ERR),
+    (e.IBV_WR_RDMA_WRITE_WITH_IMM, 64, 0, 0, e.IBV_WC_RNR_RETRY_EXC_ERR),
+    (e.IBV_WR_SEND, SIZE, 0, 0, e.IBV_WC_REM_INV_REQ_ERR),
+    (e.IBV_WR_RDMA_WRITE, 64, 0, 0x5a00, e.IBV_WC_REM_ACCESS_ERR),
+    (e.IBV_WR_RDMA_WRITE, SIZE, 4096, 0, e.IBV_WC_REM_ACCESS_ERR),
+    (e.IBV_WR_RDMA_READ, 64, 0, 0x5a00, e.IBV_WC_REM_ACCESS_ERR),
+    (e.IBV_WR_RDMA_READ, SIZE, 4096, 0, e.IBV_WC_REM_ACCESS_ERR),
+    (e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0x5a00, e.IBV_WC_REM_ACCESS_ERR),
+    (e.IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 4, 0, e.IBV_WC_REM_OP_ERR),
+)
+ANSWERED = e.IBV_WR_RDMA_READ, e.IBV_WR_ATOMIC_FETCH_AND_ADD
+
+
+def refused_requests():
+    """They fail with the reason, and what follows is flushed. Of what TCP has taken, a Send or
+    a Write may be complete before, and the next request may have the reason; without TCP in
+    between none is."""
+    for opcode, length, at, key, reason in REFUSED:
+        one, other = two()
+        for end, peer in ((one, other), (other, one)):
+            end.init()
+            end.rtr(peer)
+            end.rts(rnr_retry=0)
+        other.receive()
+        one.post()
+        one.expect()
+        other.expect()
+        if reason == e.IBV_WC_REM_INV_REQ_ERR:
+            other.receive(length=SIZE // 2)
+        wr = SendWR(wr_id=2, opcode=opcode, num_sge=1,
+                    sg=[SGE(one.mr.buf, length, one.mr.lkey)])
+        if opcode == e.IBV_WR_ATOMIC_FETCH_AND_ADD:
+            wr.set_wr_atomic(other.mr.rkey ^ key, other.mr.buf + at, 1)
+        else:
+            wr.set_wr_rdma(other.mr.rkey ^ key, other.mr.buf + at)
+        one.qp.post_send(wr)
+        wc = one.poll()[0]
+        by_tcp = param("loopback") == "0" and opcode not in ANSWERED
+        assert wc.wr_id == 2
+        assert wc.status == reason or (by_tcp and wc.status == e.IBV_WC_SUCCESS), \
+            f"{opcode}: status {wc.status}, not {reason}"
+        one.post(e.IBV_WR_RDMA_READ, 64, other, wr_id=3)
+        after = one.expect(e.IBV_WC_WR_FLUSH_ERR) if wc.status == reason else one.poll()[0]
+        assert after.wr_id == 3 and after.status != e.IBV_WC_SUCCESS
+        one.post(wr_id=4)
+        assert one.expect(e.IBV_WC_WR_FLUSH_ERR).wr_id == 4
+        assert one.state() == e.IBV_QPS_ERR
+        one.close()
+        other.close()
 
 
 def no_peer():

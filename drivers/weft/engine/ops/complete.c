@@ -212,20 +212,13 @@ static void fail_the_named(struct weft_stream *st)
 	struct weft_swr *swr = weft_complete_named(st);
 	enum weft_fault fault;
 
-	fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
-	/*
-	 * Where QPs are connected directly, the sender decides how long its messages wait for a
-	 * receive. Pairs with weft_term_end().
-	 */
-	if (st->mpa.direct && smp_load_acquire(&st->peer_terminated) &&
-	    st->peer_fault == WEFT_FAULT_UNTAGGED_NO_BUFFER && term->has_ddp && !term->tagged &&
-	    term->qn == WEFT_QN_SEND) {
-		fault = WEFT_FAULT_NO_RECEIVE;
-		if (!swr)
-			st->oldest_fault = fault;
-	}
 	if (!swr)
 		return;
+	fault = weft_fault_from_terminate(term->layer, term->etype, term->ecode);
+	if (st->oldest_fault == WEFT_FAULT_NO_RECEIVE) {
+		fault = WEFT_FAULT_NO_RECEIVE;
+		st->oldest_fault = WEFT_FAULT_NONE;
+	}
 	swr->state = WEFT_SWR_FETCHED;
 	weft_sendq_done(swr, fault);
 }

@@ -46,6 +46,13 @@ enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg)
 	weft_count(st->cfg.counters, WEFT_CTR_RX_TERM_FOR + weft_term_reasons[fault]);
 	trace_weft_rx_terminate(st->cfg.ifindex, st->qpn, term.layer, term.etype, term.ecode);
 	WRITE_ONCE(st->peer_fault, fault);
+	/*
+	 * Where QPs are connected directly, the sender decides how long its messages wait for a
+	 * receive. If that one is complete, the oldest request fails instead, and only that.
+	 */
+	if (st->mpa.direct && fault == WEFT_FAULT_UNTAGGED_NO_BUFFER && term.has_ddp &&
+	    !term.tagged && term.qn == WEFT_QN_SEND)
+		st->oldest_fault = WEFT_FAULT_NO_RECEIVE;
 	/* pairs with weft_complete_named() */
 	smp_store_release(&st->peer_terminated, true);
 	weft_stream_step(st, WEFT_QP_PEER_TERMINATED);

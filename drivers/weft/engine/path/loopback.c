@@ -172,29 +172,40 @@ enum weft_fault weft_loopback_add(void *arg, u32 done, const struct weft_mem_ref
 
 /* --- handing over --- */
 
-/* Socket lock of the receiver held. */
-static enum weft_handed take(struct weft_stream *to, const struct weft_ulpdu *u, u32 pos,
-			     struct weft_cq_batch *batch)
+/* It has to have read all that came by TCP, and to hold nothing back. Socket lock held. */
+static bool may_take(const struct weft_stream *to, u32 pos)
 {
 	enum weft_qp_state state = READ_ONCE(to->state);
+	const struct weft_rx *rx = &to->rx;
+
+	return (state == WEFT_QP_RTS || state == WEFT_QP_CLOSING) && rx->sock.pos == pos &&
+	       !weft_mpa_rx_is_stopped(&rx->sock) && weft_mpa_rx_idle(&rx->sock) && !rx->held.busy;
+}
+
+/*
+ * A request that the receiver refuses, or finds it in error, is not complete: as on any other
+ * reliable transport it ends with the reason, which comes by TCP, or is flushed. Only one that is
+ * to be answered counts as sent, since the Terminate names it as such. Socket lock of the receiver
+ * held.
+ */
+static enum weft_handed take(struct weft_stream *to, const struct weft_loopback_seg *seg, u32 pos,
+			     struct weft_cq_batch *batch)
+{
 	struct weft_rx *rx = &to->rx;
 	enum weft_fault fault;
 
 	rx->tx_needed = false;
 	/*
-	 * What a receiver takes no more goes by TCP, and is dropped there. So does a message that
-	 * finds no receive: it is complete when TCP has it, and waits in the socket.
+	 * A message that finds no receive goes by TCP: it is complete when TCP has it, and waits
+	 * in the socket.
 	 */
-	if (weft_mpa_rx_is_stopped(&rx->sock) || state == WEFT_QP_TERMINATE ||
-	    state == WEFT_QP_ERROR || (to->rnr_waits && weft_rnr_holds(to)))
+	if (to->rnr_waits && weft_rnr_holds(to))
 		return WEFT_HANDED_REFUSED;
-	/* It has to have read all that came by TCP, and to hold nothing back. */
-	if (READ_ONCE(to->state) == WEFT_QP_IDLE || rx->sock.pos != pos ||
-	    !weft_mpa_rx_idle(&rx->sock) || rx->held.busy) {
+	if (!may_take(to, pos)) {
 		to->loopback->peer_waits = true;
 		return WEFT_HANDED_WAITS;
 	}
-	fault = weft_rx_take(to, u, batch);
+	fault = weft_rx_take(to, &seg->u, batch);
 	if (fault == WEFT_FAULT_NOT_READY && to->rnr_waits)
 		return WEFT_HANDED_REFUSED;
 	if (fault == WEFT_FAULT_NOT_READY) {
@@ -203,9 +214,11 @@ static enum weft_handed take(struct weft_stream *to, const struct weft_ulpdu *u,
 			to->hooks->want_rx(to);
 		return WEFT_HANDED_WAITS;
 	}
+	if (fault != WEFT_FAULT_NONE && !seg->answered)
+		return WEFT_HANDED_WAITS;
 	if (unlikely(rx->held.busy))
 		to->hooks->want_rx(to);
-	WRITE_ONCE(to->loopback->taken, to->loopback->taken + u->len);
+	WRITE_ONCE(to->loopback->taken, to->loopback->taken + seg->u.len);
 	return WEFT_HANDED_TAKEN;
 }
 
@@ -243,7 +256,7 @@ enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
 	describe_handed(seg, head_len);
 	batch.count = 0;
 	slow = weft_loopback_lock(end);
-	handed = take(to, &seg->u, st->tx.sock.pos, &batch);
+	handed = take(to, seg, st->tx.sock.pos, &batch);
 	has_tx = to->rx.tx_needed;
 	weft_loopback_unlock(end, slow);
 	weft_cq_batch_fire(&batch);

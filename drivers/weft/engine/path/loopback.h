@@ -23,6 +23,7 @@ struct weft_stream;
  * struct weft_loopback_seg - a segment on its way
  * @st: the stream that sends it
  * @u: what the peer gets; its @head is filled in by the sender
+ * @answered: of a request that the peer answers
  * @payload: bytes that were added, no more than are to be handed over
  * @count: @piece in use
  * @piece: where the payload is
@@ -30,6 +31,7 @@ struct weft_stream;
 struct weft_loopback_seg {
 	struct weft_stream *st;
 	struct weft_ulpdu u;
+	bool answered;
 	u32 payload;
 	u32 count;
 	struct weft_ulpdu_piece piece[WEFT_LOOPBACK_PIECES];
@@ -37,7 +39,7 @@ struct weft_loopback_seg {
 
 enum weft_handed {
 	WEFT_HANDED_TAKEN,
-	WEFT_HANDED_WAITS,	/* the peer will have tx go on */
+	WEFT_HANDED_WAITS,	/* the peer will have tx go on, or end the stream */
 	WEFT_HANDED_REFUSED,	/* it goes by TCP */
 };
 

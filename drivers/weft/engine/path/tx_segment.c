@@ -526,6 +526,7 @@ static enum weft_segment_result hand_segment(struct weft_stream *st, struct weft
 	u32 len;
 
 	seg.st = st;
+	seg.answered = msg->swr && msg->swr->awaits_response;
 	seg.payload = 0;
 	seg.count = 0;
 	st->tx.sock.no_memory = false;
