@@ -61,7 +61,6 @@ struct awaited {
  * struct peer - the other end
  * @out: what we sent and it has not taken apart, @len bytes, from stream position @pos on
  * @msn, @mo: of what it sends next on each queue
- * @tagged_done: payload of the tagged message that is open
  * @seen_msn, @seen_mo: of what it has seen of us
  * @tagged_open: a tagged message of ours is open, and is to go on with @tagged_stag, @tagged_to
  * @first: it has sent an FPDU
