@@ -126,7 +126,7 @@ int weft_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return count;
 }
 
-/* Who sleeps until an event polls nothing: no post may wait for that any more. */
+/* A thread that sleeps until an event polls nothing: no post may wait for that any more. */
 int weft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct weft_cq *cq = weft_cq(ibcq);

@@ -19,7 +19,7 @@ struct weft_defer_link {
 	struct weft_defer_link *next;
 	const struct weft_doorbell *doorbell;
 	bool listed;
-	uint32_t calls;			/* calls under way of those who took it off the list */
+	uint32_t calls;			/* calls under way of threads that took it off the list */
 	uint32_t generation;		/* that made them */
 };
 

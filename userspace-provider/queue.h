@@ -26,7 +26,7 @@ struct weft_queue {
 int weft_queue_map(struct weft_queue *queue, struct weft_regions *regions,
 		   const struct weft_queue_map *map, size_t min_stride, struct weft_va_range *room);
 
-/* Room for a queue that the kernel grants to one who asks for @entries. */
+/* Room for a queue that the kernel grants for a request of @entries. */
 int weft_queue_reserve(struct weft_va_range *room, uint32_t entries, size_t stride);
 void weft_queue_unmap(struct weft_queue *queue);
 

@@ -111,7 +111,7 @@ void weft_cm_cancel_pending(struct weft_cm *cm, const struct weft_stream *stream
  * weft_cm_abort - end every connection now
  * @cm: of the device
  *
- * Context: process. Consumers who wait for an outcome are told at once instead
+ * Context: process. Consumers that wait for an outcome are told at once instead
  * of at their deadline. Does not wait.
  */
 void weft_cm_abort(struct weft_cm *cm)

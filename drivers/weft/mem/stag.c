@@ -149,7 +149,7 @@ void weft_stag_drained(struct weft_mem_region *mr)
 	unsigned long flags;
 
 	rcu_read_lock();
-	/* Before IDLE: who waited for a window expects its region to be free. */
+	/* Before IDLE: a wait for a window ends with its region free. */
 	parent = mr->grant.parent;
 	mr->grant.parent = NULL;
 	if (parent)

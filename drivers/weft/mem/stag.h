@@ -32,7 +32,7 @@ struct weft_stag_table {
 	struct weft_mem_region __rcu *recent[WEFT_STAG_RECENT];
 };
 
-/* What an STag names; says who may give and take its rights. */
+/* What an STag names, and so what gives and takes its rights. */
 enum weft_stag_kind {
 	WEFT_STAG_REGION,	/* by the verbs, for good */
 	WEFT_STAG_FASTREG,	/* by work requests; a peer may invalidate */
@@ -99,7 +99,7 @@ struct weft_stag_mapping {
  * @state: enum weft_stag_state
  * @dead: will never be valid again
  * @windows: windows that borrow the memory; the region cannot be taken away
- * @ref: of the structure alone: its owner, and who waits for it to drain
+ * @ref: of the structure alone: its owner, and a wait for it to drain
  * @rcu: for its end
  *
  * Owned by the MR or MW that added it; freed through RCU.

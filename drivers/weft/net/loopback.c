@@ -66,7 +66,7 @@ bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
  * weft_loopback_join - the owner of a connection may be reached by that of its other end
  * @end: zeroed; freed by kfree() when owner and peer have both put it
  * @sock: the connection; start frames have been exchanged, and nothing has been read since
- * @owner: of it, who can be worked on from now on, and calls weft_loopback_leave() at the end
+ * @owner: of @end; may be found by its peer from now on, calls weft_loopback_leave() at the end
  *
  * Context: process, no socket lock held.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * What FetchAdd and CmpSwap store: masked arithmetic on one 64-bit value in host
- * order. Who calls it makes it atomic. RFC 7306, 5.1.1 and 5.1.2.
+ * order. The caller makes it atomic. RFC 7306, 5.1.1 and 5.1.2.
  */
 #include "proto/atomic.h"
 #include "proto/rdmap.h"

@@ -43,7 +43,7 @@ static const enum weft_fault wording[WEFT_STAG_CONTEXTS][REFUSALS] = {
 /**
  * weft_stag_refusal - why a request may not touch an STag, if it may not
  * @stag: a snapshot of the STag
- * @req: who asks, for what, and in whose words a refusal is told
+ * @req: the requester, what it asks for, and which layer's faults refuse it
  *
  * Return: the first refusal in the order of protocol-rules, ORDER-5, or WEFT_FAULT_NONE.
  */

@@ -62,7 +62,7 @@ static __always_inline bool weft_stag_allows(const struct weft_stag_view *stag,
 /**
  * weft_stag_check - may this request touch this STag?
  * @stag: a snapshot of the STag
- * @req: who asks, for what, and in whose words a refusal is told
+ * @req: the requester, what it asks for, and which layer's faults refuse it
  *
  * An empty request touches nothing and is not checked at all (RFC 5041, 5.2;
  * RFC 5040, 5.2.1).

@@ -31,7 +31,7 @@ u32 weft_term_build(const struct weft_fault_rec *rec, u8 *out);
 
 /**
  * struct weft_term - a received Terminate
- * @ddp: the offending segment's DDP header, if @has_ddp
+ * @has_ddp: it has the DDP header of the offending segment: @tagged and all that follow
  */
 struct weft_term {
 	u8 layer;

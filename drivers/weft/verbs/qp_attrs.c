@@ -42,7 +42,7 @@ int weft_qp_attrs_check(const struct ib_qp_attr *attr, int mask)
 	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~KNOWN_ACCESS)
 		return -EINVAL;
 
-	/* Who the peer is: only a connection that is made by hand names one. */
+	/* The peer: only a connection that is made by hand names one. */
 	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))

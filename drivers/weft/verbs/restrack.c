@@ -261,7 +261,7 @@ static void put_access(struct table *t, u32 access)
 	put_str(t, "access", text);
 }
 
-/* What a region is named and where it lies is told to those who may know it, by the core. */
+/* The core tells keys and addresses of a region to privileged processes only. */
 int weft_fill_res_mr(struct sk_buff *msg, struct ib_mr *ib)
 {
 	struct table t = begin_nest(msg);

@@ -12,7 +12,7 @@
 #include "uapi/weft-abi.h"
 
 /**
- * weft_udata_ring_space - where are the queues of who makes this call?
+ * weft_udata_ring_space - where are the queues of the process that makes this call?
  * @udata: of a verbs operation
  *
  * Context: process. Return: the process's, NULL for a kernel consumer.

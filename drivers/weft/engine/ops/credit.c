@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Requests that are answered: whether one may be sent, and who goes on when it may. ORD of them
+ * Requests that are answered: whether one may be sent, and what goes on when it may. ORD of them
  * may be unanswered (RFC 5040, 5.2.1); a fence waits for all.
  */
 #include "engine/ops/credit.h"

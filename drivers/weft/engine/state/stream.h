@@ -36,7 +36,7 @@ struct weft_stream_hooks;
  * @sock: among the fields that are not written: both directions look at it each time
  * @lock: @state, @todo, @fault, @close_error, and whether waits for pages are muted
  * @peer_terminated, @peer_fault, @peer_term: a Terminate came, and what it says
- * @lifecycle: start against release: who attaches and detaches the socket
+ * @lifecycle: start against release: taken to attach and detach the socket
  * @reserved: a connection is being set up for it, and no second one; under @lifecycle
  * @counters: where this stream counts; @cfg.counters points here
  * @mpa, @initiator: as started; written once, before @cm_events
