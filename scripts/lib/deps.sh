@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# Missing Debian packages: named, then installed. Sourced after log.sh and
-# cache.sh. The lists are packages/<group>.list.
+# Missing Debian packages: named, then installed. Sourced by all.sh. The lists are
+# packages/<group>.list.
 # shellcheck disable=SC2154,SC2034  # variables travel between the parts
 
 deps_lists=$weft_top/scripts/lib/packages
@@ -9,9 +9,9 @@ deps_lists=$weft_top/scripts/lib/packages
 # deps_of GROUP...: the packages of those groups, one a line; some are of one release, or of one
 # architecture, only.
 deps_of() {
-	local group codename arch list
-	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	arch=$(dpkg --print-architecture)
+	local group list codename arch
+	codename=$(distro_codename)
+	arch=$(host_arch)
 	for group; do
 		[ -r "$deps_lists/$group.list" ] || die "no package group '$group'"
 		for list in "$deps_lists/$group"{,"-$codename","-$arch"}.list; do

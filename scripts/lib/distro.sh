@@ -122,4 +122,3 @@ distro_root() {
 	printf '%s\n' "$root"
 }
 
-distro_release() { cat "$(distro_root "$1")/.weft-complete"; }

@@ -7,7 +7,6 @@ from agent import Agent
 from world import Skip, at_least, run, test
 
 CGROUPS = "/sys/fs/cgroup"
-MEGABYTE = 1 << 20
 
 
 def controllers():

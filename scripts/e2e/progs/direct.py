@@ -37,7 +37,6 @@ PORT = 4791
 REQUEST = b"MPA ID Req Frame"
 REPLY = b"MPA ID Rep Frame"
 REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
-BOTH_RTR = 0x8000 | 0x4000, 0x8000 | 0x4000
 MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
 
 args = argparse.Namespace()

@@ -10,7 +10,7 @@ from functools import partial
 
 from harness import FLUSH, Skip, pattern, send_out, test, up_to_a_marker
 from netdev import own_netns, weft_netns
-from wirepeer import ddp, mpa, peer, rdmap
+from wirepeer import mpa, peer, rdmap
 
 
 def same_bytes(link, message):

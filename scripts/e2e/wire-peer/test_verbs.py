@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What the consumer may rely on and the wire shows: windows, keys, queues, order."""
 
-import time
-
 from harness import (CQ_ERR, FLUSH, LOC_PROT, MW_BIND, OK, QP_ACCESS_ERR, AgentError, pattern,
                      test, unfit, untouched)
 from wirepeer import mpa, rdmap
