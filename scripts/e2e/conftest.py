@@ -51,7 +51,7 @@ def title(item):
     cases = "".join(" [%s]" % (case,) for case in item.callspec.params.values()) \
         if hasattr(item, "callspec") else ""
     return "%s: %s%s%s" % (item.path.parent.name, rows and rows + ": ",
-                           item.originalname.replace("_", " "), cases)
+                           item.originalname.removeprefix("test_").replace("_", " "), cases)
 
 
 class Ktap:
@@ -148,7 +148,7 @@ def kernel_log():
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    if call.when == "call":
+    if call.when == "call" and "world" in item.funcargs:
         item.agent_log = item.funcargs["world"].agent.log[-30:]
         item.failed = (yield).get_result().failed
     else:

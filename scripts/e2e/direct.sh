@@ -145,7 +145,7 @@ newer() {
 
 # --- our own ---
 
-case_of() { limit 100 "${cli[@]}" /usr/bin/python3 -P "$direct" --device "$sdev" --peer "$cdev" \
+case_of() { limit 100 "${cli[@]}" /usr/bin/python3 "$direct" --device "$sdev" --peer "$cdev" \
 	--gid "$index" "$@"; }
 
 hand_cases() {

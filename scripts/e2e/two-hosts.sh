@@ -75,7 +75,7 @@ send_bw() {
 
 # pair CASE: of progs/direct_pair.py.
 pair() {
-	either /usr/bin/python3 -P "$here/progs/direct_pair.py" --device "$dev" --gid "$index" "$@"
+	either /usr/bin/python3 "$here/progs/direct_pair.py" --device "$dev" --gid "$index" "$@"
 }
 
 host

@@ -4,24 +4,18 @@
 
 Usage: direct_pair.py [--device NAME] [--gid N] CASE [ADDRESS]
 Without the address it serves one peer. The ends tell each other their numbers, and when a step
-is done, by lines of JSON over TCP. A case fails by an exception. Run it with -P: beside it is a
-pyverbs.py that is not the library.
+is done, by lines of JSON over TCP. A case fails by an exception.
 """
 
 import argparse
 import json
-import pathlib
 import socket
 import subprocess
-import sys
 import types
 
+import direct
 import pyverbs.enums as e
 from pyverbs.wr import SGE, SendWR
-
-sys.path.append(str(pathlib.Path(__file__).parent))
-
-import direct  # noqa: E402
 
 PORT = 18600
 LENGTH = 4096
