@@ -188,8 +188,8 @@ static void expect_sane_step(struct kunit *test, struct life life, u32 event,
 	       !both(done, WEFT_CONNA_SEND_REPLY, WEFT_CONNA_SEND_REJECT);
 	KUNIT_EXPECT_TRUE_MSG(test, sane, "%s, %s", from, what);
 	/*
-	 * At the end the socket is let go, no timer runs, the caller that asked to connect knows how it
-	 * ended, and a stream that ran was closed in front of the consumer.
+	 * At the end the socket is let go, no timer runs, the caller that asked to connect knows
+	 * how it ended, and a stream that ran was closed in front of the consumer.
 	 */
 	sane = done & WEFT_CONNA_RELEASE && !(done & WEFT_CONNA_ARM_TIMER) &&
 	       needs(done, WEFT_CONNA_SEND_REQUEST, WEFT_CONNA_TELL_REPLY) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The only place that knows which kernel this is. Everybody else writes for
+ * The only place that knows which kernel this is. All other files are written for
  * 6.12; what differs elsewhere is bridged here, on the answers of
  * scripts/conftest.sh, which also says when each bridge may go.
  */
@@ -114,16 +114,6 @@ static inline bool compat_cma_unites_vlans(void)
 #else
 #define compat_send_ack(sk, rcv_nxt) __tcp_send_ack(sk, rcv_nxt)
 #endif
-
-/* Does another task want this CPU? Since 6.13 it may do so without any hurry. */
-static inline bool compat_cpu_is_wanted(void)
-{
-#ifdef TIF_NEED_RESCHED_LAZY
-	if (test_thread_flag(TIF_NEED_RESCHED_LAZY))
-		return true;
-#endif
-	return need_resched();
-}
 
 /* The type that bind and connect of a kernel socket take. */
 #ifdef HAVE_SOCKADDR_UNSIZED

@@ -19,7 +19,6 @@
 
 /* Room in front of the entries of every queue: struct weft_*_ctl. */
 #define WEFT_CTL_BYTES		128
-#define WEFT_CACHE_LINE		64
 
 /**
  * enum weft_wr_op - opcodes of a send queue entry

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Time, timers, work and waits: nothing happens unless the program lets it. Included by kernel.h. */
+/* Time, timers, work and waits: nothing happens by itself. Included by kernel.h. */
 #ifndef WEFT_HOST_TIMERS_H
 #define WEFT_HOST_TIMERS_H
 
