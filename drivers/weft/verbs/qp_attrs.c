@@ -89,8 +89,8 @@ void weft_qp_attrs_set(struct weft_qp_attrs *attrs, const struct ib_qp_attr *att
 {
 	/*
 	 * INIT and RTR as rdma_cm asks for them on an iWARP device, in the kernel and in
-	 * librdmacm: without a P_Key and a peer, which a program that connects by hand has to name. The
-	 * flags are none on the active side, and Read and Write on the other.
+	 * librdmacm: without a P_Key and a peer, which a program that connects by hand has to
+	 * name. The flags are none on the active side, and Read and Write on the other.
 	 */
 	bool is_rtr = weft_qp_attrs_is_rtr_of_rdma_cm(attr, mask);
 	bool is_init = mask & IB_QP_STATE && attr->qp_state == IB_QPS_INIT &&
