@@ -3,6 +3,9 @@
  * Accesses to the memory behind STags: RFC 5040, 5.3; RFC 5041, 7.1.
  */
 #include <linux/bvec.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
 
 #include "mem/access.h"
 #include "mem/backing.h"
@@ -302,6 +305,52 @@ static void weft_backing_atomic_both_codes(struct kunit *test)
 	leave(test, w);
 }
 
+/* A CPU that works on the same word as the peers do. */
+struct adder {
+	u64 *word;
+	u64 added;
+};
+
+static int add_to_word(void *arg)
+{
+	struct adder *a = arg;
+
+	while (!kthread_should_stop()) {
+		atomic64_inc((atomic64_t *)a->word);
+		a->added++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Nothing is lost where the two meet, which shows when a value is not the last one plus 1. */
+static void weft_backing_atomic_beside_a_cpu(struct kunit *test)
+{
+	unsigned long end = jiffies + 5 * HZ;
+	struct world *w = make_world(test);
+	struct weft_backing *b = make_backing(test, w);
+	struct weft_atomic_op add = { .code = WEFT_ATOMIC_FADD, .data = 1 };
+	struct adder adder = { .word = (u64 *)(w->page[0] + 32) };
+	struct task_struct *task;
+	u32 meetings = 0;
+	u64 last = 0;
+	u64 now;
+	u64 n;
+
+	task = kthread_run(add_to_word, &adder, "weft_kunit_adder");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (n = 0; meetings < 10000 && time_before(jiffies, end); n++) {
+		now = weft_backing_atomic(b, 32 - FIRST, &add);
+		meetings += now != last + 1;
+		last = now;
+		cond_resched();
+	}
+	kthread_stop(task);
+	KUNIT_EXPECT_EQ(test, *adder.word, n + adder.added);
+	weft_backing_free(b);
+	leave(test, w);
+}
+
 static struct kunit_case access_cases[] = {
 	KUNIT_CASE(weft_mem_walk_finds_every_byte),
 	KUNIT_CASE_PARAM(weft_mem_get_refuses, get_rows_gen_params),
@@ -309,6 +358,7 @@ static struct kunit_case access_cases[] = {
 	KUNIT_CASE(weft_mem_get_holds_a_run),
 	KUNIT_CASE(weft_mem_get_kernel_address),
 	KUNIT_CASE(weft_backing_atomic_both_codes),
+	KUNIT_CASE(weft_backing_atomic_beside_a_cpu),
 	{},
 };
 

@@ -63,6 +63,7 @@ void drop(struct kunit *test, struct world *w, struct weft_mem_region *mr)
 	if (mr->kind == WEFT_STAG_REGION || mr->kind == WEFT_STAG_FASTREG)
 		weft_backing_free(mr->grant.backing);
 	weft_backing_free(mr->next.backing);
+	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 1U);	/* the owner's */
 	weft_stag_free(&w->table, mr);
 }
 

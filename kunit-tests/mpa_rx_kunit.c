@@ -64,6 +64,8 @@ WEFT_ROWS(layouts)
  * @piece: bytes that are there at a time, 0: all
  * @refuses: each ULPDU is taken at the second time only
  * @refused: the next one was, once
+ * @stops_at: the ULPDU that is refused for good, 0: none
+ * @offered: ULPDUs in all
  * @seen: ULPDUs taken
  * @in_a_row: of these, where they stand
  * @gathered: of these, from pieces
@@ -76,6 +78,8 @@ struct reading {
 	u32 piece;
 	bool refuses;
 	bool refused;
+	u32 stops_at;
+	u32 offered;
 	u32 seen;
 	u32 in_a_row;
 	u64 gathered;
@@ -98,6 +102,9 @@ static enum weft_fault take_ulpdu(void *owner, const struct weft_ulpdu *u)
 	KUNIT_EXPECT_EQ(r->test, memcmp(u->head, sent, u->head_len), 0);
 	if (u->linear)
 		KUNIT_EXPECT_EQ(r->test, memcmp(u->linear, sent, ULPDU_LEN), 0);
+	r->offered++;
+	if (r->stops_at && r->seen == r->stops_at)
+		return WEFT_FAULT_STOPPED;
 	r->refused = r->refuses && !r->refused;
 	if (r->refused)
 		return WEFT_FAULT_NOT_READY;
@@ -234,16 +241,32 @@ static void what_is_not_taken_comes_again(struct kunit *test)
 static void a_damaged_one_ends_it(struct kunit *test)
 {
 	struct reading r = {};
+	struct reading pieces = { .piece = 1000 };
 
 	read_all(test, &r, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_BYTES - 1);
 	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_MPA_CRC);
 	KUNIT_EXPECT_EQ(test, r.seen, DAMAGED);
+	read_all(test, &pieces, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_BYTES - 1);
+	KUNIT_EXPECT_EQ(test, pieces.fault, WEFT_FAULT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, pieces.seen, DAMAGED);
+}
+
+/* Nothing behind it is offered, and the framing is as it was. */
+static void a_refused_one_ends_it(struct kunit *test)
+{
+	struct reading r = { .stops_at = DAMAGED };
+
+	read_all(test, &r, true, 0);
+	KUNIT_EXPECT_EQ(test, r.fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, r.seen, DAMAGED);
+	KUNIT_EXPECT_EQ(test, r.offered, DAMAGED + 1);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(each_ulpdu_once, layouts_gen_params),
 	KUNIT_CASE_PARAM(what_is_not_taken_comes_again, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_damaged_one_ends_it, layouts_gen_params),
+	KUNIT_CASE_PARAM(a_refused_one_ends_it, layouts_gen_params),
 	{},
 };
 

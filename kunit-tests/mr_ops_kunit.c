@@ -212,6 +212,30 @@ static void weft_mem_bind_refuses(struct kunit *test)
 	leave(test, w);
 }
 
+/* The window and the region each have to be of the QP's domain. */
+static void weft_mem_bind_across_domains(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region *region = make_region(test, w, RIGHTS);
+	struct weft_mem_region *window = weft_stag_alloc(&w->table, WEFT_STAG_WINDOW2, PD + 1);
+	struct weft_mem_binding req = {
+		.addr = IOVA,
+		.length = LENGTH,
+		.lkey = region->grant.stag,
+		.access = RR,
+	};
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(window));
+	req.window = window->grant.stag;
+	req.stag = window->grant.stag ^ 1;
+	for (w->user.pd = PD; w->user.pd <= PD + 1; w->user.pd++)
+		KUNIT_EXPECT_EQ(test, weft_mem_bind(&w->user, &req), WEFT_FAULT_LOCAL_BIND);
+	KUNIT_EXPECT_EQ(test, region->windows, 0U);
+	drop(test, w, window);
+	drop(test, w, region);
+	leave(test, w);
+}
+
 static void weft_mem_bind_type2(struct kunit *test)
 {
 	struct world *w = make_world(test);
@@ -305,6 +329,7 @@ static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_invalidate_refuses),
 	KUNIT_CASE(weft_mem_bind_type1),
 	KUNIT_CASE_PARAM(weft_mem_bind_refuses, bad_bind_rows_gen_params),
+	KUNIT_CASE(weft_mem_bind_across_domains),
 	KUNIT_CASE(weft_mem_bind_type2),
 	KUNIT_CASE(weft_mem_close_windows_of_one_qp),
 	{},

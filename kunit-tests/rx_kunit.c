@@ -7,6 +7,8 @@
 #include "engine/path/rx.h"
 #include "mem/mr_ops.h"
 #include "mem_world.h"
+#include "proto/ddp.h"
+#include "proto/rdmap.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -148,9 +150,71 @@ static void weft_rx_places_an_atomic_first(struct kunit *test)
 	leave(test, m);
 }
 
+struct state_row {
+	const char *name;
+	enum weft_qp_state state;
+	bool taken;
+};
+
+static const struct state_row state_rows[] = {
+	{ "rts", WEFT_QP_RTS, true },
+	{ "closing", WEFT_QP_CLOSING, true },
+	{ "terminate", WEFT_QP_TERMINATE, false },
+	{ "error", WEFT_QP_ERROR, false },
+};
+
+WEFT_ROWS(state_rows)
+
+/* A Write of no bytes. After a fault, or once a consumer has given the QP up, none is taken. */
+static void weft_rx_stops_with_the_qp(struct kunit *test)
+{
+	const struct weft_ddp_hdr hdr = {
+		.tagged = true,
+		.last = true,
+		.ulp = weft_rdmap_ulp(WEFT_OP_WRITE),
+	};
+	const struct state_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	struct weft_cq_batch batch = {};
+	struct weft_ulpdu u = {};
+
+	u.len = weft_ddp_build(&hdr, u.head);
+	u.head_len = u.len;
+	u.linear = u.head;
+	w->st.rx.first_seen = true;
+	w->st.state = row->state;
+	KUNIT_EXPECT_EQ(test, weft_rx_take(&w->st, &u, &batch),
+			row->taken ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_RX_SEGS), (u64)row->taken);
+	KUNIT_EXPECT_EQ(test, weft_mpa_rx_is_stopped(&w->st.rx.sock), !row->taken);
+	KUNIT_EXPECT_EQ(test, w->st.state, row->state);
+}
+
+/* What is in front of it is read first: what waits for a receive, or for a region. */
+static void weft_rx_fin_comes_last(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_rx *rx = &w->st.rx;
+
+	w->st.sock = &w->sock;
+	w->net.fin = true;
+	rx->sock.paused = true;
+	weft_rx_check_fin(&w->st);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_RTS);
+	rx->sock.paused = false;
+	rx->held.busy = (void *)w;
+	weft_rx_check_fin(&w->st);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_RTS);
+	rx->held.busy = NULL;
+	weft_rx_check_fin(&w->st);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_ERROR);
+}
+
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
+	KUNIT_CASE(weft_rx_fin_comes_last),
 	{},
 };
 

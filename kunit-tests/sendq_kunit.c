@@ -139,6 +139,7 @@ static void weft_sendq_fetch_judges(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, swr->status, row->status);
 	KUNIT_EXPECT_EQ(test, swr->wqe.wr_id, 0x1000ULL);
 	if (row->status) {
+		KUNIT_EXPECT_EQ(test, swr->wqe.flags, WEFT_WRF_SIGNALED);
 		KUNIT_EXPECT_EQ(test, weft_fault_info(swr->vendor_err)->status, row->status);
 		KUNIT_EXPECT_EQ(test, swr->wqe.num_sge, 0);
 		KUNIT_EXPECT_EQ(test, swr->wqe.inline_len, 0U);
@@ -298,7 +299,7 @@ static int produce(void *arg)
 static void weft_sendq_handshake_loses_nothing(struct kunit *test)
 {
 	struct handshake h = { .sq = make_sendq(test, false) };
-	unsigned long deadline = jiffies + 60 * HZ;
+	unsigned long deadline = jiffies + 30 * HZ;
 	struct task_struct *task;
 	struct weft_swr *swr;
 	u32 next = 0;

@@ -40,9 +40,11 @@ static void weft_stag_alloc_numbers(struct kunit *test)
 
 static void expect_found(struct kunit *test, struct world *w, struct weft_mem_region *mr, u32 stag)
 {
-	KUNIT_EXPECT_PTR_EQ(test, weft_stag_pin(&w->table, stag), mr);
-	if (mr)
-		weft_stag_unpin(mr);
+	struct weft_mem_region *found = weft_stag_pin(&w->table, stag);
+
+	KUNIT_EXPECT_PTR_EQ(test, found, mr);
+	if (found)
+		weft_stag_unpin(found);
 }
 
 /* Some share a slot of what was made last, and lose it to each other. */
@@ -82,17 +84,17 @@ static void weft_stag_pin_follows_state(struct kunit *test)
 	struct weft_stag_grant grant = { .stag = mr->grant.stag, .length = 1 };
 	u32 stag = mr->grant.stag;
 
-	KUNIT_EXPECT_NULL(test, weft_stag_pin(&w->table, stag));
+	expect_found(test, w, NULL, stag);
 	KUNIT_EXPECT_EQ(test, weft_stag_enable(mr, &grant), 0);
 	KUNIT_EXPECT_EQ(test, weft_stag_enable(mr, &grant), -EBUSY);
-	KUNIT_EXPECT_NULL(test, weft_stag_pin(&w->table, stag ^ 1));
-	KUNIT_EXPECT_NULL(test, weft_stag_pin(&w->table, stag + 256));
+	expect_found(test, w, NULL, stag ^ 1);
+	expect_found(test, w, NULL, stag + 256);
 	KUNIT_EXPECT_PTR_EQ(test, weft_stag_pin(&w->table, stag), mr);
 
 	KUNIT_EXPECT_TRUE(test, weft_stag_disable(mr));
 	KUNIT_EXPECT_FALSE(test, weft_stag_disable(mr));
 	KUNIT_EXPECT_TRUE(test, weft_stag_draining(mr));
-	KUNIT_EXPECT_NULL(test, weft_stag_pin(&w->table, stag));
+	expect_found(test, w, NULL, stag);
 	KUNIT_EXPECT_EQ(test, weft_stag_enable(mr, &grant), -EBUSY);
 	KUNIT_EXPECT_EQ(test, weft_stag_rename(mr, stag ^ 1), -EBUSY);
 	weft_stag_unpin(mr);

@@ -3,6 +3,7 @@
 
 #include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
+#include "engine/state/claim.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
@@ -20,7 +21,8 @@ int weft_sock_error(const struct weft_sock *s)
 
 enum weft_sock_state weft_sock_state(const struct weft_sock *s)
 {
-	return WEFT_SOCK_UP;
+	return container_of(s, struct stream_world, sock)->net.fin ? WEFT_SOCK_PEER_CLOSED :
+								     WEFT_SOCK_UP;
 }
 
 u64 weft_tcp_bytes_acked(const struct weft_sock *s)
@@ -64,6 +66,11 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 		return w->net.push_error;
 	tx->pushed = tx->pos;
 	tx->count = 0;
+	if (w->net.mark) {
+		w->net.mark = false;
+		w->net.segments++;
+		weft_tx_mark(&w->st.tx.claim);
+	}
 	return 0;
 }
 

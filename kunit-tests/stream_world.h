@@ -37,19 +37,23 @@ struct hooks_seen {
 /**
  * struct played_net - what is to be played
  * @error: of the socket
+ * @fin: of the peer, has come
  * @segments: that can still be staged; each is a full batch
  * @segment_bytes: of each
  * @no_context: the next segment takes another context
  * @push_error: of each push
  * @pushes: so far
+ * @mark: another thread posts a segment during the next push
  */
 struct played_net {
 	int error;
+	bool fin;
 	u32 segments;
 	u32 segment_bytes;
 	bool no_context;
 	int push_error;
 	u32 pushes;
+	bool mark;
 };
 
 /**

@@ -3,7 +3,7 @@
 
 import time
 
-from harness import FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, AgentError, test
+from harness import FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQE, AgentError, test
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -189,3 +189,29 @@ def the_initiators_peer_leaves_in_mid_reply(f, how):
         assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
         for wr in link.posted:
             f.agent.wait("wc", 5, k=link.k, wr=wr, status=FLUSH)
+
+
+@test("RDMAP-086")
+def a_terminate_goes_out_though_the_consumer_lets_go_of_its_id(f):
+    """iw_cm knows of the end by then, and makes no abort of it."""
+    source = f.mr(4 << 20)
+    link = f.running(rev=1)
+    link.peer.sock.setsockopt(1, 8, 4096)
+    link.peer.read(source.rkey, source.iova, source.len)
+    link.peer.segment()
+    link.peer.write(1, 1, b"refused")
+    end = time.monotonic() + f.world.timeout
+    while link.state()["state"] not in (STATE_ERR, STATE_SQE):
+        assert time.monotonic() < end, link.state()
+    time.sleep(0.5 * f.world.slow)
+    f.agent.cmd("letgo", k=link.k)
+    time.sleep(0.2)
+    while True:
+        s = link.peer.segment(20)
+        if s.opcode != rdmap.READ_RESP:
+            break
+    assert s.opcode == rdmap.TERMINATE, s
+    assert rdmap.Terminate.parse(s.payload).what == (1, 1, 0), s
+    link.peer.expect_end()
+    assert f.agent.wait("async", 3, k=link.k)["type"] == QP_ACCESS_ERR
+    link.over = True

@@ -211,6 +211,21 @@ def responses_and_sends_share_the_wire(f):
         link.wc(wr=wr)
 
 
+@test("VERBS-020", "RDMAP-064")
+def a_send_is_not_kept_waiting_by_responses(f):
+    """It has its turn after some of them, though the others were asked for before."""
+    source = f.mr(100000)
+    link = f.running(rev=1, ird=16)
+    link.peer.sock.setsockopt(1, 8, 4096)
+    link.peer.raw(b"".join(link.peer.read(source.rkey, source.iova, source.len, n, 0, hold=True)
+                           for n in range(16)))
+    time.sleep(0.2)
+    wr = link.post("send", sge=source.sge(0, 10))
+    seen = [link.peer.message(20).opcode for _ in range(17)]
+    assert seen.count(rdmap.READ_RESP) == 16 and seen.index(rdmap.SEND) <= 10, seen
+    link.wc(wr=wr)
+
+
 # --- Send with Invalidate --------------------------------------------------------------
 
 def bound(f, link, region, access="wr"):

@@ -260,7 +260,7 @@ def a_fence_waits_for_the_response(f, op):
 
 @test("VERBS-019", "RDMAP-082")
 def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
-    link = f.running(rev=1, ord=1)
+    link = f.running(rev=1, ord=1, ird=16)
     out = f.mr(64)
     for _ in range(2):
         link.post("read", sge=out.sge(0, 8), raddr=0, rkey=1)
@@ -269,6 +269,10 @@ def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
     link.peer.silent(0.2)
     link.peer.read(out.rkey, out.iova, 16)
     assert len(link.peer.expect(rdmap.READ_RESP).payload) == 16
+    # nor many, after some of which the send queue has its turn
+    link.peer.raw(b"".join(link.peer.read(out.rkey, out.iova, 16, hold=True) for _ in range(16)))
+    for _ in range(16):
+        assert len(link.peer.expect(rdmap.READ_RESP).payload) == 16
     link.peer.read_response(first, bytes(8))
     second = asked(link)
     link.peer.expect(rdmap.SEND)

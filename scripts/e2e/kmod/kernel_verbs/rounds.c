@@ -42,13 +42,34 @@ static int make_qp(struct rdma_cm_id *id)
 	return rdma_create_qp(id, world.pd, &attr);
 }
 
+/* One more than a limit: for a consumer in the kernel, the core looks at neither. */
+static int check_limits(struct ib_device *dev)
+{
+	u32 most = dev->attrs.max_fast_reg_page_list_len;
+	struct ib_cq *cq;
+	struct ib_mr *mr;
+
+	cq = ib_alloc_cq(dev, NULL, 16, dev->num_comp_vectors, IB_POLL_DIRECT);
+	CHECK(IS_ERR(cq) && PTR_ERR(cq) == -EINVAL);
+	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, most);
+	CHECK(!IS_ERR(mr) && !ib_dereg_mr(mr));
+	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, most + 1);
+	CHECK(IS_ERR(mr) && PTR_ERR(mr) == -EINVAL);
+	return 0;
+}
+
 static int make_objects(struct ib_device *dev)
 {
+	int ret;
+
 	CHECK(dev->attrs.max_fast_reg_page_list_len >= PAGES);
 	CHECK(dev->num_comp_vectors == num_online_cpus());
 	world.pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(world.pd))
 		return PTR_ERR(world.pd);
+	ret = check_limits(dev);
+	if (ret)
+		return ret;
 	world.cq = ib_alloc_cq(dev, NULL, 128, world.vector, world.context);
 	return PTR_ERR_OR_ZERO(world.cq) ?: area_make(&world.a) ?: area_make(&world.b);
 }

@@ -201,14 +201,27 @@ COMMAND(disconnect, a)
 	answer(rdma_disconnect(c->id), "disconnect");
 }
 
+/* letgo k=: destroy the id, and keep the QP */
+COMMAND(letgo, a)
+{
+	struct conn *c = conn_of(a);
+
+	if (rdma_destroy_id(c->id))
+		err(errno, "rdma_destroy_id");
+	c->id = NULL;
+	ok("letgo");
+}
+
 /* destroy k=: the QP and the id */
 COMMAND(destroy, a)
 {
 	struct conn *c = conn_of(a);
 
-	if (c->qp)
+	if (c->qp && c->id)
 		rdma_destroy_qp(c->id);
-	if (rdma_destroy_id(c->id))
+	else if (c->qp && ibv_destroy_qp(c->qp))
+		err(errno, "ibv_destroy_qp");
+	if (c->id && rdma_destroy_id(c->id))
 		err(errno, "rdma_destroy_id");
 	memset(c, 0, sizeof(*c));
 	ok("destroy");

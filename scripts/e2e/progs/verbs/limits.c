@@ -184,11 +184,27 @@ CASE("limits", largest_srq)
 	CHECK(!ibv_create_srq(s.id->pd, &attr) && errno == EINVAL);
 }
 
+/* KiB of this process that the kernel says are pinned. */
+static long pinned(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long found = -1;
+
+	CHECK(status);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "VmPin: %ld", &found);
+	fclose(status);
+	CHECK(found >= 0);
+	return found;
+}
+
 /* Of 16 million regions as many as a small machine has room for. */
 CASE("limits", many_regions)
 {
 	const int count = 20000;
 	struct ibv_mr **mr = calloc(count, sizeof(*mr));
+	const long before = pinned();
 
 	CHECK(mr);
 	for (int i = 0; i < count; i++) {
@@ -202,8 +218,10 @@ CASE("limits", many_regions)
 		expect(c.id->send_cq, i, IBV_WC_SUCCESS);
 		CHECK(*(unsigned char *)c.own->addr == s.buf[i % BYTES]);
 	}
+	CHECK(pinned() >= before + count * 4L);
 	for (int i = 0; i < count; i++)
 		CHECK(!ibv_dereg_mr(mr[i]));
+	CHECK(pinned() == before);
 	free(mr);
 }
 

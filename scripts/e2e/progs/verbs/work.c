@@ -467,6 +467,7 @@ CASE("objects", too_large)
 	CHECK(cq_of(1, c.id->verbs->num_comp_vectors) == EINVAL);
 	CHECK(!mr_of(c.buf, 1, IBV_ACCESS_LOCAL_WRITE));
 	CHECK(mr_of(c.buf, 0, IBV_ACCESS_LOCAL_WRITE) == EINVAL);
+	CHECK(mr_of(c.buf + 1, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED) == EINVAL);
 	CHECK(mr_of(c.buf, 64, IBV_ACCESS_REMOTE_WRITE) == EINVAL);
 	CHECK(mr_of((void *)8, 64, IBV_ACCESS_LOCAL_WRITE) == EFAULT);
 }
