@@ -6,7 +6,7 @@
 #include "proto/qp_fsm.h"
 #include "suite.h"
 
-#define FLUSH	WEFT_QPA_RELEASE
+#define FLUSH	(WEFT_QPA_TX | WEFT_QPA_RELEASE)
 #define DOWN	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | FLUSH)
 #define SEND_TERMINATE \
 	(WEFT_QPA_STOP_RX | WEFT_QPA_TX | WEFT_QPA_TELL_CM | WEFT_QPA_DEADLINE | WEFT_QPA_REPORT)
@@ -25,7 +25,7 @@ struct step_row {
 /* clang-format on */
 
 static const struct step_row step_rows[] = {
-	STEP(IDLE, STARTED, RTS, 0),
+	STEP(IDLE, STARTED, RTS, WEFT_QPA_TX),
 	STEP(IDLE, ABORT, ERROR, FLUSH),
 	STEP(IDLE, FAULTED, ERROR, FLUSH | WEFT_QPA_REPORT),
 	STEP(IDLE, PEER_CLOSED, ERROR, DOWN),

@@ -11,8 +11,8 @@
 #define NEVER(state)		{ WEFT_QP_##state, WEFT_QPA_IMPOSSIBLE }
 /* clang-format on */
 
-/* The connection is no use any more; what is left to do is to flush, which the release does. */
-#define FLUSH	WEFT_QPA_RELEASE
+/* The connection is no use any more; what is left to do is to flush. */
+#define FLUSH	(WEFT_QPA_TX | WEFT_QPA_RELEASE)
 /* The same, and this is the moment it turns out. */
 #define DOWN	(WEFT_QPA_STOP_RX | WEFT_QPA_TELL_CM | FLUSH)
 /* The peer has to be told first. */
@@ -22,11 +22,10 @@
 static const struct weft_qp_step steps[WEFT_QP_STATES][WEFT_QP_EVENTS] = {
 	/*
 	 * A socket may fail between being attached and STARTED; there are no
-	 * FPDUs yet, so a fault is not reported. What is posted by then is sent
-	 * when the start has looked for what has arrived.
+	 * FPDUs yet, so a fault is not reported.
 	 */
 	[WEFT_QP_IDLE] = {
-		[WEFT_QP_STARTED]		= GO(RTS, 0),
+		[WEFT_QP_STARTED]		= GO(RTS, WEFT_QPA_TX),
 		[WEFT_QP_CLOSE]			= STAY(IDLE),
 		[WEFT_QP_ABORT]			= GO(ERROR, FLUSH),
 		[WEFT_QP_FAULTED]		= GO(ERROR, FLUSH | WEFT_QPA_REPORT),

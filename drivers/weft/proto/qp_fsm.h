@@ -33,7 +33,7 @@ enum weft_qp_event {
 
 enum weft_qp_action {
 	WEFT_QPA_STOP_RX	= 1 << 0,	/* take no more segments */
-	WEFT_QPA_TX		= 1 << 1,	/* run tx: drain, or a Terminate */
+	WEFT_QPA_TX		= 1 << 1,	/* run tx: drain, Terminate or flush */
 	WEFT_QPA_TELL_CM	= 1 << 2,	/* connection is going down */
 	WEFT_QPA_HALF_CLOSE	= 1 << 3,	/* FIN */
 	WEFT_QPA_DEADLINE	= 1 << 4,	/* arm the deadline */
