@@ -179,7 +179,7 @@ static void expect_sane_step(struct kunit *test, struct life life, u32 event,
 	bool sane;
 
 	KUNIT_EXPECT_EQ_MSG(test, life.done & step.actions & ONCE, 0, "%s, %s", from, what);
-	/* The consumer's side of it: what iw_cm expects to hear, and in which order. */
+	/* The consumer's side of it: which events iw_cm expects, and in which order. */
 	sane = needs(done, WEFT_CONNA_TELL_ESTABLISHED, WEFT_CONNA_TELL_REQUEST) &&
 	       needs(done, WEFT_CONNA_TELL_DISCONNECT,
 		     WEFT_CONNA_TELL_REPLY | WEFT_CONNA_TELL_ESTABLISHED) &&

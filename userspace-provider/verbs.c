@@ -68,6 +68,25 @@ PABI_RESP(create_cq_ex_resp, ib_uverbs_ex_create_cq_resp, weft_uresp_create_cq);
 
 PABI_RESP(resize_cq_resp, ib_uverbs_resize_cq_resp, weft_uresp_resize_cq);
 
+/*
+ * @ret is that of the command that created @cq. Return: false if it or what follows failed; then
+ * @cq is freed, and errno is set.
+ */
+static bool finish_cq(struct weft_cq *cq, int ret, struct ibv_context *context,
+		      const struct weft_queue_map *map, bool single_threaded)
+{
+	if (!ret) {
+		ret = weft_cq_init(cq, weft_regions(context), map, single_threaded);
+		if (ret)
+			ibv_cmd_destroy_cq(&cq->vcq.cq);
+	}
+	if (ret) {
+		free(cq);
+		errno = ret;
+	}
+	return !ret;
+}
+
 struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 			      struct ibv_comp_channel *channel, int comp_vector)
 {
@@ -82,19 +101,9 @@ struct ibv_cq *weft_create_cq(struct ibv_context *context, int cqe,
 
 	ret = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq->vcq.cq, &cmd, sizeof(cmd),
 				&resp.core, sizeof(resp));
-	if (ret)
-		goto err_free;
-	ret = weft_cq_init(cq, weft_regions(context), &resp.drv.cq, false);
-	if (ret)
-		goto err_destroy;
+	if (!finish_cq(cq, ret, context, &resp.drv.cq, false))
+		return NULL;
 	return &cq->vcq.cq;
-
-err_destroy:
-	ibv_cmd_destroy_cq(&cq->vcq.cq);
-err_free:
-	free(cq);
-	errno = ret;
-	return NULL;
 }
 
 static const uint32_t known_cq_attrs = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
@@ -125,20 +134,10 @@ struct ibv_cq_ex *weft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	ask.comp_mask &= ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_PD;
 	ret = pabi_cmd_create_cq_ex(context, &ask, &cq->vcq, &cmd, sizeof(cmd), &resp.core,
 				    sizeof(resp));
-	if (ret)
-		goto err_free;
-	ret = weft_cq_init(cq, weft_regions(context), &resp.drv.cq, single_threaded);
-	if (ret)
-		goto err_destroy;
+	if (!finish_cq(cq, ret, context, &resp.drv.cq, single_threaded))
+		return NULL;
 	weft_cq_ex_init(cq, attr->wc_flags);
 	return &cq->vcq.cq_ex;
-
-err_destroy:
-	ibv_cmd_destroy_cq(&cq->vcq.cq);
-err_free:
-	free(cq);
-	errno = ret;
-	return NULL;
 }
 
 int weft_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)

@@ -47,7 +47,7 @@ verbs_with() {
 
 # QPs that a program connects itself: they have a reason for each request that fails.
 direct_case() {
-	limit 60 /usr/bin/python3 -P "$here/progs/direct.py" --device "$dev" --peer "$dev" \
+	limit 60 /usr/bin/python3 "$here/progs/direct.py" --device "$dev" --peer "$dev" \
 		--gid "$1" "$2"
 }
 

@@ -450,7 +450,7 @@ void weft_iwcm_tell_reply(struct weft_conn *conn)
 	if (weft_sock_is_unreachable(conn->status))
 		event.status = -ETIMEDOUT;
 
-	/* If the peer says what it takes and wants, the consumer has to hear it. */
+	/* If the peer says what it takes and wants, the consumer has to be told. */
 	if (peer->reject || (peer->enhanced && peer->ird != WEFT_MPA_ENH_DEPTH &&
 			     peer->ord != WEFT_MPA_ENH_DEPTH)) {
 		event.ird = min_t(u32, peer->enhanced ? peer->ird : WEFT_MAX_IRD, U8_MAX);

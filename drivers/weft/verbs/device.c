@@ -263,7 +263,7 @@ static int check_alive(struct net_device *netdev)
 	rtnl_lock();
 	alive = netdev->reg_state == NETREG_REGISTERED;
 	rtnl_unlock();
-	/* Where it is, the notifier hears of an unregistration from here on. */
+	/* Where it is, the notifier is told of an unregistration from here on. */
 	ib = ib_device_get_by_netdev(netdev, DRIVER_ID);
 	if (ib && alive) {
 		weft_gids_refresh(to_weft_dev(ib));

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import types
 
-import direct
+import direct_end
 import pyverbs.enums as e
 from pyverbs.wr import SGE, SendWR
 
@@ -90,7 +90,7 @@ def each_operation(talk, end, peer, first):
 
 def operations(talk, server):
     """Both ways, and again in a second life of the same QP."""
-    end = direct.End(psn=0xfedcba if server else 0x123456)
+    end = direct_end.End(psn=0xfedcba if server else 0x123456)
     for _ in range(2):
         peer = meet(talk, end)
         each_operation(talk, end, peer, server)
@@ -102,7 +102,7 @@ def operations(talk, server):
 
 def peer_destroys(talk, server):
     """The other QP goes without a word."""
-    end = direct.End()
+    end = direct_end.End()
     peer = meet(talk, end)
     each_operation(talk, end, peer, not server)
     if server:
@@ -117,7 +117,7 @@ def peer_destroys(talk, server):
 
 def host_goes(talk, server):
     """The cable is pulled: the sender gets an error when its time is up."""
-    end = direct.End()
+    end = direct_end.End()
     peer = meet(talk, end, timeout=16, retries=2)
     each_operation(talk, end, peer, not server)
     talk.swap("pull it")
@@ -138,8 +138,8 @@ def main():
     parser.add_argument("--gid", type=int, default=1)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("address", nargs="?")
-    parser.parse_args(namespace=direct.args)
-    CASES[direct.args.case](Talk(direct.args.address), not direct.args.address)
+    parser.parse_args(namespace=direct_end.args)
+    CASES[direct_end.args.case](Talk(direct_end.args.address), not direct_end.args.address)
 
 
 if __name__ == "__main__":
