@@ -216,6 +216,7 @@ CASE("bad", send_of_another_domain)
 
 CASE("bad", receive_too_short)
 {
+	works(&c, &s);
 	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 9), 0));
 	expect(s.id->recv_cq, 1, IBV_WC_LOC_LEN_ERR);
@@ -226,6 +227,7 @@ CASE("bad", receive_bad_lkey)
 {
 	struct ibv_sge sg = sge(s.own, 0, 8);
 
+	works(&c, &s);
 	sg.lkey ^= 0x5a00;
 	CHECK(!recv_sge(&s, 1, sg));
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
