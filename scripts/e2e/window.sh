@@ -8,7 +8,7 @@ suite window <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1) --- lo, MTU 1500
 TOPOLOGY
 
-runs=6
+runs=8
 
 # look: the bytes acknowledged to a sender that has waited for 100 ms, with its persist
 # timer, although its receiver has nothing to read and nothing to receive.
@@ -46,8 +46,9 @@ opens_again() {
 	[ "$k" -eq "$runs" ] || fail "run $k"
 	echo "stalls:"
 	cat "$tmp/stalls"
-	# One may be a CPU that was preempted just before it sent the update.
-	[ "$(wc -l <"$tmp/stalls")" -le 1 ] || fail "the window stays shut"
+	# Some may be a CPU that was preempted just before it sent the update; without updates there is
+	# more than one in each run.
+	[ "$(wc -l <"$tmp/stalls")" -le 3 ] || fail "the window stays shut"
 }
 
 topology_dummy
