@@ -118,7 +118,7 @@ CASE_WITH("streams", a_post_beside_a_ringing_thread_goes_out, "sq_poll_interval_
 	}
 	stop = true;
 	pthread_join(thread, NULL);
-	/* The host of a guest may keep a CPU for as long; where nobody looks, all are late. */
+	/* The host of a guest may keep a CPU for as long; without any look, all are late. */
 	CHECK(late <= 5);
 	release(&c2);
 	release(&s2);
