@@ -20,7 +20,7 @@ wa() { ip -n wa "$@"; }
 wb() { ip -n wb "$@"; }
 
 # link NETDEV DEVICE [TYPE]: in the namespace of the server.
-link() { "${srv[@]}" rdma link add "$2" type "${3:-$driver}" netdev "$1"; }
+link() { driver=${3:-$driver} make_link "$2" "$1" "${srv[@]}"; }
 
 topology() {
 	local ns name
@@ -52,7 +52,7 @@ topology() {
 	wb addr add fd77::2/64 dev br0 nodad
 	link va "$a"
 	link vc "$c"
-	"${cli[@]}" rdma link add "$b" type "$driver" netdev br0
+	make_link "$b" br0 "${cli[@]}"
 }
 
 # through ADDRESS MAC: wb sends what is for that address there.
@@ -296,7 +296,7 @@ beside() {
 	"${cli[@]}" rdma link add otherB type "$other" netdev br0
 	if [ "$order" = first ]; then
 		link va "$a"
-		"${cli[@]}" rdma link add "$b" type "$driver" netdev br0
+		make_link "$b" br0 "${cli[@]}"
 	fi
 	through 10.77.0.1 "$mac_a"
 	by_hand

@@ -134,7 +134,7 @@ link_deleted_in_use() {
 	limit 20 "${srv[@]}" rdma link delete "${driver}a"
 	removal "$tmp/server.log" "$server"
 	disconnected_once "$tmp/client.log" "$client_pid"
-	"${srv[@]}" rdma link add "${driver}a" type "$driver" netdev va
+	make_link "${driver}a" va "${srv[@]}"
 }
 
 removal() {

@@ -54,6 +54,8 @@ suite_exit() {
 }
 
 finish() {
+	[ "$tests" -eq 0 ] || [ "${LOOPBACK:-0}" = 0 ] ||
+		finding "LOOPBACK=$LOOPBACK: some went without TCP" went_without_tcp
 	echo "1..$tests"
 	[ "$tests" -gt 0 ] || { no_such_test "$suite_name" "${E2E_CASE:-${E2E_ONLY:-}}"; exit 1; }
 	[ "$again" -eq 0 ] || echo "# $suite_name: $again of them at the second attempt"
@@ -77,6 +79,8 @@ run_pytest() {
 		--rootdir="$here" --dev="$dev" --addr="$addr4" --addr6="$addr6" --slow="$slow" \
 		"${@:2}" || status=$?
 	[ "$status" -le 1 ] || echo "Bail out! $suite: pytest ended with status $status"
+	note_loopback
+	(went_without_tcp) || status=1
 	idle || status=1
 	new_splats || status=1
 	exit "$status"
@@ -159,6 +163,8 @@ _attempt() {
 		"$@"
 	) >"$tmp/test.log" 2>&1 </dev/null
 	rc=$?
+	note_loopback
+	loopback_is "${LOOPBACK:-0}"
 	if [ "$rc" -eq 0 ]; then
 		after_test >>"$tmp/test.log" 2>&1 || rc=$unclean
 	fi
@@ -277,6 +283,35 @@ idle() {
 
 # counted NAME [DEVICE]: a counter of a device.
 counted() { cat "/sys/class/infiniband/${2:-$dev}/ports/1/hw_counters/$1"; }
+
+# note_loopback: after each test, and before a test deletes its devices.
+note_loopback() {
+	local file segments
+	[ "${LOOPBACK:-0}" != 0 ] || return 0
+	for file in /sys/class/infiniband/*/ports/1/hw_counters/loopback_tx_segments; do
+		[ ! -e "$file" ] || read -r segments <"$file" || continue
+		[ "${segments:-0}" = 0 ] || : >"$tmp/without_tcp"
+	done
+}
+
+# by_tcp COMMAND...: for a test about what TCP does, whatever LOOPBACK says.
+by_tcp() {
+	loopback_is 0
+	"$@"
+}
+
+loopback_is() {
+	local file
+	[ "${LOOPBACK:-0}" != 0 ] || return 0
+	for file in "/sys/class/infiniband/$driver"*/params/loopback; do
+		[ ! -e "$file" ] || echo "$1" >"$file"
+	done
+}
+
+# went_without_tcp: where LOOPBACK asks for it. The same tests pass with TCP, and would show nothing.
+went_without_tcp() {
+	[ "${LOOPBACK:-0}" = 0 ] || [ -e "$tmp/without_tcp" ] || fail "LOOPBACK=$LOOPBACK: all went by TCP"
+}
 
 # --- Topologies ------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ on_netdev() {
 	rdma link show "$dev/1" | tee "$tmp/link"
 	expect "netdev $1" "$tmp/link" 1
 	ping_over "$2"
+	note_loopback
 	rdma link delete "$dev"
 }
 

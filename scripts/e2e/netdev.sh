@@ -109,7 +109,7 @@ bond_end() {
 	ip -n "$1" link set "y$2" master bond0
 	ip -n "$1" link set bond0 up
 	ip -n "$1" addr add "$3/24" dev bond0
-	ip netns exec "$1" rdma link add "${driver}bond$2" type "$driver" netdev bond0
+	make_link "${driver}bond$2" bond0 ip netns exec "$1"
 }
 
 bond_fails_over() {
@@ -186,8 +186,8 @@ vlan_connects() {
 	ip -n wb addr add 10.79.0.2/24 dev vb.5
 	ip -n wa link set va.5 up
 	ip -n wb link set vb.5 up
-	ip netns exec wa rdma link add "${driver}va" type "$driver" netdev va.5
-	ip netns exec wb rdma link add "${driver}vb" type "$driver" netdev vb.5
+	make_link "${driver}va" va.5 ip netns exec wa
+	make_link "${driver}vb" vb.5 ip netns exec wb
 	saddr4=10.79.0.1
 	load
 	# The port of a VLAN follows the device below it.

@@ -106,7 +106,7 @@ t "version 4.1: blocks of mixed sizes are written and verified" verified 4.1
 t "version 3: a tree is copied there and back" copy_tree 3
 long "version 3: blocks of mixed sizes are written and verified" verified 3
 long "pages by the megabyte: rsize and wsize of 1 MiB" verified 4.1 rsize=1048576,wsize=1048576
-t "ten seconds of silence on the wire under load" load_through 4.1 silent_wire
+t "ten seconds of silence on the wire under load" by_tcp load_through 4.1 silent_wire
 long "the server is restarted under load" load_through 4.1 server_restarts
 t "the device is deleted and added again under load" load_through 3 replaced link
 long "the netdev is deleted and added again under load" load_through 4.1 replaced netdev

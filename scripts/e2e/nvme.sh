@@ -260,7 +260,7 @@ t "blocks of mixed sizes are written and verified" mixed_sizes
 t "ext4: a tree survives unmounting and reconnecting" file_system
 t "two subsystems at once" two_connections
 t "three resets under load" resets_under_load
-t "ten seconds of silence on the wire under load" load_through silent_wire
+t "ten seconds of silence on the wire under load" by_tcp load_through silent_wire
 long "the link is down for ten seconds under load" link_loss
 long "the target is removed and added again under load" load_through target_goes
 long "the host dies in the middle of its writes: the target drops it" host_dies

@@ -36,15 +36,17 @@ def refused(w, name, text):
 @test
 def every_attribute_is_in_the_manual_with_its_default(w):
     same(sorted(os.listdir(w.attr_file(""))), sorted(documented()), "attributes")
+    asked = {"loopback": os.environ.get("LOOPBACK")}
     for name, (default, *_) in documented().items():
-        same(w.attr(name), default, name)
+        same(w.attr(name), asked.get(name) or default, name)
 
 
 @test
 def attributes_take_their_range_and_nothing_else(w):
-    for name, (default, least, most, zero) in documented().items():
+    for name, (_, least, most, zero) in documented().items():
         if not least.isdigit():
             continue
+        before = w.attr(name)
         for value in [int(least), int(most)] + [0] * zero:
             w.write_attr(name, "%d\n" % value)
             same(w.attr(name), str(value), name)
@@ -52,7 +54,7 @@ def attributes_take_their_range_and_nothing_else(w):
             refused(w, name, str(value))
         for text in NONSENSE:
             refused(w, name, text)
-        w.write_attr(name, default)
+        w.write_attr(name, before)
 
 
 @test

@@ -7,7 +7,7 @@ import time
 from test_counters import REASONS, subset
 from test_attributes import connecting, failed
 from test_resource import ids
-from world import at_least, run, same, test
+from world import about_tcp, at_least, run, same, test
 from wirepeer import mpa, rdmap
 
 # enum ibv_event_type
@@ -188,6 +188,7 @@ def alone(w, pair, count=5):
 
 
 @test
+@about_tcp
 def each_message_alone_is_one_push(w):
     moved = alone(w, w.pair())
     subset(moved, {"tx_socket_sends": 5, "tx_writes": 5, "rx_writes": 5, "tx_segments": 5,
@@ -212,6 +213,7 @@ def work_for_a_worker_is_counted(w):
 
 
 @test
+@about_tcp
 def long_messages_without_crc_are_counted_in_batches(w):
     w.turn("mpa_crc", 0)
     run("ip", "link", "set", "lo", "mtu", "1500")
@@ -521,6 +523,7 @@ def tcp_values_of_a_qp_are_those_of_ss(w):
 
 
 @test
+@about_tcp
 def a_retransmission_is_counted_once(w):
     pair = w.pair()
     pair.send()
@@ -565,6 +568,7 @@ def disturbed(w, counter, word, *words):
 
 
 @test
+@about_tcp
 def what_tcp_counts_is_counted(w):
     """Delay is needed to change the order; duplicates tell that what was sent came twice."""
     disturbed(w, "tcp_out_of_order", "rcv_ooopack", "delay", "2ms", "reorder", "50%")

@@ -8,7 +8,7 @@ import struct
 import time
 
 from agent import Agent
-from world import at_least, run, same, test
+from world import about_tcp, at_least, run, same, test
 
 ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
 
@@ -112,6 +112,7 @@ def in_use(w, pair, size=100):
 
 
 @test
+@about_tcp
 def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
     pair = w.pair()
     w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "a page at both ends")
@@ -121,6 +122,7 @@ def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
 
 
 @test
+@about_tcp
 def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
     early = w.pair()
     w.eventually(lambda: min(in_use(w, early)) >= PAGE, "a page at both ends")
@@ -222,6 +224,7 @@ def cut(w):
 
 
 @test
+@about_tcp
 def user_timeout_ends_a_connection_that_hears_nothing(w):
     w.turn("tcp_user_timeout_ms", 1500)
     pair = w.pair()
@@ -266,6 +269,7 @@ def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
 
 
 @test
+@about_tcp
 def retransmissions_are_seen_while_the_connection_lives(w):
     pair = w.pair()
     pair.send()

@@ -2,6 +2,7 @@
 """What the tests share: an agent that is both ends of each connection, and the
 operator's tools."""
 
+import functools
 import itertools
 import json
 import os
@@ -24,6 +25,15 @@ def test(function):
     """A test is a function of the World; its name says what it proves."""
     function.__test__ = True
     return function
+
+
+def about_tcp(function):
+    """A test of what TCP does, whatever LOOPBACK says."""
+    @functools.wraps(function)
+    def by_tcp(w):
+        w.turn("loopback", 0)
+        function(w)
+    return by_tcp
 
 
 def run(*command):
@@ -249,6 +259,11 @@ class World:
     def write_attr(self, name, text):
         with open(self.attr_file(name), "w", encoding="ascii") as file:
             file.write(text)
+
+    @property
+    def by_tcp(self):
+        """Does what the agent sends to itself go by TCP? Where LOOPBACK is set it does not."""
+        return self.attr("loopback") == "0"
 
     def turn(self, name, value):
         """Set an attribute for the rest of a test."""

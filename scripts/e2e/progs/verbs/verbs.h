@@ -126,8 +126,15 @@ int event_within(struct ibv_comp_channel *channel, int milliseconds);
 /* The stream has failed: what is posted now, or was, is flushed. */
 void flushes(struct end *e);
 
-/* What the device has counted. */
+/* What the device has counted; an attribute that is a number. */
 unsigned long counted(const char *name);
+unsigned long attribute(const char *name);
+
+/*
+ * How a request ends that the peer refuses and does not answer: with @reason, unless it was
+ * complete when TCP had it.
+ */
+enum ibv_wc_status status_of_refused(enum ibv_wc_status reason);
 
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
