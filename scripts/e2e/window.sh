@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # A receiver that also sends has its socket locked while bytes arrive. When it has read
 # them all its window must not stay shut, or the sender waits 200 ms for its persist timer.
+# And what a receiver without GRO gets in a burst is acknowledged once.
 . "$(dirname "$0")/lib.sh"
 
 suite window <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1) --- lo, MTU 1500
+  server --- va (10.77.0.1) === vb (10.77.0.2) --- client, MTU 1500, without offload
 TOPOLOGY
 
 runs=8
@@ -50,6 +52,32 @@ opens_again() {
 	# more than one in each run.
 	[ "$(wc -l <"$tmp/stalls")" -le 3 ] || fail "the window stays shut"
 }
+
+# segments NAMESPACE: that its TCP has sent.
+segments() { ip netns exec "$1" awk '$1 == "Tcp:" && $12 + 0 == $12 { print $12 }' /proc/net/snmp; }
+
+# TCP acknowledges every second segment that is read at once; a burst is one of ten and more here.
+# What was sent before the data is counted as well: it is little.
+burst_acked_once() {
+	local program=$1 sent acks
+	sent=$(segments wb) acks=$(segments wa)
+	perftest 60 "$program" wefta weftb -s 65536 -n 1000
+	sent=$(($(segments wb) - sent)) acks=$(($(segments wa) - acks))
+	echo "$sent segments, $acks ACKs"
+	[ "$sent" -gt 45000 ] || fail "they were not sent one by one"
+	[ "$((acks * 4))" -lt "$sent" ] || fail "more than one ACK for four segments"
+}
+
+topology_veth
+for end in "wa va" "wb vb"; do
+	# shellcheck disable=SC2086  # namespace and device
+	ip netns exec ${end% *} ethtool -K "${end#* }" tso off gso off gro off
+done
+# Packets that are delayed come in bursts, as a network card delivers them.
+modprobe -q sch_netem
+tc -n wb qdisc add dev vb root netem delay 1ms limit 10000
+t "a burst of Sends without GRO is acknowledged once" burst_acked_once ib_send_bw
+t "a burst of Writes without GRO is acknowledged once" burst_acked_once ib_write_bw
 
 topology_dummy
 ip link set lo mtu 1500

@@ -14,6 +14,7 @@
 
 #include <linux/atomic.h>
 #include <linux/minmax.h>
+#include <linux/sizes.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
@@ -150,6 +151,33 @@ static inline void weft_tcp_release(struct sock *sk)
 {
 	release_sock(sk);
 	weft_tcp_check_window(sk);
+}
+
+/**
+ * weft_tcp_in_burst - does what arrived last belong to a burst that goes on?
+ * @sk: a connection, in its callback
+ *
+ * Whole segments, neither merged by GRO nor marked by the sender as its last one for now (PSH),
+ * and not more than one buffer of the sender holds.
+ *
+ * Why: TCP sends an ACK for every second segment that has been read when the next one arrives.
+ * One for each burst is enough.
+ * Instead: a socket option for how many segments an ACK may wait for.
+ *
+ * Return: false also where a process has the socket lock, and processes the backlog.
+ */
+static inline bool weft_tcp_in_burst(const struct sock *sk)
+{
+	const struct sk_buff *last = skb_peek_tail(&sk->sk_receive_queue);
+	u32 unread = tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->copied_seq;
+
+	if (!last || sock_owned_by_user(sk))
+		return false;
+	if (skb_is_gso(last))
+		return false;
+	if (TCP_SKB_CB(last)->tcp_flags & TCPHDR_PSH)
+		return false;
+	return unread >= weft_tcp_mss(sk) && unread < SZ_64K;
 }
 
 /* --- sending --- */

@@ -512,6 +512,27 @@ void weft_sock_unlock(struct weft_sock *s)
 }
 
 /**
+ * weft_sock_call - call the owner as a callback of TCP does
+ * @s: the socket, not released meanwhile
+ * @callback: called with the socket lock held, unless the owner is detached
+ *
+ * Context: softirq. Return: false if a process has the socket lock: nothing was called.
+ */
+bool weft_hot weft_sock_call(struct weft_sock *s, void (*callback)(void *owner))
+{
+	struct sock *sk = s->sk;
+	bool owned;
+
+	bh_lock_sock(sk);
+	owned = sock_owned_by_user(sk);
+	/* The owner may be detached by now: that takes the lock as well. */
+	if (!owned && s->events)
+		callback(s->owner);
+	bh_unlock_sock(sk);
+	return !owned;
+}
+
+/**
  * weft_sock_recv - read what is there
  * @s: the socket
  * @buf: where to

@@ -89,6 +89,7 @@ void weft_sock_detach(struct weft_sock *s);
 
 void weft_sock_lock(struct weft_sock *s);
 void weft_sock_unlock(struct weft_sock *s);
+bool weft_sock_call(struct weft_sock *s, void (*callback)(void *owner));
 
 int weft_sock_recv(struct weft_sock *s, void *buf, size_t len);
 int weft_sock_send(struct weft_sock *s, const void *buf, size_t len);

@@ -63,6 +63,15 @@ struct work_struct {
 	struct work_struct *next;
 };
 
+/* Nothing comes in bursts here: none is ever scheduled. */
+struct tasklet_struct {
+	void (*func)(struct tasklet_struct *tasklet);
+};
+
+#define tasklet_setup(t, f)	((t)->func = (f))
+#define tasklet_schedule(t)	HOST_CHECK(!(t)->func)
+#define tasklet_kill(t)		((void)(t))
+
 struct delayed_work {
 	struct work_struct work;
 	struct timer_list timer;

@@ -5,6 +5,7 @@
  */
 #include "engine/run/rx_entry.h"
 
+#include <linux/interrupt.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -13,7 +14,7 @@
 #include "engine/run/doorbell.h"
 #include "engine/state/stream.h"
 #include "mem/mr_ops.h"
-#include "net/mpa_rx.h"
+#include "net/tcp_internals.h"
 #include "net/tcp_socket.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
@@ -30,14 +31,13 @@ void weft_rx_schedule(struct weft_stream *st)
 	queue_work(st->wq, &st->rx_work);
 }
 
-static void weft_hot readable(void *owner)
+static void weft_hot read_socket(void *owner)
 {
 	struct weft_stream *st = owner;
 	struct weft_cq_batch batch;
 	bool wants_tx;
 
 	batch.count = 0;
-	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
 	if (weft_rx_read(st, &batch) == -EAGAIN) {
 		weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
 		weft_rx_schedule(st);
@@ -46,6 +46,33 @@ static void weft_hot readable(void *owner)
 	weft_cq_batch_fire(&batch);
 	if (wants_tx)
 		weft_tx_softirq(st);
+}
+
+/*
+ * TCP sends an ACK for every second segment that it finds read, and one for all that is read
+ * later. So a burst without GRO is read when the softirq has received it. Not what is waited
+ * for: the peer sends Read Responses on by these ACKs.
+ */
+static void weft_hot readable(void *owner)
+{
+	struct weft_stream *st = owner;
+
+	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
+	if (weft_tcp_in_burst(st->sock->sk) && !weft_readq_sent_head(&st->readq))
+		tasklet_schedule(&st->rx_burst);
+	else
+		read_socket(st);
+}
+
+/* The softirq has received what there was. */
+static void rx_burst(struct tasklet_struct *tasklet)
+{
+	struct weft_stream *st = container_of(tasklet, struct weft_stream, rx_burst);
+
+	if (weft_sock_call(st->sock, read_socket))
+		return;
+	weft_count(st->cfg.counters, WEFT_CTR_RX_WORK_QUEUED);
+	weft_rx_schedule(st);
 }
 
 static void weft_hot writable(void *owner)
@@ -58,8 +85,11 @@ static void weft_hot writable(void *owner)
 
 static void changed(void *owner)
 {
-	readable(owner);
-	weft_rx_check_fin(owner);
+	struct weft_stream *st = owner;
+
+	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
+	read_socket(st);
+	weft_rx_check_fin(st);
 }
 
 const struct weft_sock_events weft_rx_sock_events = {
@@ -104,14 +134,16 @@ static void rx_work(struct work_struct *work)
 void weft_rx_entry_init(struct weft_stream *st)
 {
 	INIT_WORK(&st->rx_work, rx_work);
+	tasklet_setup(&st->rx_burst, rx_burst);
 }
 
 /*
- * The worker reads no more, and nothing is left that would have it, or tx, go on. Context: may
+ * Tasklet and worker read no more, and nothing is left that would have it, or tx, go on. Context: may
  * sleep; no callback is attached, and tx stands still.
  */
 void weft_rx_entry_end(struct weft_stream *st)
 {
+	tasklet_kill(&st->rx_burst);
 	weft_paging_end(st);
 	cancel_work_sync(&st->rx_work);
 }

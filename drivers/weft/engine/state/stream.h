@@ -9,6 +9,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/interrupt.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -96,6 +97,7 @@ struct weft_stream {
 	struct delayed_work tx_work;
 	struct weft_rx rx ____cacheline_aligned_in_smp;
 	struct work_struct rx_work;
+	struct tasklet_struct rx_burst;
 	struct weft_rnr rnr;
 };
 

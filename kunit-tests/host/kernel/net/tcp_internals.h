@@ -10,6 +10,7 @@
 #define weft_tcp_is_drained(sk)		(!(sk)->unacked)
 #define weft_tcp_check_window(sk)	((void)(sk))
 #define weft_tcp_release(sk)		release_sock(sk)
+#define weft_tcp_in_burst(sk)		((void)(sk), false)
 #define weft_tcp_write_seq(sk)		READ_ONCE((sk)->write_seq)
 #define weft_tcp_at_urgent(sk)		((void)(sk), false)
 #define tcp_sock_set_nodelay(sk)	HOST_CHECK(!(sk)->owned)
