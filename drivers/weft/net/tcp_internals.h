@@ -168,16 +168,14 @@ static inline void weft_tcp_release(struct sock *sk)
  */
 static inline bool weft_tcp_in_burst(const struct sock *sk)
 {
-	const struct sk_buff *last = skb_peek_tail(&sk->sk_receive_queue);
 	u32 unread = tcp_sk(sk)->rcv_nxt - tcp_sk(sk)->copied_seq;
+	const struct sk_buff *last;
 
-	if (!last || sock_owned_by_user(sk))
+	/* Most often a short message, alone. */
+	if (unread < weft_tcp_mss(sk) || unread >= SZ_64K || sock_owned_by_user(sk))
 		return false;
-	if (skb_is_gso(last))
-		return false;
-	if (TCP_SKB_CB(last)->tcp_flags & TCPHDR_PSH)
-		return false;
-	return unread >= weft_tcp_mss(sk) && unread < SZ_64K;
+	last = skb_peek_tail(&sk->sk_receive_queue);
+	return last && !skb_is_gso(last) && !(TCP_SKB_CB(last)->tcp_flags & TCPHDR_PSH);
 }
 
 /* --- sending --- */
