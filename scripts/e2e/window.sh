@@ -48,13 +48,16 @@ opens_again() {
 	[ "$k" -eq "$runs" ] || fail "run $k"
 	echo "stalls:"
 	cat "$tmp/stalls"
-	# Some may be a CPU that was preempted just before it sent the update; without updates there is
-	# more than one in each run.
+	# Some may be a CPU that was preempted just before it sent the update; without updates
+	# there is more than one in each run.
 	[ "$(wc -l <"$tmp/stalls")" -le 3 ] || fail "the window stays shut"
 }
 
 # segments NAMESPACE: that its TCP has sent.
-segments() { ip netns exec "$1" awk '$1 == "Tcp:" && $12 + 0 == $12 { print $12 }' /proc/net/snmp; }
+segments() {
+	ip netns exec "$1" cat /proc/net/snmp |
+		awk '$1 == "Tcp:" && $12 + 0 == $12 { print $12 }'
+}
 
 # TCP acknowledges every second segment that is read at once; a burst is one of ten and more here.
 # What was sent before the data is counted as well: it is little.

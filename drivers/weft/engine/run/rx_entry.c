@@ -138,8 +138,8 @@ void weft_rx_entry_init(struct weft_stream *st)
 }
 
 /*
- * Tasklet and worker read no more, and nothing is left that would have it, or tx, go on. Context: may
- * sleep; no callback is attached, and tx stands still.
+ * Tasklet and worker read no more, and nothing is left that would have it, or tx, go on. Context:
+ * may sleep; no callback is attached, and tx stands still.
  */
 void weft_rx_entry_end(struct weft_stream *st)
 {
