@@ -11,7 +11,7 @@ from args_parser import parser
 # It looks at the peer's memory as soon as a Write has completed, which on iWARP says that TCP has
 # it (RFC 5040, 5.2). Where a page has to be paged in first, the test may be faster.
 TOO_EARLY = "test_odp_rc_rdma_write"
-ATTEMPTS = 3
+ATTEMPTS = 10
 
 
 def pytest_configure(config):
