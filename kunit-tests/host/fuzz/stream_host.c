@@ -240,7 +240,7 @@ void weft_sock_unlock(struct weft_sock *s)
 	release_sock(s->sk);
 }
 
-/* For bursts, which there are none of. */
+/* Only a burst calls it, and weft_tcp_in_burst() finds none here. */
 bool weft_sock_call(struct weft_sock *s, void (*callback)(void *owner))
 {
 	HOST_CHECK(!s);

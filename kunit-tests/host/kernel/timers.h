@@ -63,7 +63,7 @@ struct work_struct {
 	struct work_struct *next;
 };
 
-/* Nothing comes in bursts here: none is ever scheduled. */
+/* Never scheduled: weft_tcp_in_burst() finds no burst here. */
 struct tasklet_struct {
 	void (*func)(struct tasklet_struct *tasklet);
 };
