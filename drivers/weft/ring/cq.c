@@ -310,31 +310,44 @@ void weft_cq_tell_held(struct weft_cq *cq)
 		notify_owner(cq);
 }
 
+/* Return: up to where a process's entries are copied. */
+static u32 copy_cqes_ahead(struct weft_cq *cq, struct weft_ring *ring)
+{
+	unsigned long flags;
+	u32 count, end;
+
+	flags = weft_ring_lock(&cq->lock, cq->user);
+	count = entries_used(cq);
+	end = cq->prod;
+	weft_ring_unlock(&cq->lock, cq->user, flags);
+	if (cq->user && count <= min(ring->entries, cq->ring.entries))
+		weft_ring_copy_ahead(ring, &cq->ring, end - count, end);
+	return end;
+}
+
 /**
  * weft_cq_resize - go on in another ring
- * @cq: the queue, which is not polled while this runs
+ * @cq: the queue, which is neither polled nor resized by another caller while this runs
  * @ring: initialised with entries of struct weft_cqe; afterwards the one that is
  *	not in use and must be freed
  *
- * Context: any. Return: 0, or -EBUSY when @ring cannot hold what waits.
+ * Context: process. Return: 0, or -EBUSY when @ring cannot hold what waits.
  */
 int weft_cq_resize(struct weft_cq *cq, struct weft_ring *ring)
 {
 	struct weft_cq_ctl *ctl = weft_ring_ctl(ring);
+	u32 copied = copy_cqes_ahead(cq, ring);
 	unsigned long flags;
+	u32 count, fresh;
 	int ret = -EBUSY;
-	u32 count;
-	u32 i;
 
 	flags = weft_ring_lock(&cq->lock, cq->user);
 	count = entries_used(cq);
 	if (count > ring->entries || count > cq->ring.entries)
 		goto unlock;
 
-	/* The indices stay the same. */
-	for (i = cq->prod - count; i != cq->prod; i++)
-		*(struct weft_cqe *)weft_ring_entry(ring, i) =
-			*(struct weft_cqe *)weft_ring_entry(&cq->ring, i);
+	fresh = cq->user ? min(count, cq->prod - copied) : count;
+	weft_ring_copy(ring, &cq->ring, cq->prod - fresh, cq->prod);
 	WRITE_ONCE(ctl->cons, cq->prod - count);
 	WRITE_ONCE(ctl->arm, READ_ONCE(cq->ctl->arm));
 	/* Pairs with weft_ring_observe() of the provider. */

@@ -381,37 +381,52 @@ int weft_recvq_set_limit(struct weft_recvq *rq, u32 limit)
 	return 0;
 }
 
+/* Return: up to where a process's entries are copied. */
+static u32 copy_rqes_ahead(struct weft_recvq *rq, struct weft_ring *ring)
+{
+	unsigned long flags;
+	u32 count, begin;
+
+	flags = weft_ring_lock(&rq->lock, rq->user);
+	count = entries_available(rq);
+	begin = rq->cons;
+	weft_ring_unlock(&rq->lock, rq->user, flags);
+	if (rq->user && count <= min(ring->entries, rq->ring.entries))
+		weft_ring_copy_ahead(ring, &rq->ring, begin, begin + count);
+	return begin + count;
+}
+
 /**
  * weft_recvq_resize - go on in another ring
- * @rq: a shared queue; a process that posts to it does not while this runs
+ * @rq: a shared queue, which no other caller resizes; a process that posts to it does not while
+ *	this runs
  * @ring: initialised with entries of the same stride; afterwards the one that is
  *	not in use and must be freed
  *
- * Context: any. Return: 0; -EBUSY when @ring cannot hold what waits, -EINVAL when
- * it cannot hold the armed limit, -EIO when the producer index is impossible.
+ * Context: process. Return: 0; -EBUSY when @ring cannot hold what waits, or the process posts all
+ * the same; -EINVAL when it cannot hold the armed limit, -EIO when the producer index is impossible.
  */
 int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 {
 	struct weft_rq_ctl *ctl = weft_ring_ctl(ring);
+	u32 copied = copy_rqes_ahead(rq, ring);
 	unsigned long flags;
 	int ret = 0;
 	u32 count;
-	u32 i;
 
 	flags = weft_ring_lock(&rq->lock, rq->user);
 	count = entries_available(rq);
 	if (count > rq->ring.entries)
 		ret = -EIO;
-	else if (count > ring->entries)
+	else if (count > ring->entries || (rq->user && rq->cons + count != copied))
 		ret = -EBUSY;
 	else if (rq->limit > ring->entries)
 		ret = -EINVAL;
 	if (ret)
 		goto unlock;
 
-	/* The indices stay the same. */
-	for (i = rq->cons; i != rq->cons + count; i++)
-		memcpy(weft_ring_entry(ring, i), weft_ring_entry(&rq->ring, i), ring->stride);
+	if (!rq->user)
+		weft_ring_copy(ring, &rq->ring, rq->cons, rq->cons + count);
 	WRITE_ONCE(ctl->cons, rq->cons);
 	WRITE_ONCE(ctl->state, READ_ONCE(rq->ctl->state));
 	/* The producer is the caller, or stands still for it. */

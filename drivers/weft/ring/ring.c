@@ -8,11 +8,16 @@
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "ring/mmap.h"
+
+/* Entries that are copied before others may run. */
+#define COPIED_AT_ONCE	4096U
 
 static_assert(sizeof(struct weft_sq_ctl) == WEFT_CTL_BYTES);
 static_assert(sizeof(struct weft_rq_ctl) == WEFT_CTL_BYTES);
@@ -64,4 +69,25 @@ void weft_ring_free(struct weft_ring *ring)
 	else
 		vfree(ring->mem);
 	memset(ring, 0, sizeof(*ring));
+}
+
+/**
+ * weft_ring_copy_ahead - the same as weft_ring_copy(), before the lock of the queue is taken
+ * @to: not in use yet
+ * @from: neither freed nor replaced meanwhile
+ * @begin: first entry
+ * @end: one after the last
+ *
+ * A process has as many entries as it likes, and the lock keeps softirqs off its CPU. What it
+ * changes meanwhile is its own loss. Context: process.
+ */
+void weft_ring_copy_ahead(struct weft_ring *to, const struct weft_ring *from, u32 begin, u32 end)
+{
+	u32 next;
+
+	for (; begin != end; begin = next) {
+		next = begin + min(end - begin, COPIED_AT_ONCE);
+		weft_ring_copy(to, from, begin, next);
+		cond_resched();
+	}
 }

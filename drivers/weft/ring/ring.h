@@ -8,6 +8,7 @@
 
 #include <linux/preempt.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 #include "uapi/weft-abi.h"
@@ -34,6 +35,7 @@ struct weft_ring {
 
 int weft_ring_init(struct weft_ring *ring, u32 entries, u32 stride, struct weft_ring_space *space);
 void weft_ring_free(struct weft_ring *ring);
+void weft_ring_copy_ahead(struct weft_ring *to, const struct weft_ring *from, u32 begin, u32 end);
 
 /* In ring/mmap.c, which knows what can be mapped. */
 void weft_ring_describe(const struct weft_ring *ring, struct weft_queue_map *out);
@@ -53,6 +55,16 @@ static inline void *weft_ring_ctl(const struct weft_ring *ring)
 static inline void *weft_ring_entry(const struct weft_ring *ring, u32 index)
 {
 	return ring->mem + WEFT_CTL_BYTES + (size_t)(index & (ring->entries - 1)) * ring->stride;
+}
+
+/* Entries from @begin up to @end, whose indices stay the same. Context: the lock of the queue held. */
+static inline void weft_ring_copy(struct weft_ring *to, const struct weft_ring *from, u32 begin,
+				  u32 end)
+{
+	u32 i;
+
+	for (i = begin; i != end; i++)
+		memcpy(weft_ring_entry(to, i), weft_ring_entry(from, i), from->stride);
 }
 
 /*

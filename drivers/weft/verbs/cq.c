@@ -103,6 +103,7 @@ int weft_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, struct 
 			   udata ? &user_events : &kernel_events, cq, &dev->counters);
 	if (ret)
 		goto uncharge;
+	mutex_init(&cq->resizing);
 	cq->cq.stamped = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	ret = respond_create_cq(&cq->cq.ring, udata);
 	if (ret)
@@ -142,9 +143,11 @@ int weft_resize_cq(struct ib_cq *ib, u32 cqe, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */
+	mutex_lock(&cq->resizing);
 	ret = respond_create_cq(&ring, udata) ?: weft_cq_resize(&cq->cq, &ring);
 	if (!ret)
 		ib->cqe = cq->cq.ring.entries;
+	mutex_unlock(&cq->resizing);
 	weft_ring_free(&ring);
 	return ret;
 }
@@ -179,6 +182,7 @@ int weft_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	weft_vector_sync(&cq->vector);
 	weft_tracked_end(&cq->tracked);
 	weft_cq_free(&cq->cq);
+	mutex_destroy(&cq->resizing);
 	weft_uncharge(&to_weft_dev(ib->device)->num_cq);
 	return 0;
 }

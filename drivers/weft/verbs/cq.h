@@ -5,6 +5,7 @@
 #ifndef WEFT_VERBS_CQ_H
 #define WEFT_VERBS_CQ_H
 
+#include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
@@ -18,6 +19,7 @@
  * @cq: what streams post to
  * @vector: where a kernel consumer hears of completions
  * @overflow_work: tells the owner that entries were lost, outside of any lock
+ * @resizing: one at a time: the ring is copied without its lock
  * @tracked: references of dumps
  */
 struct weft_ibcq {
@@ -25,6 +27,7 @@ struct weft_ibcq {
 	struct weft_cq cq;
 	struct weft_vector vector;
 	struct work_struct overflow_work;
+	struct mutex resizing; /* as described above */
 	struct weft_tracked tracked;
 };
 

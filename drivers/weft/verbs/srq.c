@@ -100,6 +100,7 @@ int weft_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_
 	if (ret)
 		return ret;
 	INIT_WORK(&srq->limit_work, report_limit);
+	mutex_init(&srq->resizing);
 	ret = init_srq_ring(srq, &init->attr, udata);
 	if (ret) {
 		weft_uncharge(&dev->num_srq);
@@ -139,7 +140,9 @@ static int resize_srq(struct weft_srq *srq, u32 max_wr, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	/* Before the switch: a process that does not learn of it could not go on. */
+	mutex_lock(&srq->resizing);
 	ret = tell_map(&ring, srq->rq.user ? udata : NULL) ?: weft_recvq_resize(&srq->rq, &ring);
+	mutex_unlock(&srq->resizing);
 	weft_ring_free(&ring);
 	return ret;
 }
@@ -198,6 +201,7 @@ int weft_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	/* A process whose device is gone may still post, and is to see that it fails. */
 	weft_recvq_set_flushing(&srq->rq, true);
 	weft_recvq_free(&srq->rq);
+	mutex_destroy(&srq->resizing);
 	weft_uncharge(&to_weft_dev(ib->device)->num_srq);
 	return 0;
 }

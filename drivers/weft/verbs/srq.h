@@ -5,6 +5,7 @@
 #ifndef WEFT_VERBS_SRQ_H
 #define WEFT_VERBS_SRQ_H
 
+#include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
@@ -16,12 +17,14 @@
  * @ib: of the core
  * @rq: what streams fetch from
  * @limit_work: tells the owner of the limit, outside of any lock
+ * @resizing: one at a time: the ring is copied without its lock
  * @tracked: references of dumps
  */
 struct weft_srq {
 	struct ib_srq ib;
 	struct weft_recvq rq;
 	struct work_struct limit_work;
+	struct mutex resizing; /* as described above */
 	struct weft_tracked tracked;
 };
 
