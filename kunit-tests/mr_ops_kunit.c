@@ -144,8 +144,7 @@ static void weft_mem_bind_type1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_LOCAL_PROTECTION);
 	KUNIT_EXPECT_EQ(test, invalidate(w, req.stag, true), WEFT_FAULT_RDMAP_INVALIDATE);
 
-	/* Bound again, zero based, and closed. */
-	req.window = req.stag;
+	/* Bound again, by a name that it has no longer, zero based, and closed. */
 	req.stag ^= 3;
 	req.access = RR | IB_ZERO_BASED;
 	KUNIT_EXPECT_EQ(test, weft_mem_bind(&w->user, &req), WEFT_FAULT_NONE);

@@ -147,12 +147,13 @@ enum weft_fault weft_mem_bind(struct weft_mem_user *user, const struct weft_mem_
 	if (window->pd != user->pd || weft_stag_index(req->window) != weft_stag_index(req->stag))
 		goto put;
 	/*
-	 * The key of a type 2 window is chosen by the application, which need not tell its
-	 * library what the window is called by now: the index says which one it is. That of a
-	 * type 1 window is chosen by the library.
+	 * The index says which window it is. The key of a type 2 window is chosen by the
+	 * application, which need not tell its library what the window is called by now; the
+	 * library chooses that of a type 1 window, and does not know of a bind that failed. It is
+	 * a new one each time.
 	 */
 	if (window->kind != WEFT_STAG_WINDOW2 &&
-	    (window->kind != WEFT_STAG_WINDOW1 || READ_ONCE(window->grant.stag) != req->window))
+	    (window->kind != WEFT_STAG_WINDOW1 || READ_ONCE(window->grant.stag) == req->stag))
 		goto put;
 
 	if (req->length) {

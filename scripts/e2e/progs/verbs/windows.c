@@ -112,6 +112,33 @@ CASE("windows", window1)
 	done();
 }
 
+/* The library gives a window a new key when a bind is posted, not when it has succeeded. */
+CASE("windows", window1_after_binds_that_failed)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+
+	prepare(IBV_MW_TYPE_1);
+	connect_pair(&c2, &s2, NULL);
+	bind.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, BYTES * 2, ACCESS };
+	CHECK(!ibv_bind_mw(s2.id->qp, mw, &bind));
+	expect(s2.id->send_cq, 5, IBV_WC_MW_BIND_ERR);
+	CHECK(!ibv_bind_mw(s2.id->qp, mw, &bind));
+	expect(s2.id->send_cq, 5, IBV_WC_WR_FLUSH_ERR);
+	release(&c2);
+	release(&s2);
+
+	bind.bind_info.length = 2000;
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	writes(&c, 100, 1000, mw->rkey);
+	CHECK(ibv_dereg_mr(region) == EBUSY);
+	bind.bind_info.length = 0;
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	refuses(&c, &s, 100, mw->rkey);
+	done();
+}
+
 CASE("windows", window2)
 {
 	prepare(IBV_MW_TYPE_2);
