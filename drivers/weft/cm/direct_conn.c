@@ -172,7 +172,8 @@ static void handle_request(struct weft_conn *conn)
 	struct weft_direct_hello peer;
 	struct weft_direct *d;
 
-	weft_direct_port_requested(conn);
+	if (!weft_direct_port_requested(conn))
+		return;	/* WEFT_CONN_ABANDONED is to come */
 	mutex_lock(&directs->lock);
 	reason = weft_direct_read_request(conn, &peer);
 	if (reason == WEFT_DIRECT_OK) {

@@ -66,6 +66,16 @@ static void free_port(struct kref *ref)
 	weft_cm_put(cm);
 }
 
+static bool stop_waiting_at_port(struct weft_conn *conn) __must_hold(&conn->port->lock)
+{
+	lockdep_assert_held(&conn->port->lock);
+	if (list_empty(&conn->at_port))
+		return false;
+	list_del_init(&conn->at_port);
+	conn->port->num_waiting--;
+	return true;
+}
+
 static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 {
 	struct weft_conn *oldest;
@@ -75,8 +85,7 @@ static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 	open = !port->closed;
 	if (open && port->num_waiting >= WAITING_MAX) {
 		oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
-		list_del_init(&oldest->at_port);
-		port->num_waiting--;
+		stop_waiting_at_port(oldest);
 		weft_conn_post(oldest, WEFT_CONN_ABANDONED);
 	}
 	if (open) {
@@ -93,18 +102,18 @@ static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
  * weft_direct_port_requested - a connection has sent its request
  * @conn: that came to a port
  *
- * From here on it does not end with the listener. Context: the worker of @conn.
+ * From here on it does not end with the listener. Context: the worker of @conn. Return: false if
+ * it has been told to end meanwhile, for a newer one or with the listener.
  */
-void weft_direct_port_requested(struct weft_conn *conn)
+bool weft_direct_port_requested(struct weft_conn *conn)
 {
 	struct weft_direct_port *port = conn->port;
+	bool waited;
 
 	mutex_lock(&port->lock);
-	if (!list_empty(&conn->at_port)) {
-		list_del_init(&conn->at_port);
-		port->num_waiting--;
-	}
+	waited = !port->closed && stop_waiting_at_port(conn);
 	mutex_unlock(&port->lock);
+	return waited;
 }
 
 /**
@@ -119,7 +128,9 @@ void weft_direct_port_leave(struct weft_conn *conn)
 
 	if (!port)
 		return;
-	weft_direct_port_requested(conn);
+	mutex_lock(&port->lock);
+	stop_waiting_at_port(conn);
+	mutex_unlock(&port->lock);
 	conn->port = NULL;
 	kref_put(&port->ref, free_port);
 }
@@ -151,7 +162,8 @@ static void port_accept_work(struct work_struct *work)
 		ret = weft_sock_accept(port->sock, &s);
 		if (!ret)
 			serve_child(port, s);
-	} while (!ret || ret == -ECONNABORTED);
+		cond_resched();
+	} while ((!ret || ret == -ECONNABORTED) && !READ_ONCE(port->closed));
 	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
 		queue_delayed_work(port->cm->wq, &port->work, TRY_AGAIN);
 	memalloc_noio_restore(noio);
@@ -261,10 +273,12 @@ void weft_direct_port_close(struct weft_direct_port *port) __must_hold(&port->cm
 		return;
 	list_del(&port->all);
 	weft_sock_detach(port->sock);
+	mutex_lock(&port->lock);
+	WRITE_ONCE(port->closed, true); /* its worker ends, whatever still comes */
+	mutex_unlock(&port->lock);
 	cancel_delayed_work_sync(&port->work);
 	weft_sock_release(port->sock);
 	mutex_lock(&port->lock);
-	port->closed = true;
 	list_for_each_entry(conn, &port->waiting, at_port)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	mutex_unlock(&port->lock);

@@ -17,7 +17,7 @@ struct weft_direct_port *weft_direct_port_open(struct weft_cm *cm,
 void weft_direct_port_close(struct weft_direct_port *port);
 
 /* The worker of @conn. */
-void weft_direct_port_requested(struct weft_conn *conn);
+bool weft_direct_port_requested(struct weft_conn *conn);
 void weft_direct_port_leave(struct weft_conn *conn);
 
 #endif
