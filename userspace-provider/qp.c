@@ -166,7 +166,8 @@ int weft_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (ret || !(mask & IBV_QP_STATE))
 		return ret;
-	if (attr->qp_state == IBV_QPS_RTR)
+	/* librdmacm names no address vector: the kernel connects that one. */
+	if (attr->qp_state == IBV_QPS_RTR && (mask & IBV_QP_AV))
 		weft_qp(ibqp)->sq.direct = true;
 	if (attr->qp_state == IBV_QPS_RESET) {
 		weft_qp(ibqp)->sq.direct = false;

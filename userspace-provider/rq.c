@@ -119,7 +119,7 @@ int weft_rq_post(struct weft_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 	weft_unlock(&rq->lock);
 
 	err = wanted ? weft_doorbell(rq->doorbell) : 0;
-	if (err && !ret) {
+	if (err) { /* none of this call will complete */
 		*bad_wr = first;
 		ret = err;
 	}

@@ -272,7 +272,7 @@ int weft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	weft_unlock(&sq->lock);
 
 	err = doorbell ? weft_doorbell(&sq->doorbell) : 0;
-	if (err && !ret) {
+	if (err) { /* none of this call will complete */
 		*bad_wr = first;
 		ret = err;
 	}

@@ -139,10 +139,14 @@ static void told_fatal(void)
 
 static void nothing_works(void)
 {
-	struct ibv_recv_wr *bad = NULL, wr = {};
+	struct ibv_recv_wr *bad = NULL, wr = {}, malformed = { .num_sge = 1000 };
 	struct ibv_port_attr port;
 	struct ibv_context *verbs = client->verbs;
 
+	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == EIO && bad == &wr);
+	/* One that is refused behind it hides nothing: neither will complete. */
+	wr.next = &malformed;
+	bad = NULL;
 	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == EIO && bad == &wr);
 	CHECK(ibv_query_port(verbs, 1, &port));
 	CHECK(!ibv_alloc_pd(verbs));

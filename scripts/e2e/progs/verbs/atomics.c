@@ -400,7 +400,7 @@ CASE("immediate", write_with_imm_no_receive)
 CASE("immediate", send_with_imm_refused)
 {
 	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND_WITH_IMM };
-	struct ibv_sge sg = sge(c.own, 0, 8);
+	struct ibv_sge sg = sge(c.own, 0, 8), sg_of_acceptor = sge(s.own, 0, 8);
 	struct ibv_qp_init_attr_ex attr = {
 		.cap = { 4, 4, 1, 1, 0 },
 		.qp_type = IBV_QPT_RC,
@@ -414,6 +414,10 @@ CASE("immediate", send_with_imm_refused)
 	wr.sg_list = &sg;
 	wr.num_sge = 1;
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
+	/* librdmacm moves the QP that accepts to RTR by ibv_modify_qp(). */
+	wr.sg_list = &sg_of_acceptor;
+	bad = NULL;
+	CHECK(ibv_post_send(s.id->qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
 	errno = 0;
 	CHECK(!ibv_create_qp_ex(c.id->verbs, &attr) && errno == EOPNOTSUPP);
 	works(&c, &s);
