@@ -179,6 +179,12 @@ static inline bool weft_mpa_tx_empty(const struct weft_mpa_tx *tx)
 	return tx->head == tx->count;
 }
 
+/* Has TCP a part of a batch, which may end inside an FPDU? Context: tx claim. */
+static inline bool weft_mpa_tx_is_torn(const struct weft_mpa_tx *tx)
+{
+	return tx->partial;
+}
+
 /* --- spans: FPDUs that fill one TCP segment each --- */
 
 /* Does the next FPDU start a segment, and is only copied, not summed up? Context: tx claim. */

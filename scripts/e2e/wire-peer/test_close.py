@@ -3,7 +3,8 @@
 
 import time
 
-from harness import FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQE, AgentError, test
+from harness import (FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQE, AgentError, NotSeen,
+                     pattern, test)
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -215,3 +216,48 @@ def a_terminate_goes_out_though_the_consumer_lets_go_of_its_id(f):
     link.peer.expect_end()
     assert f.agent.wait("async", 3, k=link.k)["type"] == QP_ACCESS_ERR
     link.over = True
+
+
+def fill_tcp(f, size):
+    """A link whose peer reads nothing, and how many of its Sends have completed since."""
+    link = f.running(rev=1, qp=dict(sq=2000), wire=f.connect(rcvbuf=4096))
+    source = f.mr(size)
+    source.poke(pattern(size))
+    wrs, done = [], 0
+    while len(wrs) - done < 4:
+        wrs.append(link.post("send", sge=source.sge()))
+        try:
+            while done < len(wrs):
+                link.wc(wr=wrs[done], timeout=0.2)
+                done += 1
+        except NotSeen:
+            pass
+    return link, done
+
+
+@test("MPA-062", each=("destroy", "error", "peer's fin"))
+def what_has_completed_goes_out_before_the_end(f, how):
+    """TCP is full, and has mostly taken nothing of the batch behind. Where it has taken a part of
+    one, an FPDU is torn: then the end is a reset."""
+    for size in (600, 1300, 5000, 9000):
+        link, done = fill_tcp(f, size)
+        if how == "destroy":
+            f.agent.cmd("destroy", k=link.k)
+            f.links.remove(link)
+        elif how == "error":
+            f.agent.cmd("modify", k=link.k, state="err")
+        else:
+            link.peer.fin()
+        time.sleep(0.2 * f.world.slow)
+        came = 0
+        try:
+            while True:
+                assert link.peer.expect(rdmap.SEND).payload == pattern(size)
+                came += 1
+        except peer.Closed as end:
+            assert not end.rest or end.reset, end.rest[:32].hex()
+            if not end.reset:
+                assert came >= done, "%d completed, %d came" % (done, came)
+                return
+        link.peer.close()
+    raise AssertionError("each end was a reset")

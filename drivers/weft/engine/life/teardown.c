@@ -47,7 +47,10 @@ static void tell_closing(struct weft_stream *st)
 	st->cm_events->closing(st->cm, st->close_error);
 }
 
-/* A batch that TCP took only in part leaves a torn FPDU: no orderly close then. */
+/*
+ * A batch that TCP took only in part leaves a torn FPDU: no orderly close then. Of one that it has
+ * not touched nothing is missing: what completed before is in TCP, and a reset would lose that.
+ */
 static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 {
 	struct weft_sock *sock = st->sock;
@@ -61,7 +64,7 @@ static void close_socket(struct weft_stream *st) __must_hold(&st->lifecycle)
 	weft_rx_entry_end(st);	/* queued by a callback meanwhile */
 	weft_stream_count_tcp(st);
 	weft_mpa_rx_free(&st->rx.sock, sock);
-	torn = !weft_mpa_tx_empty(&st->tx.sock);
+	torn = weft_mpa_tx_is_torn(&st->tx.sock);
 	weft_mpa_tx_free(&st->tx.sock);
 	if (torn)
 		weft_sock_reset(sock);
