@@ -314,16 +314,15 @@ enum weft_fault weft_rx_take(struct weft_stream *st, const struct weft_ulpdu *u,
  * weft_rx_discard - take no more segments
  * @st: stream, socket lock held
  *
- * What waited for a receive or for pages is read and dropped: the peer's FIN stands behind it.
+ * What is in the socket is read and dropped, also what waited for a receive, for pages or for the
+ * end of a burst: the peer's FIN stands behind it, and TCP resets what is closed with bytes unread.
  * Context: any up to softirq.
  */
 void weft_rx_discard(struct weft_stream *st)
 {
-	bool waited = weft_mpa_rx_is_paused(&st->rx.sock);
-
 	weft_mpa_rx_stop(&st->rx.sock);
-	if (weft_rnr_cancel(st) || waited)
-		weft_mpa_rx_run_locked(&st->rx.sock, st->sock);
+	weft_rnr_cancel(st);
+	weft_mpa_rx_run_locked(&st->rx.sock, st->sock);
 	if (unlikely(st->loopback))
 		weft_loopback_resume(st);
 }
