@@ -6,6 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 
+#include "engine/path/tx.h"
 #include "engine/run/defer.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/claim.h"
@@ -99,6 +100,7 @@ static void weft_doorbell_end_is_final(struct kunit *test)
 	u64 merged;
 
 	weft_tx_schedule(st);
+	weft_tx_claim_wait(st);
 	weft_doorbell_end(st);
 	poll->w->net.segments = 1;
 	poll->w->net.segment_bytes = 1;
@@ -166,6 +168,7 @@ static void weft_doorbell_without_memory(struct kunit *test)
 	KUNIT_EXPECT_GE(test, workers_queued(w) - before, 2 * row->workers);
 	if (!row->workers)
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&w->st.tx_work));
+	weft_tx_claim_wait(&w->st);
 	weft_doorbell_end(&w->st);
 	free_polled(poll);
 }
@@ -184,6 +187,7 @@ static void weft_doorbell_serves_a_mark(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 2U);
 	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
 	KUNIT_EXPECT_EQ(test, workers_queued(w), before);
+	weft_tx_claim_wait(&w->st);
 	weft_doorbell_end(&w->st);
 	free_polled(poll);
 }

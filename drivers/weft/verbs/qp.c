@@ -240,6 +240,7 @@ int weft_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	if (atomic_read_acquire(&qp->lookups))
 		synchronize_rcu();
 	weft_tracked_end(&qp->tracked);
+	weft_stream_drain(qp->stream);
 	weft_stream_put(qp->stream);
 	weft_forget_qp(ib->send_cq, ib->qp_num);
 	weft_forget_qp(ib->recv_cq, ib->qp_num);

@@ -198,10 +198,22 @@ void weft_stream_end(struct weft_stream *st)
 	xa_erase_irq(&st->index->xa, st->qpn);
 	weft_teardown_end(st);
 	weft_rx_entry_end(st);
-	weft_rnr_end(st);
+	weft_tx_claim_wait(st);	/* for good: a mark that comes later finds an owner */
+	weft_defer_cancel(st);	/* tx begins none any more */
 	weft_doorbell_end(st);
-	weft_defer_cancel(st); /* tx begins none any more */
 	weft_mem_invalidate_windows(&st->tx.mem);
+}
+
+/**
+ * weft_stream_drain - no worker is left that cm has queued
+ * @st: stream after weft_stream_end()
+ *
+ * cm may have found tx without an owner just before that. The worker finds one, but looks at the
+ * completion queues. Context: may sleep; cm does not know the stream any more.
+ */
+void weft_stream_drain(struct weft_stream *st)
+{
+	weft_doorbell_end(st);
 }
 
 /**

@@ -25,6 +25,7 @@ void weft_stream_index_destroy(struct weft_stream_index *index);
 struct weft_stream *weft_stream_create(struct weft_stream_index *index,
 				       const struct weft_stream_config *cfg);
 void weft_stream_end(struct weft_stream *st);
+void weft_stream_drain(struct weft_stream *st);
 
 struct weft_stream *weft_stream_find(struct weft_stream_index *index, u32 qpn);
 void *weft_stream_find_owner(struct weft_stream_index *index, u32 qpn);

@@ -190,6 +190,9 @@ bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging);
 void weft_paging_end(struct weft_stream *st);
 void weft_paging_renew(struct weft_stream *st);
 
+/* rnr.c; the rest of it is in rnr.h */
+void weft_rnr_end(struct weft_stream *st);
+
 /* terminate.c */
 void weft_term_message(struct weft_stream *st, struct weft_msg *msg);
 enum weft_fault weft_term_end(struct weft_stream *st, struct weft_rx_seg *seg);

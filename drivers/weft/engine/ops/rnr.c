@@ -22,6 +22,7 @@
 #include "base/compat.h"
 #include "base/counters.h"
 #include "base/trace.h"
+#include "engine/ops/op.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
 #include "ring/recvq.h"

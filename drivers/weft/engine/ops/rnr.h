@@ -19,7 +19,6 @@ enum weft_fault weft_rnr_wait(struct weft_stream *st);
 bool weft_rnr_holds(struct weft_stream *st);
 bool weft_rnr_cancel(struct weft_stream *st);
 
-void weft_rnr_end(struct weft_stream *st);
 void weft_rnr_doorbell(struct weft_stream *st);
 
 #endif

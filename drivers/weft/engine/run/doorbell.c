@@ -128,14 +128,13 @@ void weft_doorbell_init(struct weft_stream *st)
 }
 
 /**
- * weft_doorbell_end - tx never runs again
- * @st: stream that is down
+ * weft_doorbell_end - no worker runs tx any more
+ * @st: stream whose tx claim is taken for good, and with no timer that marks it
  *
- * The claim is taken for good, so a mark that comes later finds an owner. Context: may sleep.
+ * Context: may sleep.
  */
 void weft_doorbell_end(struct weft_stream *st)
 {
-	weft_tx_claim_wait(st);
 	cancel_delayed_work_sync(&st->tx_work);
 }
 

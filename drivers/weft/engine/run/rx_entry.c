@@ -51,14 +51,16 @@ static void weft_hot read_socket(void *owner)
 /*
  * TCP sends an ACK for every second segment that it finds read, and one for all that is read
  * later. So a burst without GRO is read when the softirq has received it. Not what is waited
- * for: the peer sends Read Responses on by these ACKs.
+ * for: the peer sends Read Responses on by these ACKs. Nor what is only drained: TCP answers a close
+ * with bytes unread by a reset.
  */
 static void weft_hot readable(void *owner)
 {
 	struct weft_stream *st = owner;
 
 	weft_count(st->cfg.counters, WEFT_CTR_SK_DATA_READY);
-	if (weft_tcp_in_burst(st->sock->sk) && !weft_readq_sent_head(&st->readq))
+	if (weft_tcp_in_burst(st->sock->sk) && !weft_readq_sent_head(&st->readq) &&
+	    !weft_mpa_rx_is_stopped(&st->rx.sock))
 		tasklet_schedule(&st->rx_burst);
 	else
 		read_socket(st);
@@ -138,12 +140,14 @@ void weft_rx_entry_init(struct weft_stream *st)
 }
 
 /*
- * Tasklet and worker read no more, and nothing is left that would have it, or tx, go on. Context:
- * may sleep; no callback is attached, and tx stands still.
+ * Tasklet and worker read no more, and nothing is left that would have them, or tx, go on: what
+ * queues the worker ends before it does. Context: may sleep; no callback is attached, rx takes no
+ * segments, and tx stands still.
  */
 void weft_rx_entry_end(struct weft_stream *st)
 {
 	tasklet_kill(&st->rx_burst);
+	weft_rnr_end(st);
 	weft_paging_end(st);
 	cancel_work_sync(&st->rx_work);
 }
