@@ -2,6 +2,7 @@
 /*
  * The tables of operations have a row for each opcode that a process or a peer can name.
  */
+#include "base/counters.h"
 #include "engine/ops/op.h"
 #include "suite.h"
 
@@ -36,8 +37,71 @@ static void weft_ops_take_each_message(struct kunit *test)
 	}
 }
 
+/* Faults from the first to the last are counted as Terminates for that reason. */
+static const struct reason_row {
+	const char *name;
+	enum weft_fault first, last;
+	u8 reason;
+} reason_rows[] = {
+	{ "crc", WEFT_FAULT_MPA_CRC, WEFT_FAULT_MPA_CRC, WEFT_TERM_CRC },
+	{ "marker", WEFT_FAULT_MPA_MARKER, WEFT_FAULT_MPA_START, WEFT_TERM_MPA },
+	{ "negotiation", WEFT_FAULT_MPA_IRD, WEFT_FAULT_MPA_RTR, WEFT_TERM_MPA },
+	{ "tagged", WEFT_FAULT_TAGGED_STAG, WEFT_FAULT_TAGGED_WRAP, WEFT_TERM_ACCESS },
+	{ "tagged version", WEFT_FAULT_TAGGED_VERSION, WEFT_FAULT_TAGGED_VERSION,
+	  WEFT_TERM_PROTOCOL },
+	{ "queue number", WEFT_FAULT_UNTAGGED_QN, WEFT_FAULT_UNTAGGED_QN, WEFT_TERM_SEQUENCE },
+	{ "no buffer", WEFT_FAULT_UNTAGGED_NO_BUFFER, WEFT_FAULT_UNTAGGED_NO_BUFFER,
+	  WEFT_TERM_RQ_EMPTY },
+	{ "order", WEFT_FAULT_UNTAGGED_MSN, WEFT_FAULT_UNTAGGED_MO, WEFT_TERM_SEQUENCE },
+	{ "too long", WEFT_FAULT_UNTAGGED_TOO_LONG, WEFT_FAULT_UNTAGGED_TOO_LONG,
+	  WEFT_TERM_RQ_TOO_SMALL },
+	{ "untagged version", WEFT_FAULT_UNTAGGED_VERSION, WEFT_FAULT_UNTAGGED_VERSION,
+	  WEFT_TERM_PROTOCOL },
+	{ "rdmap", WEFT_FAULT_RDMAP_STAG, WEFT_FAULT_RDMAP_PROTECTION, WEFT_TERM_ACCESS },
+	{ "rdmap version", WEFT_FAULT_RDMAP_VERSION, WEFT_FAULT_RDMAP_OPCODE, WEFT_TERM_PROTOCOL },
+	{ "ours", WEFT_FAULT_RDMAP_CATASTROPHIC, WEFT_FAULT_RDMAP_GLOBAL, WEFT_TERM_LOCAL_ERROR },
+	{ "operation", WEFT_FAULT_RDMAP_OPERATION, WEFT_FAULT_RDMAP_OPERATION, WEFT_TERM_PROTOCOL },
+	{ "local", WEFT_FAULT_LOCAL_PROTECTION, WEFT_FAULT_LOCAL_CATASTROPHIC,
+	  WEFT_TERM_LOCAL_ERROR },
+};
+
+WEFT_ROWS(reason_rows);
+
+static void weft_ops_count_by_reason(struct kunit *test)
+{
+	const struct reason_row *row = test->param_value;
+	u32 i;
+
+	for (i = row->first; i <= row->last; i++)
+		KUNIT_EXPECT_EQ_MSG(test, weft_term_reasons[i], row->reason, "fault %u", i);
+}
+
+static void weft_ops_count_by_kind(struct kunit *test)
+{
+	static const u8 sends[] = { WEFT_OP_SEND,	 WEFT_OP_SEND_INV, WEFT_OP_SEND_SE,
+				    WEFT_OP_SEND_SE_INV, WEFT_OP_SEND_IMM, WEFT_OP_SEND_SE_IMM };
+	static const u8 imms[] = { WEFT_OP_IMM, WEFT_OP_IMM_SE };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sends); i++) {
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[sends[i]].sent,
+				WEFT_CTR_TX_KIND + WEFT_MSG_SEND);
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[sends[i]].received,
+				WEFT_CTR_RX_KIND + WEFT_MSG_SEND);
+	}
+	for (i = 0; i < ARRAY_SIZE(imms); i++) {
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[imms[i]].sent,
+				WEFT_CTR_TX_KIND + WEFT_MSG_IMM);
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[imms[i]].received,
+				WEFT_CTR_RX_KIND + WEFT_MSG_IMM);
+	}
+}
+
 static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_take_each_message),
+					 KUNIT_CASE_PARAM(weft_ops_count_by_reason,
+							  reason_rows_gen_params),
+					 KUNIT_CASE(weft_ops_count_by_kind),
 					 {} };
 
 static struct kunit_suite ops_suite = {

@@ -69,7 +69,7 @@ run_line() {
 	line=${line/cntn 1/cntn $cntn}
 	case $line in
 	*trace_pipe) line="timeout $((3 * slow)) $line | head -n 500" ;;
-	tcpdump* | bpftrace*) line="timeout -s INT $((3 * slow)) $line || [ \$? -eq 124 ]" ;;
+	tcpdump* | bpftrace*) line="timeout -s INT $((6 * slow)) $line || [ \$? -eq 124 ]" ;;
 	'rping -s'*) line="$line -C 10" ;;
 	weft-top*) line="$top/scripts/$line -n 2" ;;
 	*scripts/*) line=${line/scripts/$top/scripts} ;;

@@ -56,6 +56,15 @@ gids_follow_addresses() {
 	await_gid 1 "$mapped:0a4d:0001"
 }
 
+# GID 0 is made of the MAC; rdma_cm finds the device by it.
+mac_is_followed() {
+	local was
+	was=$(cat /sys/class/net/wd0/address)
+	ip link set wd0 address 02:00:00:00:79:02
+	await_gid 0 0200:0000:7902:0000:0000:0000:0000:0000
+	ip link set wd0 address "$was"
+}
+
 # Programs get the event after the table has changed.
 gid_event() {
 	start 30 "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$dev"
@@ -161,6 +170,7 @@ topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
+t "GID 0 follows the MAC" mac_is_followed
 t "programs get an event" gid_event
 t "more addresses than GIDs" many_addresses
 
@@ -206,6 +216,8 @@ done
 hand_cases "one device"
 t "a QP connected to itself" case_of itself
 t "switched off" case_of switched_off
+t "what operator and program choose" case_of choices
+t "a peer falls silent" by_tcp case_of silent_peer
 t "the port is in use" case_of port_in_use
 t "Send with immediate" case_of immediate
 t "strangers at the port" case_of strangers

@@ -171,6 +171,7 @@ top_shows_tcp_bytes() {
 	top_begins
 	serve 7174 120 rping -s -a "$saddr4" -S 4096 -C 100000000
 	start 120 "$tmp/client.log" rping -c -a "$saddr4" -S 4096 -C 100000000
+	until rdma resource show qp link "$dev/1" | grep -q 'state RTS'; do sleep_nofork 0.1; done
 	top_looks 5
 	pkill -STOP -x rping
 	sleep_nofork 1

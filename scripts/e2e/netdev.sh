@@ -88,8 +88,12 @@ follows() {
 
 # First our own end of the cable, then the other one.
 port_follows_link() {
-	start 60 "$tmp/events" stdbuf -oL ibv_asyncwatch -d "${driver}b"
-	sleep 1
+	start $((60 * slow)) "$tmp/events" stdbuf -oL ibv_asyncwatch -d "${driver}b"
+	local end=$((SECONDS + 20 * slow))
+	until grep -q 'async event' "$tmp/events"; do
+		[ "$SECONDS" -lt "$end" ] || fail "ibv_asyncwatch does not start"
+		sleep 0.1
+	done
 	reaches ACTIVE
 	follows 1 wb vb
 	follows 2 wa va

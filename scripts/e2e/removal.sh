@@ -37,8 +37,9 @@ ended_in_order() {
 
 # removed_by COMMAND...: it takes no longer than a few seconds.
 removed_by() {
-	local began=$SECONDS
+	local began
 	user 1
+	began=$SECONDS
 	limit 20 "$@"
 	[ $((SECONDS - began)) -le $((8 * slow)) ] || fail "it took $((SECONDS - began)) s"
 	ended_in_order 1

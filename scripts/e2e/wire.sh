@@ -17,7 +17,7 @@ capture=${WEFT_RESULTS:-$tmp}/wire.pcap
 table=$tmp/wire.json
 
 record() {
-	"${srv[@]}" timeout 120 tcpdump -i va -s 0 -B 16384 --immediate-mode -w "$capture" tcp \
+	"${srv[@]}" timeout $((600 * slow)) tcpdump -i va -s 0 -B 16384 --immediate-mode -w "$capture" tcp \
 		>"$tmp/tcpdump.log" 2>&1 &
 	for _ in $(seq 100); do
 		grep -q 'listening on' "$tmp/tcpdump.log" && return

@@ -45,6 +45,8 @@ static void unmake_device(struct ib_device *ib)
 	weft_stag_table_destroy(&dev->stags);
 	ida_destroy(&dev->pds);
 	WARN_ON_ONCE(!list_empty(&dev->qp_counters));
+	WARN_ON_ONCE(atomic_read(&dev->num_qp) || atomic_read(&dev->num_cq) ||
+		     atomic_read(&dev->num_srq));
 	mutex_destroy(&dev->qp_counters_lock);
 	weft_counters_free(&dev->counters);
 	weft_gids_exit(dev);

@@ -133,6 +133,7 @@ def a_terminate_for_want_of_a_receive(w):
 
 @test
 def a_receive_in_time_is_no_timeout(w):
+    w.turn("rnr_timeout_ms", 60000)
     pair = w.pair()
     before = w.counters()
     pair.post(pair.a, "send", sge="mr:0:10")
@@ -142,11 +143,19 @@ def a_receive_in_time_is_no_timeout(w):
                              "rx_protocol_errors": 0})
 
 
+def port_errors(w):
+    with open("/sys/class/infiniband/%s/ports/1/counters/port_rcv_errors" % w.dev,
+              encoding="ascii") as file:
+        return int(file.read())
+
+
 @test
 def a_terminate_for_a_wrong_key(w):
+    errors = port_errors(w)
     moved = terminated(w, "access", "TAGGED_STAG",
                        lambda pair: pair.post(pair.a, "write", sge="mr:0:10", raddr=0, rkey=77))
     subset(moved, {"rx_protocol_errors": 1})
+    same(port_errors(w), errors + 1, "port_rcv_errors")
 
 
 def overlong(pair):
@@ -164,12 +173,13 @@ def a_terminate_for_a_message_too_long(w):
 @test
 def a_terminate_for_a_wrong_crc(w):
     wire, k, _ = w.running()
-    before = w.counters()
+    before, errors = w.counters(), port_errors(w)
     w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
     wire.send(b"broken", fpdu={"crc_xor": 1})
     wire.expect_terminate(2, 0, 2)
     subset(w.since(before), {"rx_crc_errors": 1, "tx_term_crc": 1, "tx_terminates": 1,
                              "rx_messages": 0, "rx_segments": 0})
+    same(port_errors(w), errors + 1, "port_rcv_errors")
 
 
 @test

@@ -16,7 +16,7 @@ def subset(row, want):
 def a_fresh_qp_has_no_connection(w):
     _, qpn = w.active()
     row = w.qp(qpn)
-    subset(row, {"stream_state": "idle", "sq_entries": 64, "sq_pending": 0, "rq_posted": 0,
+    subset(row, {"stream_state": "idle", "sq_entries": 64, "rq_entries": 64, "sq_pending": 0, "rq_posted": 0,
                  "tcp_local": None, "mpa_revision": None})
 
 
@@ -62,6 +62,7 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
 
 @test
 def a_failed_qp_says_why(w):
+    w.turn("rnr_timeout_ms", 4000)
     pair = w.pair()
     subset(pair.row(pair.p), {"rnr_waiting": 0})
     pair.post(pair.a, "send", sge="mr:0:10")

@@ -196,13 +196,18 @@ def tos_of_the_device_counts_where_the_consumer_says_nothing(w):
     same((syn, data), ({0xB8}, {0xB8}), "the consumer's")
     # A listener has the value of the time it was opened.
     same(responder(w, ETH_P_IP, w.addr), {0x48}, "of the responder")
+    # That of a wildcard is known when a connection has been accepted.
+    w.port += 1
+    same(0x48 in responder(w, ETH_P_IP, w.addr, at="0.0.0.0"), True, "of a wildcard's")
+    w.port -= 1
 
 
-def responder(w, ethertype, addr, **fields):
-    """Bytes of the packets of what a listener accepts that is made with these fields."""
+def responder(w, ethertype, addr, at=None, **fields):
+    """Bytes of the packets of what a listener accepts that is made with these fields. @at: where
+    it listens, if that is another address."""
     was, w.port = w.port, w.port + 1000
     try:
-        w.own.append(w.agent.cmd("listen", addr=addr, port=w.port, **fields)["k"])
+        w.own.append(w.agent.cmd("listen", addr=at or addr, port=w.port, **fields)["k"])
         return traffic_class(w, ethertype, addr, None)[2]
     finally:
         w.port = was

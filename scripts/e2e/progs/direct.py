@@ -12,6 +12,7 @@ import errno
 import ipaddress
 import socket
 import struct
+import subprocess
 import time
 
 import pyverbs.enums as e
@@ -179,6 +180,9 @@ def second_life():
     a.connect(b)
     b.connect(a)
     messages(a, b)
+    b.close()
+    a.post(wr_id=7)
+    assert a.expect(e.IBV_WC_RETRY_EXC_ERR).wr_id == 7
 
 
 def late_receive():
@@ -313,6 +317,55 @@ def peer_goes():
     a.post(wr_id=7)
     statuses = {wc.wr_id: wc.status for wc in a.poll(2)}
     assert statuses == {7: e.IBV_WC_RETRY_EXC_ERR, 1000: e.IBV_WC_WR_FLUSH_ERR}, statuses
+
+
+def seconds_until_given_up():
+    """How long a Read waits for a peer whose packets do not arrive any more."""
+    a, b = two()
+    a.connect(b)
+    b.connect(a)
+    messages(a, b)
+    subprocess.run("tc qdisc add dev lo root netem loss 100%".split(), check=True)
+    try:
+        began = time.monotonic()
+        a.post(e.IBV_WR_RDMA_READ, 64, b)
+        a.expect(e.IBV_WC_RETRY_EXC_ERR, seconds=40)
+        return time.monotonic() - began
+    finally:
+        subprocess.run("tc qdisc del dev lo root".split(), check=True)
+
+
+def silent_peer():
+    """The program's own time, or the operator's if it is shorter."""
+    before = param("tcp_user_timeout_ms")
+    own = seconds_until_given_up()
+    param("tcp_user_timeout_ms", 500)
+    try:
+        operators = min(seconds_until_given_up() for _ in range(3))
+    finally:
+        param("tcp_user_timeout_ms", before)
+    assert operators + 1 < own < 30, (operators, own)
+
+
+def choices():
+    """The operator limits the depth; the program chooses the traffic class."""
+    before = param("ird_max")
+    param("ird_max", 2)
+    try:
+        a, b = two()
+        for one, other in ((a, b), (b, a)):
+            one.init()
+            one.rtr(other, tclass=0x48)
+            one.rts()
+        messages(a, b)
+        for one in (a, b):
+            depth = one.qp.query(e.IBV_QP_MAX_DEST_RD_ATOMIC)[0].max_dest_rd_atomic
+            assert depth == 2, depth
+        found = subprocess.run(["ss", "-tnH", "--tos", f"( sport = {PORT} or dport = {PORT} )"],
+                               capture_output=True, text=True, check=True).stdout
+        assert found.count("tos:0x48") == 2, found
+    finally:
+        param("ird_max", before)
 
 
 def error_and_destroy():

@@ -56,10 +56,12 @@ class End:
         attr.qp_access_flags = ACCESS
         self.qp.modify(attr, TO_INIT)
 
-    def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8, rnr_timer=12):
+    def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8, rnr_timer=12,
+            tclass=0):
         attr = QPAttr(qp_state=e.IBV_QPS_RTR, port_num=1)
         dgid = ipaddress.IPv6Address(gid).exploded if gid else peer.gid
-        route = GlobalRoute(dgid=GID(dgid), sgid_index=self.index if index is None else index)
+        route = GlobalRoute(dgid=GID(dgid), sgid_index=self.index if index is None else index,
+                            traffic_class=tclass)
         attr.ah_attr = AHAttr(port_num=1, is_global=1, gr=route, dlid=0)
         attr.path_mtu = e.IBV_MTU_1024
         attr.dest_qp_num = peer.number if number is None else number

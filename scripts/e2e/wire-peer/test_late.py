@@ -4,7 +4,7 @@
 import time
 
 from harness import WC_RECV_IMM, pattern, test
-from wirepeer import rdmap
+from wirepeer import Violation, rdmap
 
 TEN_MINUTES = 600000
 
@@ -74,11 +74,14 @@ def a_message_in_pieces_waits_too(f, piece):
 
 @test("DDP-050", "DDP-049", each=(300, 1000))
 def it_waits_so_long_and_no_longer(f, timeout):
-    link = waiting(f, timeout=timeout)
     began = time.monotonic()
-    link.peer.silent(timeout / 1000 - 0.25)
+    link = waiting(f, timeout=timeout)
+    try:
+        link.peer.silent(timeout / 1000 - 0.25)
+    except Violation:    # a slow machine
+        assert time.monotonic() - began >= timeout / 1000
     link.refused(1, 2, 2)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 5 * f.world.slow
 
 
 @test("DDP-050")

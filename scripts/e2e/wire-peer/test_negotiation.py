@@ -152,7 +152,9 @@ def depths_of_a_request(f, ird):
         assert e.ord == (DEPTH if ird == DEPTH else own_ord), (ord, e)
         assert e.ird == (DEPTH if ord == DEPTH else own_ird), (ord, e)
         link.start_responder()
-        link.event("ESTABLISHED")
+        told = link.event("ESTABLISHED")
+        wanted = own_ird if ord == DEPTH else min(own_ird, ord)
+        assert (told["ird"], told["ord"]) == (min(wanted, 255), own_ord), (ord, told)
         state = link.state()
         # the consumer gets what fits its eight bits
         assert (state["ird"], state["ord"]) == (min(own_ird, 255), own_ord), (ord, state)

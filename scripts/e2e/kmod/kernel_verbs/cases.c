@@ -10,6 +10,7 @@
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
@@ -139,6 +140,47 @@ static int case_send_with_inv(void)
 	CHECK(recv.wc_flags & IB_WC_WITH_INVALIDATE);
 	CHECK(recv.inv == key);
 	return area_register(&world.b);
+}
+
+/* Inline, so the payload is taken at once; the union of the completion has the immediate. */
+static int case_write_with_imm(void)
+{
+	struct ib_sge sge[2] = { op_half(0), op_half(0) };
+	struct op op, recv;
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_cqe = &op.cqe,
+			.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
+			.send_flags = IB_SEND_SIGNALED | IB_SEND_INLINE,
+			.ex.imm_data = cpu_to_be32(0x11223344),
+			.sg_list = sge,
+			.num_sge = 2,
+		},
+		.remote_addr = world.b.mr->iova,
+		.rkey = world.b.mr->rkey,
+	};
+	char sent[64];
+	int ret;
+
+	sge[0].length = 32;
+	sge[1].length = 32;
+	sge[1].addr += 32;
+	op_init(&op);
+	op_init(&recv);
+	get_random_bytes(world.small, sizeof(sent));
+	memcpy(sent, world.small, sizeof(sent));
+	ret = op_post_recv(world.self.server->qp, &recv) ?:
+		      ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
+	if (ret)
+		return ret;
+	memset(world.small, 0, sizeof(sent));
+	ret = op_wait(&op) ?: op_wait(&recv);
+	if (ret)
+		return ret;
+	CHECK(recv.wc_flags & IB_WC_WITH_IMM);
+	CHECK(recv.inv == (__force u32)cpu_to_be32(0x11223344));
+	CHECK(!memcmp(page_address(world.b.pages[0]), sent, sizeof(sent)));
+	return 0;
 }
 
 /* One event for all, when the first of them has waited long enough. */
@@ -278,6 +320,7 @@ static const struct named_case cases[] = {
 	{ "read with invalidate", case_read_with_inv },
 	{ "local invalidate", case_local_inv },
 	{ "send with invalidate", case_send_with_inv },
+	{ "write with immediate, inline", case_write_with_imm },
 	{ "moderated events", case_moderated },
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },

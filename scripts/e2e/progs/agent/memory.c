@@ -75,6 +75,9 @@ int parse_access(const char *letters)
 		case 'b':
 			access |= IBV_ACCESS_MW_BIND;
 			break;
+		case 'o':
+			access |= IBV_ACCESS_ON_DEMAND;
+			break;
 		case 'z':
 			access |= IBV_ACCESS_ZERO_BASED;
 			break;

@@ -19,7 +19,7 @@
 #define WORDS (WEFT_CTL_BYTES / 4) /* of a control block; queues begin at multiples of its size */
 #define BLOCKS 32		   /* of the first page of a region */
 #define PORT 7556
-#define LIMIT 10 /* seconds that nothing here may take */
+#define LIMIT 60 /* seconds that nothing here may take */
 
 static volatile uint32_t *region[REGIONS];
 static size_t bytes[REGIONS];

@@ -4,6 +4,7 @@
 #include "verbs.h"
 
 #include <poll.h>
+#include <stdbool.h>
 
 static struct end s2, c2;
 static struct ibv_cq *small_cq;
@@ -126,9 +127,36 @@ static void taken(int n)
 	CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
 }
 
+/*
+ * Three do not tell, the fourth does. An event is held back for 65 ms at most: on a slow machine
+ * it comes by time before all is looked at. Return: it came by number.
+ */
+static bool told_by_number(void)
+{
+	double began = now();
+	bool early, in_time;
+
+	arrive(3);
+	early = event_within(s.id->recv_cq_channel, 10);
+	if (now() - began >= 0.060) {
+		CHECK(early || event_within(s.id->recv_cq_channel, 1000));
+		taken(3);
+		return false;
+	}
+	CHECK(!early);
+	arrive(1);
+	CHECK(event_within(s.id->recv_cq_channel, 1000));
+	in_time = now() - began < 0.0655;
+	for (int i = 0; i < 3; i++)
+		expect(s.id->recv_cq, i, IBV_WC_SUCCESS);
+	taken(1);
+	return in_time;
+}
+
 CASE("queues", cq_moderation)
 {
 	struct ibv_device_attr_ex dev;
+	int tries = 50;
 	double began;
 
 	CHECK(!ibv_query_device_ex(s.id->verbs, NULL, &dev));
@@ -136,16 +164,8 @@ CASE("queues", cq_moderation)
 	CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
 	/* By number: the fourth tells. */
 	moderate(4, 65535);
-	began = now();
-	arrive(3);
-	CHECK(!event_within(s.id->recv_cq_channel, 10));
-	CHECK(now() - began < 0.060);
-	arrive(1);
-	CHECK(event_within(s.id->recv_cq_channel, 1000));
-	CHECK(now() - began < 0.0655);
-	for (int i = 0; i < 3; i++)
-		expect(s.id->recv_cq, i, IBV_WC_SUCCESS);
-	taken(1);
+	while (!told_by_number())
+		CHECK(tries--);
 	CHECK(!event_within(s.id->recv_cq_channel, 100));
 	/* By time: the first waits no longer than that. */
 	moderate(1000, 40000);

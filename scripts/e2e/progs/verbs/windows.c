@@ -310,6 +310,8 @@ CASE("windows", dereg_while_written)
 	region = memcpy(malloc(sizeof(*key)), key, sizeof(*key));
 	pthread_create(&writer, NULL, keep_writing, &status);
 	usleep(100000);
+	for (double end = now() + SECONDS; *(volatile char *)s.buf != 0x11 && now() < end;)
+		usleep(1000);
 	CHECK(s.buf[0] == 0x11);
 	CHECK(!ibv_dereg_mr(key));
 	/* From here on there are no more writes. */

@@ -107,10 +107,30 @@ static double time_one(struct reader *r, uint64_t *writes)
 	return now() - begin;
 }
 
+/* What a message and its answer take without Reads. */
+static double time_alone(struct reader *r)
+{
+	double times[MESSAGES];
+
+	for (int i = 0; i < MESSAGES; i++) {
+		post_empty_recv(&r->e);
+		times[i] = now();
+		CHECK(!post(&r->e, 0, IBV_WR_SEND, sge(r->e.own, 0, 0), 0, 0, 0));
+		while (!ibv_poll_cq(r->e.id->recv_cq, 1, &(struct ibv_wc){}))
+			CHECK(now() - times[i] < SECONDS);
+		times[i] = now() - times[i];
+	}
+	return usual(times, MESSAGES);
+}
+
 /* Is nearly as fast as without Reads what is for the process itself? */
 static int others_are_fast(struct reader *r, uint64_t *written)
 {
 	double sends[MESSAGES], writes[MESSAGES];
+	double most = 3 * time_alone(r);
+
+	if (most < 1e-3)
+		most = 1e-3;
 
 	for (int i = 0; i < MESSAGES; i++) {
 		read_for(r, 12e-3);
@@ -118,9 +138,9 @@ static int others_are_fast(struct reader *r, uint64_t *written)
 		read_for(r, 12e-3);
 		writes[i] = time_one(r, written);
 	}
-	printf("Sends answered after %.0f us, Writes after %.0f us\n", usual(sends, MESSAGES) * 1e6,
-	       usual(writes, MESSAGES) * 1e6);
-	return usual(sends, MESSAGES) < 1e-3 && usual(writes, MESSAGES) < 1e-3;
+	printf("Sends answered after %.0f us, Writes after %.0f us, at most %.0f us\n",
+	       usual(sends, MESSAGES) * 1e6, usual(writes, MESSAGES) * 1e6, most * 1e6);
+	return usual(sends, MESSAGES) < most && usual(writes, MESSAGES) < most;
 }
 
 /* What delays them delays them each time; a machine that is busy does not, for so long. */
