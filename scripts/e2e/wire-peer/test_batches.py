@@ -2,6 +2,8 @@
 """Consecutive segments of one message, without CRC: weft may place them together,
 and must yet judge and place each as if it had come alone."""
 
+import socket
+
 from harness import BAD_RESP, FLUSH, LOC_LEN, pattern, test
 from wirepeer import ddp, rdmap
 
@@ -255,3 +257,17 @@ def a_batch_ends_with_its_stag(f, kind):
         row.link.peer.expect_terminate(0, 0, 0, b"", "")
         row.link.peer.close()
     row.placed(b"")
+
+
+# --- a burst that ends without PSH ------------------------------------------------------
+
+@test("MPA-060")
+def a_full_segment_that_is_not_pushed_is_read(f):
+    """What looks like the middle of a burst is read at its end, though nothing follows."""
+    link = f.running(rev=1, recv=1, size=4096)
+    mss = link.peer.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+    data = pattern(mss - 24)    # length, header of a Send, CRC
+    fpdu = link.peer.send(data, cut=len(data), hold=True)
+    assert len(fpdu) == mss, (len(fpdu), mss)
+    link.peer.sock.send(fpdu, socket.MSG_MORE)
+    link.received(data)
