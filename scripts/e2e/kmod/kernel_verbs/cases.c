@@ -64,6 +64,7 @@ static int case_send(void)
 							   op_wait(&recv);
 	if (ret)
 		return ret;
+	CHECK(recv.byte_len == PAGE_SIZE / 2);
 	CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
 	/* Other kinds of consumers are notified on the vector's CPU. */
 	if (world.context != IB_POLL_UNBOUND_WORKQUEUE && world.context != IB_POLL_DIRECT &&
@@ -201,6 +202,37 @@ static int case_moderated(void)
 	return rdma_set_cq_moderation(world.cq, 0, 0);
 }
 
+static void no_handler(struct ib_cq *cq, void *private)
+{
+}
+
+/* Arming says that a completion waits, if it is asked to. Elsewhere the core arms the queue. */
+static int case_missed_events(void)
+{
+	const enum ib_cq_notify_flags asked = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
+	const ib_comp_handler handler = world.cq->comp_handler;
+	struct op op, recv;
+	int ret;
+
+	if (world.context != IB_POLL_DIRECT)
+		return 0;
+	world.cq->comp_handler = no_handler;
+	CHECK(!ib_req_notify_cq(world.cq, asked));
+	op_init(&op);
+	op_init(&recv);
+	ret = op_post_recv(world.self.server->qp, &recv) ?:
+		      op_post_send(world.self.to.client->qp, &op, IB_WR_SEND, 0);
+	if (ret)
+		return ret;
+	msleep(50);
+	CHECK(ib_req_notify_cq(world.cq, asked) == 1);
+	CHECK(!ib_req_notify_cq(world.cq, IB_CQ_NEXT_COMP));
+	ret = op_wait(&op) ?: op_wait(&recv) ?: case_send(); /* the last takes the event */
+	msleep(20);
+	world.cq->comp_handler = handler;
+	return ret;
+}
+
 /* A receive that is posted when the message is there, from any context. */
 static int case_late_receive(void)
 {
@@ -322,6 +354,7 @@ static const struct named_case cases[] = {
 	{ "send with invalidate", case_send_with_inv },
 	{ "write with immediate, inline", case_write_with_imm },
 	{ "moderated events", case_moderated },
+	{ "missed events", case_missed_events },
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
 };

@@ -18,6 +18,7 @@ static void on_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	op->status = wc->status;
 	op->wc_flags = wc->wc_flags;
+	op->byte_len = wc->byte_len;
 	op->inv = wc->ex.invalidate_rkey;
 	op->cpu = raw_smp_processor_id();
 	if (op->answer && op_post_send(op->answer, op->with, IB_WR_SEND, 0))

@@ -13,6 +13,7 @@ struct op {
 	struct completion done;
 	enum ib_wc_status status;
 	int wc_flags;
+	u32 byte_len;
 	u32 inv;
 	int cpu;
 	struct ib_qp *answer; /* post a Send there, from the callback, */
