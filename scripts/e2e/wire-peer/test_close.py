@@ -3,8 +3,8 @@
 
 import time
 
-from harness import (FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQE, AgentError, NotSeen,
-                     pattern, test)
+from harness import (FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQD, STATE_SQE,
+                     AgentError, NotSeen, pattern, test)
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -216,6 +216,18 @@ def a_terminate_goes_out_though_the_consumer_lets_go_of_its_id(f):
     link.peer.expect_end()
     assert f.agent.wait("async", 3, k=link.k)["type"] == QP_ACCESS_ERR
     link.over = True
+
+
+@test()
+def a_qp_that_closes_is_draining(f):
+    wire = f.connect(rcvbuf=4096)
+    link = f.passive(rev=1, wire=wire)
+    link.start_responder()
+    link.event("ESTABLISHED")
+    assert link.state()["draining"] == 0
+    disconnecting(f, link)
+    found = link.state()
+    assert (found["state"], found["draining"]) == (STATE_SQD, 1), found
 
 
 def fill_tcp(f, size):

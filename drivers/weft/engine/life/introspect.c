@@ -30,7 +30,7 @@ void weft_stream_query(struct weft_stream *st, struct weft_stream_info *out)
 		.ird = SNAPSHOT(st->ird),
 		.ord = SNAPSHOT(st->ord),
 		.mulpdu = SNAPSHOT(st->tx.sock.mulpdu),
-		.sq_drained = !weft_sendq_waiting(st->cfg.sq),
+		.sq_drained = SNAPSHOT(st->tx.drained),
 	};
 }
 

@@ -240,8 +240,9 @@ COMMAND(query, a)
 	ret = ibv_query_qp(qp, &attr, mask, &init);
 	if (ret)
 		err(ret, "query");
-	ok("state=%d ord=%d ird=%d access=%d mtu=%d qpn=%u", attr.qp_state, attr.max_rd_atomic,
-	   attr.max_dest_rd_atomic, attr.qp_access_flags, attr.path_mtu, qp->qp_num);
+	ok("state=%d draining=%d ord=%d ird=%d access=%d mtu=%d qpn=%u", attr.qp_state,
+	   attr.sq_draining, attr.max_rd_atomic, attr.max_dest_rd_atomic, attr.qp_access_flags,
+	   attr.path_mtu, qp->qp_num);
 }
 
 /* modify k= [state=reset|init|rts|sqd|err] [access=letters] */
