@@ -18,6 +18,7 @@
 #include "mem/stag.h"
 #include "verbs/device.h"
 #include "verbs/pd.h"
+#include "verbs/ucontext.h"
 
 #define RIGHTS                                                                                     \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |                  \
@@ -171,7 +172,8 @@ struct ib_mr *weft_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 io
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
-	ret = check_access(access & ~IB_ACCESS_ON_DEMAND) ?:
+	ret = weft_udata_check(udata, 0)		  ?:
+		      check_access(access & ~IB_ACCESS_ON_DEMAND) ?:
 		      check_user_range(start, length, iova, access);
 	if (ret)
 		return ERR_PTR(ret);
@@ -362,7 +364,7 @@ struct ib_mr *weft_rereg_user_mr(struct ib_mr *ib, int flags, u64 start, u64 len
 	if (!(flags & IB_MR_REREG_ACCESS)) /* as it was registered */
 		access = mr->region->grant.access | (mr->zero_based ? IB_ZERO_BASED : 0) |
 			 (old->odp ? IB_ACCESS_ON_DEMAND : 0);
-	ret = check_access(access & ~IB_ACCESS_ON_DEMAND);
+	ret = weft_udata_check(udata, 0) ?: check_access(access & ~IB_ACCESS_ON_DEMAND);
 	if (!ret)
 		ret = plan_rereg(mr, flags, start, length, iova, access, &grant);
 	if (ret)

@@ -7,6 +7,7 @@
 #include "mem/stag.h"
 #include "verbs/device.h"
 #include "verbs/pd.h"
+#include "verbs/ucontext.h"
 
 static struct weft_mw *to_weft_mw(struct ib_mw *ib)
 {
@@ -17,9 +18,13 @@ int weft_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 {
 	struct weft_device *dev = to_weft_dev(ib->device);
 	struct weft_mem_region *region;
+	int ret;
 
 	if (ib->type != IB_MW_TYPE_1 && ib->type != IB_MW_TYPE_2)
 		return -EOPNOTSUPP;
+	ret = weft_udata_check(udata, 0);
+	if (ret)
+		return ret;
 
 	region = weft_stag_alloc(&dev->stags,
 				 ib->type == IB_MW_TYPE_1 ? WEFT_STAG_WINDOW1 : WEFT_STAG_WINDOW2,

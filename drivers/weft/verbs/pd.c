@@ -8,11 +8,17 @@
 
 #include "base/limits.h"
 #include "verbs/device.h"
+#include "verbs/ucontext.h"
 
 int weft_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	int number = ida_alloc_range(&to_weft_dev(ib->device)->pds, 1, WEFT_MAX_PD, GFP_KERNEL);
+	int number;
+	int ret;
 
+	ret = weft_udata_check(udata, 0);
+	if (ret)
+		return ret;
+	number = ida_alloc_range(&to_weft_dev(ib->device)->pds, 1, WEFT_MAX_PD, GFP_KERNEL);
 	if (number < 0)
 		return -ENOMEM;
 	to_weft_pd(ib)->number = number;

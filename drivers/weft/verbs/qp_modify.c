@@ -16,6 +16,7 @@
 #include "verbs/cq.h"
 #include "verbs/device.h"
 #include "verbs/qp_transition.h"
+#include "verbs/ucontext.h"
 
 /* For iw_cm to let go of a QP whose connection has ended. */
 #define RELEASE_TIMEOUT	(5 * HZ)
@@ -223,7 +224,7 @@ int weft_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct i
 	struct weft_qp *qp = to_weft_qp(ib);
 	int ret;
 
-	ret = weft_qp_attrs_check(attr, mask);
+	ret = weft_udata_check(udata, 0) ?: weft_qp_attrs_check(attr, mask);
 	if (ret)
 		return ret;
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)

@@ -160,8 +160,11 @@ int weft_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_att
 		    struct ib_udata *udata)
 {
 	struct weft_srq *srq = to_weft_srq(ib);
-	int ret = 0;
+	int ret;
 
+	ret = weft_udata_check(udata, sizeof(struct weft_ureq_modify_srq));
+	if (ret)
+		return ret;
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EOPNOTSUPP;
 	if ((mask & IB_SRQ_MAX_WR) && (mask & IB_SRQ_LIMIT) && attr->srq_limit > attr->max_wr)

@@ -69,6 +69,31 @@ CASE("objects", rereg_access)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+/* What was pinned for reading only does not become writable; nor is an unknown right ignored. */
+CASE("objects", rereg_of_read_only_memory)
+{
+	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int memory = memfd_create("weft", 0), file;
+	struct ibv_mr *mr;
+	char path[64];
+	char *map;
+
+	CHECK(memory >= 0 && !ftruncate(memory, 8192));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	file = open(path, O_RDONLY);
+	map = mmap(NULL, 8192, PROT_READ, MAP_SHARED, file, 0);
+	CHECK(map != MAP_FAILED);
+	mr = ibv_reg_mr(s.id->pd, map, 8192, IBV_ACCESS_REMOTE_READ);
+	CHECK(mr);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, rights));
+	read_from((uintptr_t)map, mr->rkey, 100, IBV_WC_SUCCESS);
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!ibv_reg_mr(s.id->pd, s.buf, 8192, IBV_ACCESS_LOCAL_WRITE | 1 << 8));
+	munmap(map, 8192);
+	close(file);
+	close(memory);
+}
+
 /* It stays what it was told to be: its first byte is at 0 wherever it lies. */
 CASE("objects", rereg_zero_based)
 {
@@ -370,6 +395,56 @@ CASE("objects", unknown_requests_are_refused)
 	own[1] = 0;
 	own[0] = 1U << 31;
 	CHECK(open_context(own, 2, 0) == EOPNOTSUPP);
+	works(&c, &s);
+}
+
+/* A command of the open device, with a word of the library's own behind. Returns 0 or why not. */
+static int command(uint32_t number, const void *cmd, size_t bytes, uint32_t own)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		unsigned char rest[256];
+	} req = {
+		.hdr = {
+			.command = number,
+			.in_words = (sizeof(req.hdr) + bytes + sizeof(own)) / 4,
+			.out_words = 16,
+		},
+	};
+	ssize_t all = req.hdr.in_words * 4;
+
+	memcpy(req.rest, cmd, bytes);
+	memcpy(req.rest + bytes, &own, sizeof(own));
+	return write(s.id->verbs->cmd_fd, &req, all) == all ? 0 : errno;
+}
+
+/* The same of commands that have no request of weft's. Each works, but for the last word. */
+CASE("objects", unknown_words_are_refused)
+{
+	uint32_t resp[16];
+	const uintptr_t at = (uintptr_t)resp;
+	const struct ib_uverbs_alloc_pd pd = { .response = at };
+	const struct ib_uverbs_alloc_mw window = { .response = at,
+						   .pd_handle = s.id->pd->handle,
+						   .mw_type = IBV_MW_TYPE_1 };
+	const struct ib_uverbs_reg_mr region = { .response = at,
+						 .start = (uintptr_t)s.buf,
+						 .length = 64,
+						 .hca_va = (uintptr_t)s.buf,
+						 .pd_handle = s.id->pd->handle };
+	const struct ib_uverbs_rereg_mr again = { .response = at,
+						  .mr_handle = s.own->handle,
+						  .flags = IBV_REREG_MR_CHANGE_ACCESS,
+						  .access_flags = IBV_ACCESS_LOCAL_WRITE };
+
+	CHECK(command(IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_ALLOC_MW, &window, sizeof(window), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_ALLOC_MW, &window, sizeof(window), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_REG_MR, &region, sizeof(region), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_REG_MR, &region, sizeof(region), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_REREG_MR, &again, sizeof(again), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_REREG_MR, &again, sizeof(again), 0) == 0);
 	works(&c, &s);
 }
 
