@@ -281,6 +281,20 @@ unlock:
 }
 
 /**
+ * weft_backlog_refuse - there is no more room, from now on
+ * @b: the backlog
+ *
+ * So work that takes connections for it comes to its end, however many peers connect.
+ * Context: process.
+ */
+void weft_backlog_refuse(struct weft_backlog *b)
+{
+	mutex_lock(&b->lock);
+	b->closed = true;
+	mutex_unlock(&b->lock);
+}
+
+/**
  * weft_backlog_stop - take no more
  * @b: the backlog; its work is not queued from outside any more
  *
@@ -288,9 +302,7 @@ unlock:
  */
 void weft_backlog_stop(struct weft_backlog *b)
 {
-	mutex_lock(&b->lock);
-	b->closed = true;
-	mutex_unlock(&b->lock);
+	weft_backlog_refuse(b);
 	cancel_delayed_work_sync(&b->work);
 }
 

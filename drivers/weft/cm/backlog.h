@@ -56,6 +56,7 @@ void weft_backlog_init(struct weft_backlog *b, struct workqueue_struct *wq, work
 bool weft_backlog_add(struct weft_backlog *b, struct weft_conn *conn);
 bool weft_backlog_has_space(struct weft_backlog *b);
 void weft_backlog_offer(struct weft_backlog *b);
+void weft_backlog_refuse(struct weft_backlog *b);
 void weft_backlog_stop(struct weft_backlog *b);
 void weft_backlog_close(struct weft_backlog *b);
 

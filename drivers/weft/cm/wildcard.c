@@ -263,6 +263,7 @@ void weft_wildcard_leave(struct weft_listener *l)
 {
 	struct weft_wildcard *w = l->wildcard;
 
+	weft_backlog_refuse(&l->backlog);	/* or the lock is held as long as a flood lasts */
 	mutex_lock(&w->lock);
 	spin_lock_bh(&w->wake_lock);
 	list_del(&l->at_wildcard);
