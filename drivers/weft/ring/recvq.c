@@ -403,8 +403,9 @@ static u32 copy_rqes_ahead(struct weft_recvq *rq, struct weft_ring *ring)
  * @ring: initialised with entries of the same stride; afterwards the one that is
  *	not in use and must be freed
  *
- * Context: process. Return: 0; -EBUSY when @ring cannot hold what waits, or the process posts all
- * the same; -EINVAL when it cannot hold the armed limit, -EIO when the producer index is impossible.
+ * Context: process. Return: 0; -EBUSY when @ring cannot hold what waits, or the process posts
+ * all the same; -EINVAL when it cannot hold the armed limit, -EIO when the producer index is
+ * impossible.
  */
 int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 {

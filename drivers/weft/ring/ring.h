@@ -57,7 +57,7 @@ static inline void *weft_ring_entry(const struct weft_ring *ring, u32 index)
 	return ring->mem + WEFT_CTL_BYTES + (size_t)(index & (ring->entries - 1)) * ring->stride;
 }
 
-/* Entries from @begin up to @end, whose indices stay the same. Context: the lock of the queue held. */
+/* Entries from @begin up to @end; their indices stay the same. Context: lock of the queue held. */
 static inline void weft_ring_copy(struct weft_ring *to, const struct weft_ring *from, u32 begin,
 				  u32 end)
 {

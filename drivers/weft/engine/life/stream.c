@@ -208,8 +208,9 @@ void weft_stream_end(struct weft_stream *st)
  * weft_stream_drain - no worker is left that cm has queued
  * @st: stream after weft_stream_end()
  *
- * cm may have found tx without an owner just before that. The worker finds one, but looks at the
- * completion queues. Context: may sleep; cm does not know the stream any more.
+ * cm may have found tx without an owner just before that (weft_tx_limit_ord()). The worker finds
+ * one, but looks at the completion queues. Context: may sleep; cm does not know the stream any
+ * more.
  */
 void weft_stream_drain(struct weft_stream *st)
 {
@@ -449,11 +450,18 @@ int weft_stream_refuse(struct weft_stream *st, struct weft_sock *sock,
 	return err;
 }
 
-/* A responder waits no longer for the initiator's first FPDU. Any context. */
+/*
+ * A responder waits no longer for the initiator's first FPDU. A stream that goes down takes
+ * @lifecycle before its workers are cancelled for the last time. Context: process.
+ */
 void weft_stream_enable_tx(struct weft_stream *st)
 {
-	WRITE_ONCE(st->gate_open, true);
-	weft_tx_schedule(st);
+	mutex_lock(&st->lifecycle);
+	if (READ_ONCE(st->state) != WEFT_QP_ERROR) {
+		WRITE_ONCE(st->gate_open, true);
+		weft_tx_schedule(st);
+	}
+	mutex_unlock(&st->lifecycle);
 }
 
 /* Orderly: what is posted goes out, then FIN. Any context. */

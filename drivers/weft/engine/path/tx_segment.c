@@ -443,7 +443,8 @@ static enum selected weft_hot select_message(struct weft_stream *st)
 	struct weft_tx *tx = &st->tx;
 	bool yielded;
 
-	if (READ_ONCE(st->state) == WEFT_QP_TERMINATE) {
+	/* Pairs with the release in weft_stream_step(): the fault was recorded before. */
+	if (smp_load_acquire(&st->state) == WEFT_QP_TERMINATE) {
 		if (tx->msgs && tx->msg[0].opcode == WEFT_OP_TERMINATE)
 			return SELECTED_MESSAGE;
 		if (tx->term_staged)

@@ -51,8 +51,8 @@ static void weft_hot read_socket(void *owner)
 /*
  * TCP sends an ACK for every second segment that it finds read, and one for all that is read
  * later. So a burst without GRO is read when the softirq has received it. Not what is waited
- * for: the peer sends Read Responses on by these ACKs. Nor what is only drained: TCP answers a close
- * with bytes unread by a reset.
+ * for: the peer sends Read Responses on by these ACKs. Nor what is only drained: TCP answers a
+ * close with bytes unread by a reset.
  */
 static void weft_hot readable(void *owner)
 {
