@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define ACCESS                                                                      \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
@@ -139,6 +140,19 @@ static bool answer(struct pair *p, enum outcome outcome, struct rdma_conn_param 
 	       pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL);
 }
 
+/*
+ * TCP has no memory for the bucket of a port, if allocations that may not wait fail, and calls that
+ * an address in use. That is no news of weft's, unless it stays so.
+ */
+static int connect_in_the_end(struct pair *p, struct rdma_conn_param *param)
+{
+	int tries = 20, ret;
+
+	while ((ret = rdma_connect(p->id[CLIENT], param)) && errno == EADDRINUSE && tries--)
+		usleep(1000);
+	return ret;
+}
+
 bool pair_join(struct pair *p, enum outcome outcome)
 {
 	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
@@ -147,7 +161,7 @@ bool pair_join(struct pair *p, enum outcome outcome)
 		return false;
 	if (!make_qp(p, CLIENT))
 		return false;
-	TRY(!rdma_connect(p->id[CLIENT], &param));
+	TRY(!connect_in_the_end(p, &param));
 	return outcome == ABANDONED || answer(p, outcome, &param);
 }
 
