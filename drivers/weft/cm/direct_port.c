@@ -274,13 +274,11 @@ void weft_direct_port_close(struct weft_direct_port *port) __must_hold(&port->cm
 	list_del(&port->all);
 	weft_sock_detach(port->sock);
 	mutex_lock(&port->lock);
-	WRITE_ONCE(port->closed, true); /* its worker ends, whatever still comes */
-	mutex_unlock(&port->lock);
-	cancel_delayed_work_sync(&port->work);
-	weft_sock_release(port->sock);
-	mutex_lock(&port->lock);
+	WRITE_ONCE(port->closed, true); /* none waits any more, and its worker ends */
 	list_for_each_entry(conn, &port->waiting, at_port)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	mutex_unlock(&port->lock);
+	cancel_delayed_work_sync(&port->work);
+	weft_sock_release(port->sock);
 	kref_put(&port->ref, free_port);
 }
