@@ -76,24 +76,24 @@ static void weft_ops_count_by_reason(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, weft_term_reasons[i], row->reason, "fault %u", i);
 }
 
+static const struct kind_row {
+	u8 opcode, kind;
+} kind_rows[] = {
+	{ WEFT_OP_SEND, WEFT_MSG_SEND },     { WEFT_OP_SEND_INV, WEFT_MSG_SEND },
+	{ WEFT_OP_SEND_SE, WEFT_MSG_SEND },  { WEFT_OP_SEND_SE_INV, WEFT_MSG_SEND },
+	{ WEFT_OP_SEND_IMM, WEFT_MSG_SEND }, { WEFT_OP_SEND_SE_IMM, WEFT_MSG_SEND },
+	{ WEFT_OP_IMM, WEFT_MSG_IMM },	     { WEFT_OP_IMM_SE, WEFT_MSG_IMM },
+};
+
 static void weft_ops_count_by_kind(struct kunit *test)
 {
-	static const u8 sends[] = { WEFT_OP_SEND,	 WEFT_OP_SEND_INV, WEFT_OP_SEND_SE,
-				    WEFT_OP_SEND_SE_INV, WEFT_OP_SEND_IMM, WEFT_OP_SEND_SE_IMM };
-	static const u8 imms[] = { WEFT_OP_IMM, WEFT_OP_IMM_SE };
-	u32 i;
+	const struct kind_row *row;
 
-	for (i = 0; i < ARRAY_SIZE(sends); i++) {
-		KUNIT_EXPECT_EQ(test, weft_msg_stats[sends[i]].sent,
-				WEFT_CTR_TX_KIND + WEFT_MSG_SEND);
-		KUNIT_EXPECT_EQ(test, weft_msg_stats[sends[i]].received,
-				WEFT_CTR_RX_KIND + WEFT_MSG_SEND);
-	}
-	for (i = 0; i < ARRAY_SIZE(imms); i++) {
-		KUNIT_EXPECT_EQ(test, weft_msg_stats[imms[i]].sent,
-				WEFT_CTR_TX_KIND + WEFT_MSG_IMM);
-		KUNIT_EXPECT_EQ(test, weft_msg_stats[imms[i]].received,
-				WEFT_CTR_RX_KIND + WEFT_MSG_IMM);
+	for (row = kind_rows; row < kind_rows + ARRAY_SIZE(kind_rows); row++) {
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[row->opcode].sent,
+				WEFT_CTR_TX_KIND + row->kind);
+		KUNIT_EXPECT_EQ(test, weft_msg_stats[row->opcode].received,
+				WEFT_CTR_RX_KIND + row->kind);
 	}
 }
 
