@@ -192,9 +192,50 @@ static void weft_doorbell_serves_a_mark(struct kunit *test)
 	free_polled(poll);
 }
 
+/* Whoever keeps ringing the doorbell does not keep the process that posted in its call. */
+static void weft_doorbell_ends_amid_marks(struct kunit *test)
+{
+	struct poll_world *poll = make_polled(test);
+	struct stream_world *w = poll->w;
+	u64 before = workers_queued(w);
+	unsigned long begun = jiffies;
+
+	w->net.segments = 1;
+	w->net.segment_bytes = 1;
+	w->net.marks_until = begun + 5 * HZ;
+	weft_doorbell(&w->st);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 2 * HZ));
+	KUNIT_EXPECT_GE(test, workers_queued(w), before + 1);
+	w->net.marks_until = 0;
+	weft_tx_claim_wait(&w->st);
+	weft_doorbell_end(&w->st);
+	free_polled(poll);
+}
+
+/* Nor does it keep a softirq, where no time is looked at: a turn that stages nothing counts. */
+static void weft_doorbell_callback_ends_amid_marks(struct kunit *test)
+{
+	struct poll_world *poll = make_polled(test);
+	struct stream_world *w = poll->w;
+	u64 before = workers_queued(w);
+
+	w->st.sock = &w->sock;
+	w->net.marks_until = jiffies + 5 * HZ;
+	weft_tx_softirq(&w->st);
+	KUNIT_EXPECT_GT(test, w->net.pushes, 1U);
+	KUNIT_EXPECT_LE(test, w->net.pushes, 65U);
+	KUNIT_EXPECT_EQ(test, workers_queued(w), before + 1);
+	w->net.marks_until = 0;
+	weft_tx_claim_wait(&w->st);
+	weft_doorbell_end(&w->st);
+	free_polled(poll);
+}
+
 static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE_PARAM(weft_doorbell_without_memory, later_rows_gen_params),
 	KUNIT_CASE(weft_doorbell_serves_a_mark),
+	KUNIT_CASE(weft_doorbell_ends_amid_marks),
+	KUNIT_CASE(weft_doorbell_callback_ends_amid_marks),
 	KUNIT_CASE(weft_defer_counts_queues),
 	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
 	KUNIT_CASE(weft_doorbell_end_is_final),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "stream_world.h"
 
+#include <linux/jiffies.h>
+
 #include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
 #include "engine/state/claim.h"
@@ -71,6 +73,8 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 		w->net.segments++;
 		weft_tx_mark(&w->st.tx.claim);
 	}
+	if (w->net.marks_until && time_before(jiffies, w->net.marks_until))
+		weft_tx_mark(&w->st.tx.claim);
 	return 0;
 }
 
@@ -83,6 +87,8 @@ enum weft_segment_result weft_segment_next(struct weft_stream *st)
 		return WEFT_SEGMENT_LATER;
 	if (!w->net.segments)
 		return WEFT_SEGMENT_NONE;
+	if (w->net.fetch)
+		weft_sendq_fetch(&w->sq);
 	st->tx.msgs = --w->net.segments > 0; /* in hand */
 	st->tx.sock.pos += w->net.segment_bytes;
 	st->tx.sock.count = 1;
@@ -126,8 +132,15 @@ static void saw_want_rx(struct weft_stream *st)
 
 static bool saw_defer(struct weft_stream *st)
 {
-	saw(world_of(st), &world_of(st)->seen.defers);
-	return world_of(st)->defer;
+	struct stream_world *w = world_of(st);
+
+	saw(w, &w->seen.defers);
+	if (w->posts_in_defer) {
+		w->posts_in_defer--;
+		w->net.segments++;
+		post_send(w, WEFT_WR_SEND, 0);
+	}
+	return w->defer;
 }
 
 static const struct weft_stream_hooks counting_hooks = {

@@ -44,6 +44,8 @@ struct hooks_seen {
  * @push_error: of each push
  * @pushes: so far
  * @mark: another thread posts a segment during the next push
+ * @marks_until: jiffies until which one rings the doorbell during each push, 0 for never
+ * @fetch: a segment that is staged is the next request of the queue
  */
 struct played_net {
 	int error;
@@ -54,11 +56,14 @@ struct played_net {
 	int push_error;
 	u32 pushes;
 	bool mark;
+	unsigned long marks_until;
+	bool fetch;
 };
 
 /**
  * struct stream_world - a stream and all it works on
  * @defer: what the hook of that name says
+ * @posts_in_defer: sends that the process posts in there, one in each call
  * @reposts: how often the process still answers an event of a CQ with a send and a receive
  * @told_at: pushes before the last event of a CQ
  * @posted, @received: sends and receives posted so far; also the wr_id of the next
@@ -75,6 +80,7 @@ struct stream_world {
 	struct hooks_seen seen;
 	struct played_net net;
 	bool defer;
+	u32 posts_in_defer;
 	u32 reposts;
 	u32 told_at;
 	u32 posted;

@@ -195,6 +195,38 @@ static void weft_tx_turn_defers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)WEFT_SQ_POLLED);
 }
 
+struct posted_row {
+	const char *name;
+	bool defer;
+	enum weft_sq_state left;
+};
+
+static const struct posted_row posted_rows[] = {
+	{ "polled", true, WEFT_SQ_POLLED },
+	{ "needs_doorbell", false, WEFT_SQ_NEED_DOORBELL },
+};
+
+WEFT_ROWS(posted_rows)
+
+/* The process finds the queue BUSY, so it rings no doorbell: tx looks again before it leaves. */
+static void weft_tx_turn_sees_a_late_post(struct kunit *test)
+{
+	const struct posted_row *row = test->param_value;
+	struct stream_world *w = make_sender(test, 0);
+	struct weft_tx_run run;
+
+	weft_sendq_ctl(&w->sq)->defer_doorbell = 1;
+	w->defer = row->defer;
+	w->posts_in_defer = 1;
+	w->net.fetch = true;
+	weft_tx_run_process(&run);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_DONE);
+	KUNIT_EXPECT_EQ(test, w->sq.fetched, 1U);
+	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
+	KUNIT_EXPECT_EQ(test, w->seen.defers, 2U);
+	KUNIT_EXPECT_EQ(test, weft_sendq_ctl(&w->sq)->state, (u32)row->left);
+}
+
 /*
  * The first message of many is done after one batch: an application that sleeps is woken then, and
  * not when all are sent. In a callback the socket is locked, so it is woken afterwards.
@@ -244,6 +276,8 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 					KUNIT_CASE_PARAM(weft_tx_turn_ends, end_rows_gen_params),
 					KUNIT_CASE(weft_tx_turn_flushes),
 					KUNIT_CASE(weft_tx_turn_defers),
+					KUNIT_CASE_PARAM(weft_tx_turn_sees_a_late_post,
+							 posted_rows_gen_params),
 					KUNIT_CASE(weft_tx_tells_of_a_send),
 					KUNIT_CASE(weft_tx_limit_ord_of_an_ended_stream),
 					{} };

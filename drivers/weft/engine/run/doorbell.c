@@ -65,7 +65,7 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 		/* A callback that came before the claim was free has left a mark instead. */
 		if (resumes && (run->atomic || !again))
 			return;
-		if (result == WEFT_TX_DONE && again && weft_tx_spent(run))
+		if (result == WEFT_TX_DONE && again && weft_tx_spent_again(run))
 			result = WEFT_TX_MORE;
 	} while (result == WEFT_TX_DONE && again);
 	if (result != WEFT_TX_DONE)
