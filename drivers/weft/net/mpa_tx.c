@@ -171,14 +171,13 @@ void weft_mpa_tx_module_exit(void)
 	}
 }
 
+/* Regions are pinned, and perhaps pages that reclaim would have to take back: it has to wait. */
 static gfp_t staging_gfp(const struct weft_mpa_tx *tx)
 {
-	gfp_t gfp = tx->allocation;
+	gfp_t gfp = tx->allocation & ~__GFP_DIRECT_RECLAIM;
 
 	if (tx->atomic)
 		gfp = GFP_ATOMIC | (gfp & __GFP_MEMALLOC);
-	if (tx->no_wait)
-		gfp &= ~__GFP_DIRECT_RECLAIM;
 	return gfp | __GFP_NOWARN;
 }
 

@@ -59,7 +59,6 @@ struct weft_mpa_tx_mark {
  * @partial: TCP has accepted a part of the batch
  * @corked: TCP was told to wait for more
  * @atomic: the holder of the tx claim has the socket lock and may not sleep; set by it
- * @no_wait: memory is being copied that reclaim may have to take back: none may be reclaimed
  * @no_memory: that is why the FPDU begun last could not be staged
  * @vec, @eor: staged and not yet accepted runs; bit i of @eor: a segment ends behind run i
  * @head, @count: the runs in use, the first one perhaps partly accepted
@@ -67,7 +66,7 @@ struct weft_mpa_tx_mark {
  * @fresh: bytes in front of @to that are in no run yet
  * @end: where the FPDU being staged will end
  * @ulpdu_len: of that FPDU
- * @allocation: how memory is asked for
+ * @allocation: how memory is asked for, but never reclaimed, while something is staged
  * @cursor: with markers, what the next staged byte is
  * @running: CRC of the FPDU being staged, up to @summed_to
  * @summed_to, @unsummed: staged, but not in @running yet
@@ -87,7 +86,6 @@ struct weft_mpa_tx {
 	bool partial;
 	bool corked;
 	bool atomic;
-	bool no_wait;
 	bool no_memory;
 	u32 mulpdu;
 	u32 mss;

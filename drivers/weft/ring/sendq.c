@@ -54,7 +54,7 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 	sq->max_sge = max_sge;
 	sq->max_inline = max_inline;
 	sq->wr_stride = sizeof(struct weft_swr) + tail;
-	/* Most connections of a process with thousands rest: see weft_sendq_fetch(). */
+	/* Most connections of a process with thousands rest: see weft_sendq_prepare(). */
 	if (sq->user && (u64)entries * sq->wr_stride <= PAGE_SIZE)
 		return 0;
 	sq->wr = kvcalloc(entries, sq->wr_stride, GFP_KERNEL_ACCOUNT);
@@ -115,8 +115,22 @@ static enum weft_fault copy_sqe(const struct weft_sendq *sq, struct weft_swr *sw
 }
 
 /**
- * weft_sendq_fetch - take the next entry
+ * weft_sendq_prepare - memory for the requests of a queue that had none
  * @sq: the queue
+ *
+ * What was posted must be completed, and a page or less is always to be had. Context: holder of
+ * the tx claim, may sleep; no region is pinned, since an invalidation would wait for reclaim.
+ */
+void weft_sendq_prepare(struct weft_sendq *sq)
+{
+	if (!sq->wr)
+		sq->wr =
+			kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
+}
+
+/**
+ * weft_sendq_fetch - take the next entry
+ * @sq: the queue, with memory
  *
  * The work request is the caller's until it is completed. One that has a status
  * already was malformed: it must be completed with that status and @vendor_err,
@@ -145,10 +159,6 @@ weft_hot struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq)
 	if (prod - cons > sq->ring.entries || prod - cons < in_flight)
 		return ERR_PTR(-EIO);
 
-	/* What was posted must be completed, and a page or less is always to be had. */
-	if (unlikely(!sq->wr))
-		sq->wr =
-			kcalloc(sq->ring.entries, sq->wr_stride, GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 	index = sq->fetched;
 	WRITE_ONCE(sq->fetched, index + 1); /* others count with it */
 	swr = weft_sendq_wr(sq, index);

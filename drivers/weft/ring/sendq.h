@@ -65,8 +65,8 @@ struct weft_swr {
  * @max_sge: elements an entry has room for
  * @max_inline: inline bytes an entry has room for
  * @wr_stride: bytes from one private work request to the next
- * @wr: private work requests, one per entry; NULL: a small queue not used yet, of which the
- *	first fetch allocates
+ * @wr: private work requests, one per entry; NULL: a small queue not used yet, see
+ *	weft_sendq_prepare()
  * @fetched: next entry to copy out; owner: tx claim
  * @cons: entries before it are free; written under the stream's complete_lock,
  *	with WRITE_ONCE
@@ -101,6 +101,7 @@ static inline struct weft_sq_ctl *weft_sendq_ctl(const struct weft_sendq *sq)
 }
 
 /* Engine side. */
+void weft_sendq_prepare(struct weft_sendq *sq);
 struct weft_swr *weft_sendq_fetch(struct weft_sendq *sq);
 int weft_sendq_discard(struct weft_sendq *sq);
 u32 weft_sendq_waiting(const struct weft_sendq *sq);

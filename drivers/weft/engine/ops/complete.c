@@ -259,8 +259,9 @@ void weft_complete_flush_sends(struct weft_stream *st, struct weft_cq_batch *bat
 	struct weft_swr *swr;
 
 	flush_fetched(st, batch);
-	weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL);
-	while (left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
+	if (!weft_sendq_leave(sq, WEFT_SQ_NEED_DOORBELL))
+		weft_sendq_prepare(sq);
+	while (sq->wr && left-- && !IS_ERR_OR_NULL(swr = weft_sendq_fetch(sq))) {
 		spin_lock_bh(&st->complete_lock);
 		flush_request(st, swr);
 		complete_in_order(st, batch);

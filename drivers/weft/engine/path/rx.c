@@ -7,6 +7,8 @@
  */
 #include "engine/path/rx.h"
 
+#include <linux/kernel.h>
+
 #include "base/trace.h"
 #include "engine/ops/complete.h"
 #include "engine/ops/op.h"
@@ -273,11 +275,13 @@ int weft_hot weft_rx_read(struct weft_stream *st, struct weft_cq_batch *batch)
 	if (unlikely(st->rnr_waits) && weft_rnr_holds(st))
 		return 0;
 	rx->batch = batch;
+	non_block_start(); /* regions are pinned, and an invalidation waits for that */
 	err = weft_mpa_rx_run_locked(&rx->sock, st->sock);
 	if (unlikely(err == -EAGAIN) && weft_paging_start(st, &rx->paging))
 		err = 0;
 	weft_mem_release(&rx->mem);
 	weft_mem_release(&rx->rq_mem);
+	non_block_end();
 	rx->batch = NULL;
 	if (unlikely(st->loopback))
 		weft_loopback_resume(st);

@@ -7,6 +7,7 @@
 
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -75,7 +76,7 @@ bool weft_tx_spent_again(struct weft_tx_run *run)
 	return weft_tx_spent(run);
 }
 
-/* Memory is held for one batch: invalidations wait for it. */
+/* Memory is held for one batch: invalidations wait for it, so nothing in here may sleep. */
 static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 {
 	enum weft_segment_result got = WEFT_SEGMENT_STAGED;
@@ -84,6 +85,7 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 	bool full;
 
 	weft_mpa_tx_refresh(&tx->sock);
+	non_block_start();
 	/* One look more takes time, and the peer waits for the push meanwhile. */
 	do {
 		full = weft_mpa_tx_full(&tx->sock) || weft_loopback_is_full(st);
@@ -94,6 +96,7 @@ static enum staged stage_batch(struct weft_stream *st, struct weft_tx_run *run)
 		 (tx->msgs || tx->swr || weft_sendq_pending(st->cfg.sq) ||
 		  weft_readq_owes(&st->readq)));
 	weft_mem_release(&tx->mem);
+	non_block_end();
 	if (unlikely(st->loopback))
 		run->peer = weft_loopback_batch_end(st, run->peer);
 	run->bytes -= tx->sock.pos - before;
@@ -181,6 +184,10 @@ send_batches(struct weft_stream *st, struct weft_tx_run *run, struct weft_cq_bat
 			weft_cq_batch_fire(batch);
 		if ((err && err != -ENOBUFS) || (!err && staged == STAGED_WAITS))
 			return WEFT_TX_DONE;
+		if (!err && staged == STAGED_LATER && !run->atomic && !st->cfg.sq->wr) {
+			weft_sendq_prepare(st->cfg.sq);
+			continue;
+		}
 		if (err || staged == STAGED_LATER)
 			return run->atomic ? WEFT_TX_NEEDS_PROCESS : WEFT_TX_NO_MEMORY;
 		if (staged == STAGED_ALL) {

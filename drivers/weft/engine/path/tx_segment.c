@@ -163,13 +163,11 @@ static __always_inline enum weft_fault stage_piece(void *arg, u32 done,
 		return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 	}
 	/* Memory that is not contiguous, or that is paged on demand. */
-	sock->no_wait = weft_mem_is_paged(ref);
 	for (done = 0; done < ref->len && !err; done += row) {
 		const u8 *from = weft_mem_span(ref, done, &row);
 
 		err = weft_mpa_tx_copy_linear(sock, from, row);
 	}
-	sock->no_wait = false;
 	return err ? WEFT_FAULT_LOCAL_CATASTROPHIC : WEFT_FAULT_NONE;
 }
 
@@ -367,8 +365,8 @@ static enum selected fetch_request(struct weft_stream *st)
 		return SELECTED_MESSAGE;
 	if (!weft_sendq_pending(sq))
 		return SELECTED_NONE;
-	if (!sq->wr && st->tx.sock.atomic)
-		return SELECTED_LATER;	/* the first one of a queue allocates memory */
+	if (!sq->wr)
+		return SELECTED_LATER;	/* the first one of a queue, see weft_sendq_prepare() */
 	swr = weft_sendq_fetch(sq);
 	if (IS_ERR(swr))
 		weft_stream_fault(st, WEFT_FAULT_LOCAL_QP_OP, NULL, 0, 0);
