@@ -11,6 +11,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/gfp.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -255,10 +256,12 @@ enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
 
 	describe_handed(seg, head_len);
 	batch.count = 0;
+	non_block_end(); /* the one wait with a region pinned: see decision 24 */
 	slow = weft_loopback_lock(end);
 	handed = take(to, seg, st->tx.sock.pos, &batch);
 	has_tx = to->rx.tx_needed;
 	weft_loopback_unlock(end, slow);
+	non_block_start();
 	weft_cq_batch_fire(&batch);
 	/* A kernel consumer's context does not do a process's work, which may wait for memory. */
 	if (has_tx && (to->cfg.kernel || !st->cfg.kernel))
