@@ -2,6 +2,7 @@
 """FIN and RST in every state of a connection. RFC 5044, 8."""
 
 import time
+import zlib
 
 from harness import (FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQD, STATE_SQE,
                      AgentError, NotSeen, pattern, test)
@@ -228,6 +229,30 @@ def a_qp_that_closes_is_draining(f):
     disconnecting(f, link)
     found = link.state()
     assert (found["state"], found["draining"]) == (STATE_SQD, 1), found
+
+
+@test("VERBS-024", "RDMAP-085", "RDMAP-046")
+def a_close_waits_for_a_read_that_comes_in_slowly(f):
+    """Nothing is left to be acknowledged: the bytes of the response are the peer's progress."""
+    f.policy("close_timeout_ms", 500)
+    piece, count = 1 << 17, 32
+    data = [pattern(1 << 12, n) * (piece >> 12) for n in range(count)]
+    sink = f.mr(piece * count, access="l")
+    link = f.running(rev=1)
+    wr = link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x51A6)
+    request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+    f.agent.cmd("disconnect", k=link.k)
+    to = request.sink_to
+    for part in data[:-1]:
+        time.sleep(0.1)     # 3 s in all
+        link.peer.read_response(request, part, to=to, last=False)
+        to += piece
+    link.peer.read_response(request, data[-1], to=to)
+    link.wc(wr=wr)
+    link.peer.expect_end(reset=False)
+    link.peer.fin()
+    link.dead()
+    assert sink.crc32() == zlib.crc32(b"".join(data))
 
 
 def fill_tcp(f, size):
