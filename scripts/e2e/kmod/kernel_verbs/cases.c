@@ -14,6 +14,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "event.h"
 #include "op.h"
 #include "world.h"
 
@@ -110,6 +111,48 @@ static int case_longest_list(void)
 	area_fill(&world.b, 3);
 	return area_do_rdma(IB_WR_RDMA_READ, &world.a, &world.b) ?:
 								   area_compare(&world.a, &world.b);
+}
+
+static int do_small_rdma(enum ib_wr_opcode opcode)
+{
+	struct ib_sge sge = op_half(0);
+	struct op op;
+	const struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_cqe = &op.cqe,
+			.opcode = opcode,
+			.send_flags = IB_SEND_SIGNALED,
+			.sg_list = &sge,
+			.num_sge = 1,
+		},
+		.remote_addr = world.b.mr->iova,
+		.rkey = world.b.mr->rkey,
+	};
+
+	op_init(&op);
+	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL) ?: op_wait(&op);
+}
+
+/* By the event of what tx completes, and of what rx completes with the socket locked. */
+static int case_post_from_handler(void)
+{
+	static const enum ib_wr_opcode opcodes[] = { IB_WR_RDMA_WRITE, IB_WR_RDMA_READ };
+	struct op answer, back;
+	int ret = 0;
+	size_t i;
+
+	if (world.context == IB_POLL_DIRECT)
+		return 0; /* there are no events */
+	for (i = 0; !ret && i < ARRAY_SIZE(opcodes); i++) {
+		op_init(&answer);
+		op_init(&back);
+		CHECK(!op_post_recv(world.self.to.client->qp, &back));
+		msleep(20); /* until the queue is armed again */
+		event_answer(world.self.server->qp, &answer);
+		ret = do_small_rdma(opcodes[i]) ?: op_wait(&answer) ?: op_wait(&back);
+		event_answer(NULL, NULL);
+	}
+	return ret;
 }
 
 /* The region can be registered again only if the response has invalidated it. */
@@ -349,6 +392,7 @@ static const struct named_case cases[] = {
 	{ "send", case_send },
 	{ "answer from the callback", case_answer_from_callback },
 	{ "4096 pages", case_longest_list },
+	{ "post from the handler", case_post_from_handler },
 	{ "read with invalidate", case_read_with_inv },
 	{ "local invalidate", case_local_inv },
 	{ "send with invalidate", case_send_with_inv },
@@ -368,7 +412,7 @@ static const struct named_case ends[] = {
 
 static int run_case(const struct named_case *c)
 {
-	int ret = c->run();
+	int ret = c->run() ?: event_check();
 
 	if (ret)
 		pr_err("\"%s\" failed in context %d on vector %d: %d\n", c->name, world.context,

@@ -15,6 +15,7 @@
 #include <linux/string.h>
 
 #include "cases.h"
+#include "event.h"
 #include "world.h"
 
 #define PORT	7567
@@ -71,7 +72,10 @@ static int make_objects(struct ib_device *dev)
 	if (ret)
 		return ret;
 	world.cq = ib_alloc_cq(dev, NULL, 128, world.vector, world.context);
-	return PTR_ERR_OR_ZERO(world.cq) ?: area_make(&world.a) ?: area_make(&world.b);
+	if (IS_ERR(world.cq))
+		return PTR_ERR(world.cq);
+	event_watch(world.cq);
+	return area_make(&world.a) ?: area_make(&world.b);
 }
 
 static const struct self_maker maker = {
