@@ -3,8 +3,14 @@
  * What rx keeps back until a region is no longer read, and what it places before it frees a
  * credit. RFC 5040, 5.3.
  */
+#include <linux/net.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+
 #include "engine/ops/op.h"
 #include "engine/path/rx.h"
+#include "engine/run/doorbell.h"
+#include "engine/run/rx_entry.h"
 #include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "proto/ddp.h"
@@ -75,6 +81,66 @@ static void weft_rx_settles_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, receives(w), 1U);
 	KUNIT_EXPECT_EQ(test, receives(w), 0U);
 	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 1U);
+	drop(test, m, mr);
+	leave(test, m);
+}
+
+/* A Read with Invalidate as it stands when its response is here and @mr is still read. */
+static void hold_read(struct kunit *test, struct stream_world *w, struct weft_mem_user *user,
+		      struct weft_mem_region *mr)
+{
+	struct weft_rx *rx = &w->st.rx;
+	enum weft_fault fault;
+
+	post_send(w, WEFT_WR_READ, 0); /* a process may not post the other */
+	rx->held.swr = stage_send(test, w, 0);
+	rx->held.swr->wqe.opcode = WEFT_WR_READ_INV;
+	rx->held.swr->state = WEFT_SWR_SENT;
+	fault = weft_mem_invalidate(user, mr->grant.stag, false, &rx->held.busy);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	KUNIT_ASSERT_PTR_EQ(test, rx->held.busy, mr);
+}
+
+/*
+ * Neither a post nor a request of the peer comes behind it. So the worker that tells it also has
+ * tx report that the send queue is drained; the FIN is due then.
+ */
+static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_valid(test, m);
+	struct weft_mem_user reader = m->user;
+	struct weft_stream *st = &w->st;
+	struct weft_mem_ref ref;
+	struct socket *sock;
+	enum weft_fault fault;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, 0, &sock), 0);
+	w->sock.sk = sock->sk;
+	st->sock = &w->sock;
+	st->wq = alloc_workqueue("weft_kunit", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, st->wq);
+	weft_rx_entry_init(st);
+	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	hold_read(test, w, &m->user, mr);
+	st->state = WEFT_QP_CLOSING;
+
+	weft_rx_schedule(st);
+	weft_tx_process(st);
+	KUNIT_EXPECT_EQ(test, st->todo, 0U);
+	weft_mem_release(&reader);
+	flush_work(&st->rx_work); /* has waited for the region, and begins again */
+	flush_work(&st->rx_work);
+	expect_sends(test, w, 0, 1, WEFT_STATUS_SUCCESS);
+	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_CLOSING);
+	KUNIT_EXPECT_EQ(test, st->todo & WEFT_QPA_HALF_CLOSE, WEFT_QPA_HALF_CLOSE);
+	KUNIT_EXPECT_EQ(test, w->seen.teardowns, 1U);
+
+	destroy_workqueue(st->wq);
+	st->sock = NULL;
+	sock_release(sock);
 	drop(test, m, mr);
 	leave(test, m);
 }
@@ -212,6 +278,7 @@ static void weft_rx_fin_comes_last(struct kunit *test)
 
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
+	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),

@@ -34,10 +34,19 @@ u64 weft_tcp_bytes_acked(const struct weft_sock *s)
 
 void weft_sock_lock(struct weft_sock *s)
 {
+	if (s->sk)
+		lock_sock(s->sk);
 }
 
 void weft_sock_unlock(struct weft_sock *s)
 {
+	if (s->sk)
+		release_sock(s->sk);
+}
+
+bool weft_sock_call(struct weft_sock *s, void (*callback)(void *owner))
+{
+	return false;
 }
 
 u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
