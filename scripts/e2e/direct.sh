@@ -10,6 +10,7 @@ suite direct <<'TOPOLOGY'
 TOPOLOGY
 
 direct=$here/progs/direct.py
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 
 # --- the GID table ---
 
@@ -223,6 +224,7 @@ t "Send with immediate" case_of immediate
 t "strangers at the port" case_of strangers
 t "the right numbers from a wrong address" case_of wrong_address
 t "a flood at the port" case_of flood
+t "connections at the port are bounded" case_of flood_is_bounded
 t "requests that are held are bounded" case_of held_is_bounded
 t "half a handshake" case_of half_a_handshake
 

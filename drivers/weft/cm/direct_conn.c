@@ -303,6 +303,7 @@ static void forget_direct_conn(struct weft_conn *conn)
 	}
 	if (d)
 		kref_put(&d->ref, weft_direct_free);
+	weft_handshake_close(conn);	/* the port counts it until then */
 	weft_direct_port_leave(conn);
 }
 

@@ -25,6 +25,8 @@
 #define BACKLOG		256
 /* Beyond this the connection that has waited longest for its request is dropped. */
 #define WAITING_MAX	128U
+/* No more than that are on their way out; what comes then stays in TCP's accept queue. */
+#define DROPPED_MAX	32U
 /* When memory is out TCP does not say again that a connection waits. */
 #define TRY_AGAIN	(HZ / 10)
 
@@ -37,9 +39,11 @@
  * @addr: and port
  * @sock: the socket
  * @work: takes connections off TCP; cancelled before @sock goes
- * @lock: protects @waiting, @num_waiting, @closed
+ * @lock: protects @waiting, @num_waiting, @num_dropped, @full, @closed
  * @waiting: connections whose request is not complete, oldest first
  * @num_waiting: of them
+ * @num_dropped: connections that were dropped for a newer one, and are not released yet
+ * @full: @work accepts no more until one of these is released
  * @closed: no more of them
  */
 struct weft_direct_port {
@@ -50,9 +54,11 @@ struct weft_direct_port {
 	struct sockaddr_storage addr;
 	struct weft_sock *sock;
 	struct delayed_work work;
-	struct mutex lock; /* waiting, num_waiting, closed */
+	struct mutex lock; /* waiting, num_waiting, num_dropped, full, closed */
 	struct list_head waiting;
 	u32 num_waiting;
+	u32 num_dropped;
+	bool full;
 	bool closed;
 };
 
@@ -76,18 +82,38 @@ static bool stop_waiting_at_port(struct weft_conn *conn) __must_hold(&conn->port
 	return true;
 }
 
+/* It counts until its worker has released it, as peers may connect faster than that. */
+static void drop_oldest(struct weft_direct_port *port) __must_hold(&port->lock)
+{
+	struct weft_conn *oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
+
+	lockdep_assert_held(&port->lock);
+	stop_waiting_at_port(oldest);
+	oldest->dropped = true;
+	port->num_dropped++;
+	weft_conn_post(oldest, WEFT_CONN_ABANDONED);
+}
+
+/* May one more be taken from TCP? If not, @work runs again when one is released. */
+static bool has_space(struct weft_direct_port *port)
+{
+	bool space;
+
+	mutex_lock(&port->lock);
+	space = !port->closed && port->num_dropped < DROPPED_MAX;
+	port->full = !space;
+	mutex_unlock(&port->lock);
+	return space;
+}
+
 static bool join_port(struct weft_direct_port *port, struct weft_conn *conn)
 {
-	struct weft_conn *oldest;
 	bool open;
 
 	mutex_lock(&port->lock);
 	open = !port->closed;
-	if (open && port->num_waiting >= WAITING_MAX) {
-		oldest = list_first_entry(&port->waiting, struct weft_conn, at_port);
-		stop_waiting_at_port(oldest);
-		weft_conn_post(oldest, WEFT_CONN_ABANDONED);
-	}
+	if (open && port->num_waiting >= WAITING_MAX)
+		drop_oldest(port);
 	if (open) {
 		kref_get(&port->ref);
 		conn->port = port;
@@ -116,9 +142,19 @@ bool weft_direct_port_requested(struct weft_conn *conn)
 	return waited;
 }
 
+/* Not after the port is closed: its work is cancelled then. */
+static void forget_dropped(struct weft_direct_port *port) __must_hold(&port->lock)
+{
+	lockdep_assert_held(&port->lock);
+	port->num_dropped--;
+	if (port->full && !port->closed)
+		mod_delayed_work(port->cm->wq, &port->work, 0);
+	port->full = false;
+}
+
 /**
- * weft_direct_port_leave - a connection ends
- * @conn: that came to a port, or not
+ * weft_direct_port_leave - a connection has ended
+ * @conn: that came to a port, or not; its socket is released
  *
  * Context: the worker of @conn.
  */
@@ -130,6 +166,8 @@ void weft_direct_port_leave(struct weft_conn *conn)
 		return;
 	mutex_lock(&port->lock);
 	stop_waiting_at_port(conn);
+	if (conn->dropped)
+		forget_dropped(port);
 	mutex_unlock(&port->lock);
 	conn->port = NULL;
 	kref_put(&port->ref, free_port);
@@ -156,14 +194,14 @@ static void port_accept_work(struct work_struct *work)
 	struct weft_direct_port *port = container_of(work, struct weft_direct_port, work.work);
 	unsigned int noio = memalloc_noio_save();	/* as in conn_work() */
 	struct weft_sock *s;
-	int ret;
+	int ret = 0;
 
-	do {
+	while ((!ret || ret == -ECONNABORTED) && has_space(port)) {
 		ret = weft_sock_accept(port->sock, &s);
 		if (!ret)
 			serve_child(port, s);
 		cond_resched();
-	} while ((!ret || ret == -ECONNABORTED) && !READ_ONCE(port->closed));
+	}
 	if (ret == -ENOMEM || ret == -ENOBUFS || ret == -ENFILE)
 		queue_delayed_work(port->cm->wq, &port->work, TRY_AGAIN);
 	memalloc_noio_restore(noio);
@@ -274,7 +312,7 @@ void weft_direct_port_close(struct weft_direct_port *port) __must_hold(&port->cm
 	list_del(&port->all);
 	weft_sock_detach(port->sock);
 	mutex_lock(&port->lock);
-	WRITE_ONCE(port->closed, true); /* none waits any more, and its worker ends */
+	port->closed = true; /* none waits any more, and its worker ends */
 	list_for_each_entry(conn, &port->waiting, at_port)
 		weft_conn_post(conn, WEFT_CONN_ABANDONED);
 	mutex_unlock(&port->lock);

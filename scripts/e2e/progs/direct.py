@@ -8,8 +8,12 @@ the address on both. A case fails by an exception.
 """
 
 import argparse
+import contextlib
 import errno
 import ipaddress
+import os
+import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -22,6 +26,8 @@ from pyverbs.wr import SGE, SendWR
 from direct_end import ACCESS, End, SIZE, TO_RTR, args, messages, param, refused, two
 
 PORT = 4791
+# As in drivers/weft/cm/direct_port.c.
+WAITING_MAX, DROPPED_MAX = 128, 32
 REQUEST = b"MPA ID Req Frame"
 REPLY = b"MPA ID Rep Frame"
 REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
@@ -589,6 +595,86 @@ def flood():
     assert time.monotonic() - began < 10, "a good peer was delayed"
     for sock in socks:
         sock.close()
+
+
+@contextlib.contextmanager
+def acceptor_runs_alone():
+    """What takes connections off TCP is not interrupted by what releases them: all work that
+    belongs to no CPU is left to CPU 0, where its threads run one after the other."""
+    mask = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
+    before = mask.read_text(encoding="ascii")
+    found = subprocess.run(["pgrep", "^kworker/u"], capture_output=True, text=True, check=True)
+    workers = [int(pid) for pid in found.stdout.split()]
+    mask.write_text("1", encoding="ascii")
+    for pid in workers:
+        with contextlib.suppress(ProcessLookupError):	# a worker that was idle for long
+            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+    try:
+        yield
+    finally:
+        for pid in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+        mask.write_text(before, encoding="ascii")
+
+
+def burst(end, count):
+    """Connections that wait in TCP's queue before the first one is taken off it."""
+    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socks = [socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+             for _ in range(count)]
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {0})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+    for sock in socks:
+        sock.connect_ex((host, PORT))
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.sched_setaffinity(0, cpus)
+    return socks
+
+
+@contextlib.contextmanager
+def most_at_once(found):
+    """Appends to the list how many connections that were accepted there are at most."""
+    tracing = pathlib.Path("/sys/kernel/tracing")
+    event = tracing / "events/weft/weft_cm_state"
+    (tracing / "trace_clock").write_text("counter", encoding="ascii")
+    (tracing / "trace").write_text("", encoding="ascii")
+    (event / "enable").write_text("1", encoding="ascii")
+    try:
+        yield
+    finally:
+        (event / "enable").write_text("0", encoding="ascii")
+    now, most = set(), 0
+    for handle, what, state in re.findall(r"handle=(\d+) .* event=(\S+) from=\S+ to=(\S+)",
+                                         (tracing / "trace").read_text(encoding="ascii")):
+        if what == "tcp-accepted":
+            now.add(handle)
+        elif state == "closed":
+            now.discard(handle)
+        most = max(most, len(now))
+    found.append(most)
+
+
+def flood_is_bounded():
+    """Connections that make room for newer ones count until they are gone."""
+    a, b = accepting()
+    most = []
+    with acceptor_runs_alone(), most_at_once(most):
+        for _ in range(3):
+            socks = burst(b, 400)
+            time.sleep(1)
+            # The listener goes on as long as one is left there.
+            queued = subprocess.run(["ss", "-Hltn", f"sport = {PORT}"], capture_output=True,
+                                    text=True, check=True).stdout
+            assert {line.split()[1] for line in queued.splitlines()} == {"0"}, queued
+            assert socks
+    assert WAITING_MAX <= most[0] <= WAITING_MAX + DROPPED_MAX, most
+    began = time.monotonic()
+    a.connect(b)
+    messages(a, b)
+    assert time.monotonic() - began < 10, "a good peer was delayed"
 
 
 def held_is_bounded():
