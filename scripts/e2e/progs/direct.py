@@ -603,9 +603,10 @@ def acceptor_runs_alone():
     belongs to no CPU is left to CPU 0, where its threads run one after the other."""
     mask = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
     before = mask.read_text(encoding="ascii")
+    mask.write_text("1", encoding="ascii")
+    time.sleep(0.2)	# threads are made for that CPU
     found = subprocess.run(["pgrep", "^kworker/u"], capture_output=True, text=True, check=True)
     workers = [int(pid) for pid in found.stdout.split()]
-    mask.write_text("1", encoding="ascii")
     for pid in workers:
         with contextlib.suppress(ProcessLookupError):	# a worker that was idle for long
             os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))

@@ -4,15 +4,19 @@
 import contextlib
 import json
 import os
+import pathlib
 import signal
+import socket
 import subprocess
 import time
 
-from harness import AgentError, Link, test
+from harness import AgentError, Link, Skip, test
 
 PORT = 7481
 # As in drivers/weft/cm/backlog.c.
 WAITING_MAX = 512
+# Listeners for a wildcard share a socket, see drivers/weft/cm/wildcard.c.
+BOUND_TO = ("address", "wildcard")
 
 
 @contextlib.contextmanager
@@ -26,8 +30,9 @@ def hung(f):
         os.kill(pid, signal.SIGCONT)
 
 
-def listen(f, backlog, port=PORT):
-    k = f.agent.cmd("listen", addr=f.world.weft, port=port, backlog=backlog)["k"]
+def listen(f, backlog, port=PORT, bound_to="address"):
+    addr = "0.0.0.0" if bound_to == "wildcard" else f.world.weft
+    k = f.agent.cmd("listen", addr=addr, port=port, backlog=backlog)["k"]
 
     def destroy():
         with contextlib.suppress(AgentError):
@@ -111,9 +116,9 @@ def requests_of_a_busy_consumer_are_bounded(f):
     serve(f, listener, wires[:7])
 
 
-@test()
-def many_silent_conns_are_bounded_and_exclude_no_other(f):
-    listener = listen(f, 1023)
+@test(each=BOUND_TO)
+def many_silent_conns_are_bounded_and_exclude_no_other(f, bound_to):
+    listener = listen(f, 1023, bound_to=bound_to)
     socks = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
     waiting = held("pending_mpa_request", 1023)
@@ -138,9 +143,9 @@ while time.monotonic() < end:
 """
 
 
-@test()
-def a_flood_does_not_hold_off_the_end_of_a_listener(f):
-    listener = listen(f, 1023)
+@test(each=BOUND_TO)
+def a_flood_does_not_hold_off_the_end_of_a_listener(f, bound_to):
+    listener = listen(f, 1023, bound_to=bound_to)
     floods = [subprocess.Popen(["python3", "-c", FLOOD, f.world.weft, str(PORT), "8"])
               for _ in range(4)]
     try:
@@ -156,6 +161,79 @@ def a_flood_does_not_hold_off_the_end_of_a_listener(f):
         for flood in floods:
             flood.kill()
             flood.wait()
+
+
+# Moments for others, 20 ms apart, of the CPU that it stays on.
+HOG = r"""
+import os, time
+os.sched_setaffinity(0, {0})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+while True:
+    end = time.monotonic() + 0.02
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.00005)
+"""
+
+
+@contextlib.contextmanager
+def settings(values):
+    """Files of the kernel, put back at the end; those that it does not have are left out."""
+    files = [(pathlib.Path(path), value) for path, value in values.items()]
+    before = [(file, file.read_text(encoding="ascii")) for file, _ in files if file.exists()]
+    try:
+        for file, value in files:
+            if file.exists():
+                file.write_text(value, encoding="ascii")
+        yield
+    finally:
+        for file, value in before:
+            file.write_text(value, encoding="ascii")
+
+
+@contextlib.contextmanager
+def slow_acceptor(f):
+    """What takes connections off TCP gets moments of CPU 0 only, whatever lock it holds. This
+    program and the agent have CPU 1."""
+    cpus = os.sched_getaffinity(0)
+    if not {0, 1} <= cpus:
+        raise Skip("there is one CPU")
+    with settings({"/sys/devices/virtual/workqueue/cpumask": "1",
+                   "/proc/sys/kernel/sched_rt_runtime_us": "-1",
+                   "/sys/kernel/debug/sched/fair_server/cpu0/runtime": "0"}):
+        hog = subprocess.Popen(["python3", "-c", HOG])
+        try:
+            for pid in 0, f.agent.process.pid:
+                os.sched_setaffinity(pid, {1})
+            time.sleep(0.5)
+            yield
+        finally:
+            hog.kill()
+            hog.wait()
+            for pid in 0, f.agent.process.pid:
+                os.sched_setaffinity(pid, cpus)
+
+
+@test(each=BOUND_TO)
+def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
+    """It ends amid them, and leaves the rest in TCP's queue."""
+    listener = listen(f, 1023, bound_to=bound_to)
+    socks = []
+    with slow_acceptor(f):
+        for _ in range(450):
+            sock = socket.socket()
+            sock.setblocking(False)
+            sock.connect_ex((f.world.weft, PORT))
+            socks.append(sock)
+        deadline = time.monotonic() + 10 * f.world.slow
+        while not held("pending_mpa_request", 1023):
+            assert time.monotonic() < deadline, "none is taken"
+        began = time.monotonic()
+        f.agent.cmd("destroy", k=listener)
+        took = time.monotonic() - began
+    for sock in socks:
+        sock.close()
+    assert took < f.world.slow, "after %.1f s" % took
 
 
 @test()
