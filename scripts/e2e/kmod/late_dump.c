@@ -4,7 +4,8 @@
  * has destroyed it, and a dump that has begun goes on meanwhile. This module stands between
  * the core and the destroy functions of one device: while one of them runs, and once more when it
  * has returned, it asks what a dump asks. iw_cm is played as well: it looks a QP up by its
- * number, and takes its reference a little later, in the same critical section.
+ * number, and takes its reference a little later, in the same critical section. And a QP is
+ * bound to a counter, as netlink does for those that it finds.
  *
  *	insmod late_dump.ko device=weft0
  */
@@ -40,6 +41,14 @@ static uint early;
 module_param(early, uint, 0444);
 MODULE_PARM_DESC(early, "of these, destroyed before iw_cm let go of them");
 
+static uint bound;
+module_param(bound, uint, 0444);
+MODULE_PARM_DESC(bound, "QPs that were bound to a counter before they were destroyed");
+
+static uint late_bound;
+module_param(late_bound, uint, 0444);
+MODULE_PARM_DESC(late_bound, "QPs that were bound while, or after, they were destroyed");
+
 static uint idle_qpn;
 module_param(idle_qpn, uint, 0444);
 MODULE_PARM_DESC(idle_qpn, "number of a QP that only this module connects");
@@ -49,6 +58,7 @@ static struct ib_pd *pd;
 static struct ib_cq *cq;
 static struct ib_qp *idle;
 static struct ib_device_ops real;
+static struct rdma_counter counter;
 
 /* An object, and how it is asked. */
 struct asked {
@@ -111,6 +121,34 @@ static void end(const struct asked *a)
 		kthread_stop(a->thread);
 }
 
+/* --- counters ------------------------------------------------------------------- */
+
+static int bind_to_counter(struct ib_qp *qp)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	return real.counter_bind_qp(&counter, qp, counter.port);
+#else
+	return real.counter_bind_qp(&counter, qp);
+#endif
+}
+
+static void unbind(struct ib_qp *qp)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	real.counter_unbind_qp(qp, counter.port);
+#else
+	real.counter_unbind_qp(qp);
+#endif
+}
+
+static bool can_be_bound(struct ib_qp *qp)
+{
+	int ret = bind_to_counter(qp);
+
+	unbind(qp);
+	return !ret;
+}
+
 /* --- iw_cm ------------------------------------------------------------------- */
 
 struct lookup {
@@ -135,6 +173,8 @@ static int look_up(void *arg)
 	rcu_read_unlock();
 	msleep(20);
 	early += READ_ONCE(l->destroyed);
+	if (qp) /* its destruction waits for the reference now */
+		late_bound += can_be_bound(qp);
 	looked_up += !!qp;
 	if (qp)
 		real.iw_rem_ref(qp);
@@ -167,9 +207,11 @@ static int destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	struct lookup l = { .qpn = qp->qp_num };
 	int ret;
 
+	bound += can_be_bound(qp);
 	begin(&a);
 	begin_lookup(&l);
 	ret = real.destroy_qp(qp, udata);
+	late_bound += can_be_bound(qp);
 	end_lookup(&l);
 	end(&a);
 	return ret;
@@ -203,6 +245,8 @@ static int add(struct ib_device *ib)
 		return -EOPNOTSUPP;
 	dev = ib;
 	real = ib->ops;
+	counter.device = ib;
+	counter.port = 1;
 	ib->ops.destroy_qp = destroy_qp;
 	ib->ops.destroy_cq = destroy_cq;
 	ib->ops.destroy_srq = destroy_srq;
@@ -222,6 +266,7 @@ static void drop_idle(void)
 static void remove(struct ib_device *ib, void *data)
 {
 	drop_idle();
+	real.counter_dealloc(&counter);
 	ib->ops.destroy_qp = real.destroy_qp;
 	ib->ops.destroy_cq = real.destroy_cq;
 	ib->ops.destroy_srq = real.destroy_srq;
