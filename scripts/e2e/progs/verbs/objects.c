@@ -7,7 +7,9 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -277,6 +279,39 @@ static void other_process(int fd, uint32_t pd_handle, uint32_t mr_handle, uint32
 	exit(0);
 }
 
+/* Past the provider, which refuses it to a child. A write() is for the process that has opened. */
+static int raw_rereg_access(const struct ibv_mr *mr, uint32_t access)
+{
+	struct ib_uverbs_rereg_mr cmd = {
+		.mr_handle = mr->handle,
+		.flags = IBV_REREG_MR_CHANGE_ACCESS,
+		.access_flags = access,
+	};
+	struct ib_uverbs_rereg_mr_resp resp = {};
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[3];
+	} request = {
+		.hdr = {
+			.length = sizeof(request),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_INVOKE_WRITE,
+			.num_attrs = 3,
+			.driver_id = WEFT_DRIVER_ID,
+		},
+		.attrs = {
+			{ .attr_id = UVERBS_ATTR_CORE_IN, .len = sizeof(cmd),
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&cmd },
+			{ .attr_id = UVERBS_ATTR_CORE_OUT, .len = sizeof(resp),
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&resp },
+			{ .attr_id = UVERBS_ATTR_WRITE_CMD, .len = sizeof(uint64_t),
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = IB_USER_VERBS_CMD_REREG_MR },
+		},
+	};
+
+	return ioctl(mr->context->cmd_fd, RDMA_VERBS_IOCTL, &request);
+}
+
 /* The region is of its maker's memory, and stays of it: a child has other pages there. */
 CASE("objects", rereg_in_another_process)
 {
@@ -289,9 +324,12 @@ CASE("objects", rereg_in_another_process)
 	if (!pid) {
 		CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
 		CHECK(errno == EPERM);
+		CHECK(raw_rereg_access(mr, OPEN) && errno == EOPNOTSUPP);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(!raw_rereg_access(mr, OPEN));
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ));
 	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
 	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
 	CHECK(!ibv_dereg_mr(mr));
