@@ -6,10 +6,14 @@
 #define _GNU_SOURCE
 #include "verbs.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ROUNDS 20
@@ -225,6 +229,54 @@ CASE("threads", srq_resize_too_small)
 	attr.max_wr = 1000;
 	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 	one_message(3);
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* From now on this process can map none of the device's queues. */
+static void map_no_more(void)
+{
+	struct sock_filter no_queue[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mmap, 0, 3),
+		/* The lower half of the fifth argument, the file. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, s.id->verbs->cmd_fd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = sizeof(no_queue) / sizeof(no_queue[0]),
+		.filter = no_queue,
+	};
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* The kernel has switched already: the queue must not look intact, or as if it were empty. */
+CASE("threads", cq_whose_new_ring_cannot_be_mapped)
+{
+	struct ibv_wc wc;
+
+	works(&c, &s);
+	map_no_more();
+	CHECK(ibv_resize_cq(s.id->recv_cq, 1000) == ENOMEM);
+	CHECK(ibv_poll_cq(s.id->recv_cq, 1, &wc) < 0);
+	CHECK(ibv_poll_cq(c.id->send_cq, 1, &wc) == 0);
+}
+
+CASE("threads", srq_whose_new_ring_cannot_be_mapped)
+{
+	struct ibv_srq_attr attr = { .max_wr = 1000 };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 2 };
+
+	connect_pair(&c2, &s2, with_srq);
+	one_message(1);
+	map_no_more();
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == ENOMEM);
+	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == EIO && bad == &wr);
 	release(&c2);
 	release(&s2);
 	CHECK(!ibv_destroy_srq(srq));
