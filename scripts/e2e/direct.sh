@@ -218,6 +218,7 @@ hand_cases "one device"
 t "a QP connected to itself" case_of itself
 t "switched off" case_of switched_off
 t "what operator and program choose" case_of choices
+t "what the operator chooses for others" case_of consumers_choices
 t "a peer falls silent" by_tcp case_of silent_peer
 t "the port is in use" case_of port_in_use
 t "Send with immediate" case_of immediate

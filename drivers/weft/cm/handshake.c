@@ -198,6 +198,12 @@ static enum weft_conn_event fail_handshake(struct weft_conn *conn, enum weft_con
 	return event;
 }
 
+/* The limit is for consumers: what directly connected QPs tell each other is not theirs. */
+static bool has_too_much_pd(const struct weft_conn *conn)
+{
+	return !conn->ops && conn->hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max);
+}
+
 static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 {
 	struct weft_handshake *hs = conn->hs;
@@ -209,8 +215,7 @@ static bool poll_request(struct weft_conn *conn, enum weft_conn_event *event)
 		ret = -EPROTO;
 	/* Set to revision 1 we are a peer that has never heard of revision 2. */
 	if (!ret && (hs->peer.revision > hs->policy.revision ||
-		     weft_mpa_crc_missing(&hs->peer, &hs->policy) ||
-		     (!conn->port && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))))
+		     weft_mpa_crc_missing(&hs->peer, &hs->policy) || has_too_much_pd(conn)))
 		ret = -EPROTO;
 	if (!ret)
 		*event = WEFT_CONN_REQUEST_RECEIVED;
@@ -231,7 +236,7 @@ static enum weft_conn_event check_mpa_reply(struct weft_conn *conn)
 	if (hs->peer.reject)
 		return fail_handshake(conn, WEFT_CONN_REJECT_RECEIVED, -ECONNREFUSED);
 	fault = weft_mpa_conclude(&hs->peer, &hs->policy, &conn->result);
-	if (fault == WEFT_FAULT_NONE && hs->peer.pd_len > READ_ONCE(conn->cm->private_data_max))
+	if (fault == WEFT_FAULT_NONE && has_too_much_pd(conn))
 		fault = conn->result.enhanced ? WEFT_FAULT_MPA_LOCAL : WEFT_FAULT_MPA_START;
 	if (fault == WEFT_FAULT_NONE)
 		return WEFT_CONN_REPLY_RECEIVED;

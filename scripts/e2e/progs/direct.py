@@ -34,6 +34,22 @@ REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
 MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
 
 
+# --- attributes of the devices ---
+
+
+@contextlib.contextmanager
+def turned(name, value):
+    """An attribute of both devices has another value."""
+    before = {device: param(name, device=device) for device in {args.device, args.peer}}
+    try:
+        for device in before:
+            param(name, value, device=device)
+        yield
+    finally:
+        for device, old in before.items():
+            param(name, old, device=device)
+
+
 # --- two ends that mean each other ---
 
 
@@ -372,6 +388,16 @@ def choices():
         assert found.count("tos:0x48") == 2, found
     finally:
         param("ird_max", before)
+
+
+def consumers_choices():
+    """What the operator sets for connections of rdma_cm's consumers changes nothing here."""
+    for name, value in (("private_data_max", 0), ("mpa_revision", 1), ("mpa_p2p", 0)):
+        with turned(name, value):
+            a, b = two()
+            a.connect(b)
+            b.connect(a)
+            messages(a, b)
 
 
 def error_and_destroy():
