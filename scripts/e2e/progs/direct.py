@@ -371,9 +371,7 @@ def silent_peer():
 
 def choices():
     """The operator limits the depth; the program chooses the traffic class."""
-    before = param("ird_max")
-    param("ird_max", 2)
-    try:
+    with turned("ird_max", 2), turned("ord_max", 1):
         a, b = two()
         for one, other in ((a, b), (b, a)):
             one.init()
@@ -381,13 +379,11 @@ def choices():
             one.rts()
         messages(a, b)
         for one in (a, b):
-            depth = one.qp.query(e.IBV_QP_MAX_DEST_RD_ATOMIC)[0].max_dest_rd_atomic
-            assert depth == 2, depth
+            attr, _ = one.qp.query(0x1fffff)
+            assert (attr.max_dest_rd_atomic, attr.max_rd_atomic) == (2, 1)
         found = subprocess.run(["ss", "-tnH", "--tos", f"( sport = {PORT} or dport = {PORT} )"],
                                capture_output=True, text=True, check=True).stdout
         assert found.count("tos:0x48") == 2, found
-    finally:
-        param("ird_max", before)
 
 
 def consumers_choices():
@@ -457,15 +453,34 @@ def switched_off():
         param("direct_port", before)
 
 
+def another_port():
+    with turned("direct_port", PORT + 1):
+        a, b = accepting()
+        assert reason(b, bytes(20), port=PORT + 1) is None
+        with contextlib.suppress(ConnectionRefusedError):
+            dial(b, b"")
+            raise AssertionError("the default port is open as well")
+        a.connect(b)
+        messages(a, b)
+
+
+@contextlib.contextmanager
+def plain_listener(end):
+    """A program that listens where a QP would."""
+    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, PORT))
+        sock.listen()
+        sock.settimeout(10)
+        yield sock
+
+
 def port_in_use():
     a, b = two()
-    host = str(ipaddress.ip_address(b.gid).ipv4_mapped or b.gid)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     b.init()
-    with socket.socket(family) as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind((host, PORT))
-        other.listen()
+    with plain_listener(b):
         refused(errno.EADDRINUSE, b.rtr, a)
     a.connect(b)
     b.rtr(a)
@@ -534,9 +549,9 @@ def request(private, rev=2, flags=CRC | ENHANCED, ird=0x8000 | 8, ord_=0xc000 | 
             + private)
 
 
-def dial(end, data, source=None):
+def dial(end, data, source=None, port=PORT):
     host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    sock = socket.create_connection((host, PORT), timeout=10,
+    sock = socket.create_connection((host, port), timeout=10,
                                     source_address=(source, 0) if source else None)
     if data:
         sock.sendall(data)
@@ -559,8 +574,8 @@ def answer(sock, seconds=15):
     return got[24 + 5] if got[16] & REJECT else 0
 
 
-def reason(end, data, source=None):
-    with dial(end, data, source) as sock:
+def reason(end, data, source=None, port=PORT):
+    with dial(end, data, source, port) as sock:
         return answer(sock)
 
 
