@@ -167,6 +167,18 @@ hand_cases() {
 	done
 }
 
+# Only one of two devices connects, and that with the smaller GID.
+both_ends_are_counted() {
+	local before
+	before=$(connections)
+	case_of pair
+	[ "$(connections)" = "$((${before% *} + 1)) $((${before#* } + 1))" ] ||
+		fail "$before before, $(connections) after"
+}
+connections() {
+	echo "$(counted connections_active "$sdev") $(counted connections_passive "$cdev")"
+}
+
 topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
@@ -225,6 +237,8 @@ t "the port is in use" case_of port_in_use
 t "Send with immediate" case_of immediate
 t "strangers at the port" case_of strangers
 t "the right numbers from a wrong address" case_of wrong_address
+t "the right numbers at a wrong address" case_of another_address
+t "an answer with wrong numbers" case_of wrong_answer
 t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded
 t "requests that are held are bounded" case_of held_is_bounded
@@ -245,5 +259,6 @@ for index in 1 2; do
 	t "namespaces, GID $index: ib_send_bw" send_bw -s 65536 -n 200
 	t "namespaces, GID $index: ib_write_bw" bench ib_write_bw -s 65536 -n 200
 	hand_cases "namespaces, GID $index"
+	t "namespaces, GID $index: both ends are counted" both_ends_are_counted
 done
 finish

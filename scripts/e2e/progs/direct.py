@@ -8,6 +8,7 @@ the address on both. A case fails by an exception.
 """
 
 import argparse
+import collections
 import contextlib
 import errno
 import ipaddress
@@ -31,10 +32,11 @@ WAITING_MAX, DROPPED_MAX = 128, 32
 REQUEST = b"MPA ID Req Frame"
 REPLY = b"MPA ID Rep Frame"
 REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
+WRITE, TERMINATE = 0, 7	# of RDMAP
 MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
 
 
-# --- attributes of the devices ---
+# --- attributes and counters of the devices ---
 
 
 @contextlib.contextmanager
@@ -48,6 +50,25 @@ def turned(name, value):
     finally:
         for device, old in before.items():
             param(name, old, device=device)
+
+
+def counters():
+    files = pathlib.Path(f"/sys/class/infiniband/{args.device}/ports/1/hw_counters")
+    return collections.Counter({
+        what: int((files / f"connections_{what}").read_text(encoding="ascii"))
+        for what in ("active", "passive", "refused")})
+
+
+@contextlib.contextmanager
+def counts(*expected):
+    """The device counts these connections, and no other ones."""
+    before = counters()
+    yield
+    expected = collections.Counter(expected)
+    end = time.monotonic() + 20
+    while counters() - before != expected:
+        assert time.monotonic() < end, f"{counters() - before}, not {expected}"
+        time.sleep(0.02)
 
 
 # --- two ends that mean each other ---
@@ -396,6 +417,12 @@ def consumers_choices():
             messages(a, b)
 
 
+def pair():
+    a, b = accepting()
+    a.connect(b)
+    messages(a, b)
+
+
 def error_and_destroy():
     """While it connects, while it is held, while it works."""
     for swap in (False, True):
@@ -558,6 +585,12 @@ def dial(end, data, source=None, port=PORT):
     return sock
 
 
+def reply(private):
+    """It asks for a Write of no length as the message that says ready-to-receive."""
+    return (REPLY + struct.pack(">BBHHH", CRC | ENHANCED, 2, 4 + len(private), 0x8008, 0x8008)
+            + private)
+
+
 def answer(sock, seconds=15):
     """The reason of a rejecting reply; 0: an accepting one; None: closed without a reply."""
     sock.settimeout(seconds)
@@ -579,11 +612,15 @@ def reason(end, data, source=None, port=PORT):
         return answer(sock)
 
 
+def initiator_first():
+    a, b = two()
+    return (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
+        (ipaddress.ip_address(b.gid), b.number) else (b, a)
+
+
 def accepting():
     """A QP that waits for its peer, and that peer, which does not connect yet."""
-    a, b = two()
-    a, b = (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
-        (ipaddress.ip_address(b.gid), b.number) else (b, a)
+    a, b = initiator_first()
     b.connect(a)
     return a, b
 
@@ -598,7 +635,8 @@ def strangers():
     for private in (b"", b"W", hello(*good)[:-1], hello(*good, magic=b"WFTR"),
                     hello(1 << 24, *good[1:]), hello(*good[:3], 1 << 31)):
         assert reason(b, request(private)) == MALFORMED, private
-    assert reason(b, request(hello(*good, version=2))) == BAD_VERSION
+    with counts("refused"):
+        assert reason(b, request(hello(*good, version=2))) == BAD_VERSION
     assert reason(b, request(hello(*good), ird=8, ord_=8)) == MALFORMED	# not peer-to-peer
     for numbers in ((good[0] + 1, *good[1:]), (good[0], 0xfffffe, *good[2:])):
         assert reason(b, request(hello(*numbers))) == NO_QP
@@ -617,6 +655,60 @@ def wrong_address():
     assert reason(b, good, source=args.stranger) == NO_QP
     a.connect(b)
     messages(a, b)
+
+
+@contextlib.contextmanager
+def one_more_address(device, address, beside):
+    """The index of its GID; beside is an address that the device has."""
+    netdev = subprocess.run(["ip", "-o", "addr", "show", "to", beside], capture_output=True,
+                            text=True, check=True).stdout.split()[1]
+    subprocess.run(["ip", "addr", "add", f"{address}/24", "dev", netdev], check=True)
+    try:
+        gids = pathlib.Path(f"/sys/class/infiniband/{device}/ports/1/gids")
+        end, found = time.monotonic() + 10, None
+        while found is None:
+            assert time.monotonic() < end, f"{address} has no GID"
+            for path in gids.iterdir():
+                gid = ipaddress.IPv6Address(path.read_text(encoding="ascii").strip())
+                if str(gid.ipv4_mapped) == address:
+                    found = int(path.name)
+        yield found
+    finally:
+        subprocess.run(["ip", "addr", "del", f"{address}/24", "dev", netdev], check=True)
+
+
+def another_address():
+    """The right numbers at an address that another QP waits at."""
+    a, b = accepting()
+    good = request(hello(a.number, b.number, b.psn, a.psn))
+    host = str(ipaddress.ip_address(a.gid).ipv4_mapped)
+    with one_more_address(args.peer, "10.78.0.1", beside=host) as index:
+        other = End(device=args.peer, gid=index)
+        other.connect(a)
+        assert reason(other, good, source=host) == NO_QP
+        other.close()
+    a.connect(b)
+    messages(a, b)
+
+
+def wrong_answer():
+    """Another program listens where the peer should, and answers with numbers of other QPs."""
+    a, b = initiator_first()
+    good = (b.number, a.number, a.psn, b.psn)
+    wrong = ((good[0] + 1, *good[1:]), (good[0], good[1] + 1, *good[2:]),
+             (*good[:2], good[2] ^ 1, good[3]), (*good[:3], good[3] ^ 1))
+    with plain_listener(b) as listener:
+        a.connect(b)
+        for numbers in (*wrong, good):
+            with listener.accept()[0] as sock, \
+                    counts("active" if numbers is good else "refused"):
+                sock.settimeout(10)
+                asked = request(hello(a.number, b.number, b.psn, a.psn))
+                assert len(sock.recv(len(asked), socket.MSG_WAITALL)) == len(asked)
+                sock.sendall(reply(hello(*numbers)))
+                fpdu = sock.recv(4, socket.MSG_WAITALL)
+                opcode = WRITE if numbers is good else TERMINATE
+                assert fpdu[3] & 0xf == opcode, f"{numbers}: {fpdu}"
 
 
 def flood():
@@ -742,7 +834,8 @@ def half_a_handshake():
     param("mpa_rtr_timeout_ms", 500, device=args.peer)
     a, b = accepting()
     b.receive()
-    with dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+    with counts("refused"), \
+            dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
         assert answer(sock) == 0
         b.expect(e.IBV_WC_WR_FLUSH_ERR)
     param("mpa_rtr_timeout_ms", 10000, device=args.peer)
