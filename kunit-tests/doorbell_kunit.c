@@ -192,7 +192,7 @@ static void weft_doorbell_serves_a_mark(struct kunit *test)
 	free_polled(poll);
 }
 
-/* Whoever keeps ringing the doorbell does not keep the process that posted in its call. */
+/* A thread that keeps ringing the doorbell does not keep the process that posted in its call. */
 static void weft_doorbell_ends_amid_marks(struct kunit *test)
 {
 	struct poll_world *poll = make_polled(test);
