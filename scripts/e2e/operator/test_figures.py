@@ -2,6 +2,7 @@
 """Exact figures: what is counted and shown is what was done, no more and no less."""
 
 import json
+import os
 import re
 import time
 
@@ -86,15 +87,32 @@ def a_completion_names_the_fault(w):
 
 # --- memory ---------------------------------------------------------------------------
 
+def paging():
+    return [row for row in json.loads(run("rdma", "-j", "statistic", "show", "mr"))
+            if "page_faults" in row][0]
+
+
 @test
 def paged_memory_is_counted(w):
     paged = region(w, "paged", 65536, "lwro")
     pair = w.pair()
     pair.one("read", sge="mr:0:10", raddr=paged["iova"], rkey=paged["rkey"])
-    row = [row for row in json.loads(run("rdma", "-j", "statistic", "show", "mr"))
-           if "page_faults" in row][0]
+    row = paging()
     at_least(row["page_faults"], 1, "faults")
     same((row["page_invalidations"], row["page_prefetch"]), (0, 0), "others")
+
+
+@test
+def what_is_prefetched_and_taken_back_is_counted(w):
+    region(w, "paged", 65536, "lwro")
+    w.agent.cmd("advise", name="paged")
+    row, pages = paging(), 65536 // os.sysconf("SC_PAGE_SIZE")
+    same((row["page_faults"], row["page_invalidations"], row["page_prefetch"]), (0, 0, pages),
+         "after the advice")
+    w.agent.cmd("discard", name="paged")
+    row = paging()
+    same((row["page_faults"], row["page_invalidations"], row["page_prefetch"]), (0, pages, pages),
+         "when all are gone")
 
 
 # --- queues of work ----------------------------------------------------------------------

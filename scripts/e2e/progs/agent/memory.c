@@ -275,6 +275,29 @@ COMMAND(fill, a)
 	ok("fill");
 }
 
+/* advise name= [off=] [len=]: of memory paged on demand, has the pages ready to be written */
+COMMAND(advise, a)
+{
+	struct region *r;
+	size_t len;
+	uint8_t *at = part(a, &r, &len);
+	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = len, .lkey = r->mr->lkey };
+
+	answer(ibv_advise_mr(r->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH,
+			     &sge, 1),
+	       "advise");
+}
+
+/* discard name= [off=] [len=]: whole pages, which are empty afterwards */
+COMMAND(discard, a)
+{
+	struct region *r;
+	size_t len;
+	uint8_t *at = part(a, &r, &len);
+
+	answer(madvise(at, len, MADV_DONTNEED) ? errno : 0, "discard");
+}
+
 /* poke name= off= hex= */
 COMMAND(poke, a)
 {
