@@ -3,6 +3,8 @@
  * What rx keeps back until a region is no longer read, and what it places before it frees a
  * credit. RFC 5040, 5.3.
  */
+#include <linux/bottom_half.h>
+#include <linux/interrupt.h>
 #include <linux/net.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -85,6 +87,26 @@ static void weft_rx_settles_once(struct kunit *test)
 	leave(test, m);
 }
 
+/* One that was never connected, and what may be left to a worker. */
+static void give_socket(struct kunit *test, struct stream_world *w, struct socket **sock)
+{
+	struct weft_stream *st = &w->st;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, 0, sock), 0);
+	w->sock.sk = (*sock)->sk;
+	st->sock = &w->sock;
+	st->wq = alloc_workqueue("weft_kunit", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, st->wq);
+	weft_rx_entry_init(st);
+}
+
+static void take_socket(struct stream_world *w, struct socket *sock)
+{
+	destroy_workqueue(w->st.wq);
+	w->st.sock = NULL;
+	sock_release(sock);
+}
+
 /* A Read with Invalidate as it stands when its response is here and @mr is still read. */
 static void hold_read(struct kunit *test, struct stream_world *w, struct weft_mem_user *user,
 		      struct weft_mem_region *mr)
@@ -116,12 +138,7 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	struct socket *sock;
 	enum weft_fault fault;
 
-	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, 0, &sock), 0);
-	w->sock.sk = sock->sk;
-	st->sock = &w->sock;
-	st->wq = alloc_workqueue("weft_kunit", WQ_UNBOUND, 0);
-	KUNIT_ASSERT_NOT_NULL(test, st->wq);
-	weft_rx_entry_init(st);
+	give_socket(test, w, &sock);
 	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	hold_read(test, w, &m->user, mr);
@@ -138,11 +155,62 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, st->todo & WEFT_QPA_HALF_CLOSE, WEFT_QPA_HALF_CLOSE);
 	KUNIT_EXPECT_EQ(test, w->seen.teardowns, 1U);
 
-	destroy_workqueue(st->wq);
-	st->sock = NULL;
-	sock_release(sock);
+	take_socket(w, sock);
 	drop(test, m, mr);
 	leave(test, m);
+}
+
+static void expect_left_to_worker(struct kunit *test, struct stream_world *w, u64 times)
+{
+	flush_work(&w->st.rx_work);
+	flush_work(&w->st.rx_work); /* which may have begun again */
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_RX_WORK_QUEUED), times);
+}
+
+/* Taken when it is handed over again. */
+static enum weft_fault not_ready_once(void *owner, const struct weft_ulpdu *u)
+{
+	bool *seen = owner;
+	enum weft_fault fault = *seen ? WEFT_FAULT_NONE : WEFT_FAULT_NOT_READY;
+
+	*seen = true;
+	return fault;
+}
+
+/* By a callback of TCP, by a tasklet that finds the socket locked, and by the worker itself. */
+static void weft_rx_counts_what_is_left_to_the_worker(struct kunit *test)
+{
+	static const struct weft_mpa_rx_events events = { .ulpdu = not_ready_once };
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	struct weft_rx *rx = &st->rx;
+	struct socket *sock;
+	bool seen = false;
+
+	give_socket(test, w, &sock);
+	expect_left_to_worker(test, w, 0);
+	weft_sock_lock(st->sock);
+	rx->held.busy = (void *)w;
+	weft_rx_sock_events.changed(st);
+	rx->held.busy = NULL;
+	weft_sock_unlock(st->sock);
+	expect_left_to_worker(test, w, 1);
+
+	local_bh_disable();
+	st->rx_burst.callback(&st->rx_burst);
+	local_bh_enable();
+	expect_left_to_worker(test, w, 2);
+
+	rx->sock.events = &events;
+	rx->sock.owner = &seen;
+	rx->sock.reassembly.whole = true;
+	weft_rx_schedule(st);
+	expect_left_to_worker(test, w, 3);
+	KUNIT_EXPECT_TRUE(test, seen);
+	KUNIT_EXPECT_FALSE(test, rx->sock.reassembly.whole);
+
+	weft_mpa_rx_free(&rx->sock, st->sock);
+	take_socket(w, sock);
 }
 
 /* An atomic as it stands once TCP has it, whose answer is to go to @lkey. */
@@ -279,6 +347,7 @@ static void weft_rx_fin_comes_last(struct kunit *test)
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
+	KUNIT_CASE(weft_rx_counts_what_is_left_to_the_worker),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),
