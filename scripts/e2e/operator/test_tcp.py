@@ -8,6 +8,7 @@ import struct
 import time
 
 from agent import Agent
+from test_counters import bind, counter
 from world import about_tcp, at_least, run, same, test
 
 ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
@@ -286,6 +287,23 @@ def retransmissions_are_seen_while_the_connection_lives(w):
         w.eventually(lambda: w.since(before).get("tcp_retransmits", 0) >= 1, "a retransmission")
         at_least(pair.row(pair.a)["drv_tcp_retransmits"], 1, "of the QP")
         same(pair.row(pair.a)["drv_tcp_unacked"] >= 1, True, "unacknowledged")
+    finally:
+        run("tc", "qdisc", "del", "dev", "lo", "root")
+    pair.wc(pair.p, got)
+
+
+@test
+@about_tcp
+def retransmissions_of_a_bound_qp_are_seen_while_it_lives(w):
+    pair = w.pair()
+    pair.send()
+    cntn = bind(w, pair.qpn[pair.a])
+    same(counter(w, cntn)["tcp_retransmits"], 0, "before anything is lost")
+    run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "100%")
+    try:
+        got = pair.recv()
+        pair.post(pair.a, "send", sge="mr:0:100")
+        w.eventually(lambda: counter(w, cntn)["tcp_retransmits"] >= 1, "a retransmission")
     finally:
         run("tc", "qdisc", "del", "dev", "lo", "root")
     pair.wc(pair.p, got)
