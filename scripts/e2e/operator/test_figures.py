@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from test_counters import REASONS, subset
+from test_counters import REASONS, port_errors, subset
 from test_attributes import connecting, failed
 from test_resource import ids
 from world import about_tcp, at_least, run, same, test
@@ -400,11 +400,12 @@ def a_marker_that_disagrees_is_counted(w):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:2000")
     wire.send(bytes(1000))
     w.agent.wait("wc", 10, k=k, wr=1, status=0)
-    before = w.counters()
+    before, errors = w.counters(), port_errors(w)
     wire.send(bytes(1000), fpdu={"marker_hook": lambda value, index: value + 4})
     wire.expect_terminate(2, 0, 3)
     subset(w.since(before), {"rx_marker_errors": 1, "rx_crc_errors": 0, "tx_term_mpa": 1,
                              "rx_messages": 0})
+    same(port_errors(w), errors + 1, "port_rcv_errors")
 
 
 def ended(w, pair):
@@ -454,11 +455,14 @@ def a_connection_tells_the_time_that_is_left_for_it(w):
     k, wire = connecting(w)
     wire.read_request()
 
+    def waiting():
+        return [r for r in ids(w, "connection") if r["drv_state"] == "await-reply"]
+
     def left():
-        rows = [r for r in ids(w, "connection") if r["drv_state"] == "await-reply"]
-        return rows[0].get("drv_deadline_ms", 0) if rows else 0
+        return waiting()[0].get("drv_deadline_ms", 0) if waiting() else 0
 
     w.eventually(left, "it awaits a reply")
+    shown(waiting()[0], {"mpa_role": "initiator", "mpa_revision": None, "ird": None})
     first = left()
     at_least(50000, first, "ms at most")
     at_least(first, 30000, "ms")

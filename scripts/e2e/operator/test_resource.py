@@ -134,6 +134,8 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
     pair = w.pair()
     rows = ids(w, "connection")
     same(sorted(r["drv_mpa_role"] for r in rows), ["initiator", "responder"], "sides")
+    handles = {r["drv_handle"] for r in rows}
+    same((len(handles), 0 in handles), (2, False), "handles %s" % handles)
     for row in rows:
         subset(row, {"state": "running", "mpa_revision": 2, "mpa_crc": 1})
         same(row["lqpn"] in pair.qpn.values(), True, "QP")
