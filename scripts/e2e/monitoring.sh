@@ -33,6 +33,8 @@ units_of_four_bytes() {
 	[ "$(counter port_rcv_data)" -eq $(($(stat_of rx_bytes) / 4)) ]
 	[ "$(counter port_xmit_packets)" -eq "$(stat_of tx_segments)" ]
 	[ "$(counter port_rcv_packets)" -eq "$(stat_of rx_segments)" ]
+	[ "$(counter unicast_xmit_packets)" -eq "$(stat_of tx_segments)" ]
+	[ "$(counter unicast_rcv_packets)" -eq "$(stat_of rx_segments)" ]
 }
 
 # QPs that are counted apart, while they are there and when they are gone.
@@ -62,6 +64,35 @@ rates_are_true_and_silent() {
 	assert_no_match 'speed is unknown' "$tmp/log"
 	ip link delete wd0.7
 	ip link delete wv0
+}
+
+# A tap says what it was told. The rate is the first one that is not less.
+speeds_have_rates() {
+	local mbps rate
+	command -v ethtool >/dev/null || skip "there is no ethtool"
+	[ -c /dev/net/tun ] || modprobe -q tun || skip "this kernel has no tun"
+	ip tuntap add wt0 mode tap
+	rdma link add weft1 type weft netdev wt0
+	while read -r mbps rate; do
+		ethtool -s wt0 speed "$mbps" duplex full
+		rate_is weft1 "$rate" || fail "$mbps: $(cat /sys/class/infiniband/weft1/ports/1/rate)"
+	done <<-'END'
+		10 2.5 Gb/sec (1X SDR)
+		1000 2.5 Gb/sec (1X SDR)
+		2500 2.5 Gb/sec (1X SDR)
+		5000 5 Gb/sec (1X DDR)
+		10000 10 Gb/sec (1X FDR10)
+		20000 20 Gb/sec (4X DDR)
+		25000 25 Gb/sec (1X EDR)
+		40000 40 Gb/sec (4X FDR10)
+		50000 50 Gb/sec (2X EDR)
+		56000 56 Gb/sec (4X FDR)
+		100000 100 Gb/sec (4X EDR)
+		200000 200 Gb/sec (4X HDR)
+		400000 400 Gb/sec (4X NDR)
+		800000 800 Gb/sec (8X NDR)
+	END
+	ip link delete wt0
 }
 
 # scrape FILE: what node_exporter tells, when it answers.
@@ -200,4 +231,5 @@ t "weft-top shows what each queue pair moves" top_shows_queue_pairs
 t "weft-top shows what TCP was given" top_shows_tcp_bytes
 t "node_exporter shows the device" node_exporter_shows_it
 t "rates are the netdev's, and nothing is logged" rates_are_true_and_silent
+t "each speed of the netdev has its rate" speeds_have_rates
 finish
