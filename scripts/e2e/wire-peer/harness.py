@@ -157,6 +157,16 @@ class Link:
     def event(self, kind, timeout=5, **match):
         return self.agent.wait("event", timeout, k=self.k, type=kind, **match)
 
+    def connect_fails(self, kind, errno, timeout=5):
+        """The outcome of a connect: an event of that kind, of weft with that status as well.
+        rdma_cm makes REJECTED of more than one status."""
+        found = self.agent.wait("event", timeout, k=self.k)
+        if DRIVER != "weft":
+            assert found["type"] in ("REJECTED", "CONNECT_ERROR", "UNREACHABLE"), found
+        else:
+            assert (found["type"], found["status"]) == (kind, -errno), found
+        return found
+
     def no_wc(self, **match):
         self.agent.none("wc", k=self.k, **match)
 
