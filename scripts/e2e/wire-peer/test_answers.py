@@ -3,13 +3,14 @@
 
 import socket
 import time
+from errno import ECONNREFUSED, ECONNRESET, EINVAL, EPROTO
 
+import netdev
 from harness import AgentError, test
 from wirepeer import mpa
 
 P2P = mpa.Enhanced(4, 4, 1, 1, 1, 1)
 READ_ONLY = mpa.Enhanced(0, 0, a=1, d=1)
-EINVAL, EPROTO = 22, 71
 
 
 def fails(errno, f, *command, **fields):
@@ -144,6 +145,56 @@ def the_qp_of_a_refused_connect_connects_again(f):
     fails(EINVAL, f, "connect", k=k, qpn=qpn)
     f.answer(link)
     link.event("ESTABLISHED")
+
+
+@test("CM-003")
+def the_qp_of_a_rejected_connect_connects_again(f):
+    """Through ids without a QP: librdmacm makes the QP of a rejected one fail."""
+    listener = f.listen()
+    qpn = f.resolved(listener).state()["qpn"]
+    for r in (1, 1, 0):
+        k = bare(f, listener)
+        f.agent.cmd("connect", k=k, qpn=qpn)
+        wire = listener.accept()
+        f.peers.append(wire)
+        wire.read_request()
+        wire.send_reply(r=r, rev=2, enhanced=P2P)
+        found = f.agent.wait("event", 5, k=k)
+        due = ("REJECTED", -ECONNREFUSED) if r else ("ESTABLISHED", 0)
+        assert (found["type"], found["status"]) == due, found
+
+
+LEAVING = ("fin", "rst")
+
+
+def left(f, how):
+    """A request whose initiator has gone, and TCP of weft knows that."""
+    link = f.passive(accept=False, rev=1)
+    f.agent.cmd("qp", k=link.k, pd="pd", cq="cq")
+    port = link.peer.sock.getsockname()[1]
+    getattr(link.peer, how)()
+    end = time.monotonic() + 5 * f.world.slow
+    while netdev.weft_netns("ss", "-tnH", "state", "established", "dport", "=", ":%u" % port):
+        assert time.monotonic() < end, "it is still connected"
+        time.sleep(0.02)
+    return link
+
+
+@test(each=LEAVING)
+def an_accept_of_an_initiator_that_left(f, how):
+    """It fails; there is no event."""
+    link = left(f, how)
+    fails(ECONNRESET, f, "accept", k=link.k)
+    time.sleep(0.2)
+    f.agent.none("event", k=link.k)
+
+
+@test(each=LEAVING)
+def a_reject_of_an_initiator_that_left(f, how):
+    link = left(f, how)
+    fails(ECONNRESET, f, "reject", k=link.k)
+    time.sleep(0.2)
+    f.agent.none("event", k=link.k)
 
 
 @test(each=("between FPDUs", "within one"))

@@ -118,6 +118,7 @@ def requests_of_a_busy_consumer_are_bounded(f):
 
 @test(each=BOUND_TO)
 def many_silent_conns_are_bounded_and_exclude_no_other(f, bound_to):
+    f.policy("mpa_request_timeout_ms", 120000)      # none leaves by itself
     listener = listen(f, 1023, bound_to=bound_to)
     socks = [f.connect(port=PORT) for _ in range(WAITING_MAX + 400)]
     time.sleep(0.2)
