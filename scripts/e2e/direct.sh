@@ -243,6 +243,7 @@ t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded
 t "requests that are held are bounded" case_of held_is_bounded
 t "half a handshake" case_of half_a_handshake
+t "its PSN is known before the peer is ready" case_of psn_known_before_ready
 
 index=2
 t "IPv6: pingpong" pingpong ibv_rc_pingpong

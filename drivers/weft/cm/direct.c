@@ -238,8 +238,8 @@ free:
  * @d: from weft_direct_begin()
  * @send: what the modify says
  *
- * Context: process. Return: 0, or -EINVAL: the peer, which is connected already, expects
- * another PSN.
+ * Context: process. Return: 0, or -EINVAL: the peer, which is connected already or about to be,
+ * expects another PSN.
  */
 int weft_direct_may_send(struct weft_direct *d, const struct weft_direct_send *send)
 {
@@ -248,7 +248,7 @@ int weft_direct_may_send(struct weft_direct *d, const struct weft_direct_send *s
 	int ret = 0;
 
 	mutex_lock(&directs->lock);
-	if (d->state == WEFT_DIRECT_CONNECTED && send->sq_psn != d->peer_rq_psn) {
+	if (d->peer_told && send->sq_psn != d->peer_rq_psn) {
 		ret = -EINVAL;
 		goto unlock;
 	}

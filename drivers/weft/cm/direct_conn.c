@@ -114,6 +114,7 @@ static void settle_terms(struct weft_direct *d, struct weft_conn *conn,
 	result->rnr_told = peer->has_rnr_retry;
 	result->rnr_ms = weft_direct_rnr_ms(peer->rnr_retry, d->min_rnr_timer);
 	d->peer_rq_psn = peer->rq_psn;
+	d->peer_told = true;
 }
 
 static bool accept_direct_locked(struct weft_direct *d, struct weft_conn *conn,
@@ -218,8 +219,8 @@ static void before_start(struct weft_conn *conn)
 	mutex_lock(&directs->lock);
 	if (conn->initiator && !conn->status) {
 		peer = d->own;
-		if (conn->hs->itself || (!weft_direct_parse(frame->pd, frame->pd_len, &peer) &&
-					 !weft_direct_match(&d->own, &peer))) {
+		if ((conn->hs->itself || !weft_direct_parse(frame->pd, frame->pd_len, &peer)) &&
+		    !weft_direct_match(&d->own, &peer)) {
 			settle_terms(d, conn, &peer);
 		} else {
 			conn->status = -EPROTO;
@@ -237,21 +238,16 @@ static void direct_connected(struct weft_conn *conn)
 {
 	struct weft_direct *d = conn->direct;
 	struct weft_directs *directs = &conn->cm->directs;
-	bool fits;
 
 	mutex_lock(&directs->lock);
 	if (d->state == WEFT_DIRECT_WAITING)
 		d->state = WEFT_DIRECT_CONNECTED;
-	/* InfiniBand would notice by requests that stay unanswered. */
-	fits = !d->may_send || d->own.sq_psn == d->peer_rq_psn;
 	weft_direct_settle(d);
 	if (READ_ONCE(d->lost))
 		weft_direct_plan_next_look(d);
 	mutex_unlock(&directs->lock);
 	weft_count(conn->cm->counters,
 		   conn->initiator ? WEFT_CTR_CONN_ACTIVE : WEFT_CTR_CONN_PASSIVE);
-	if (!fits)
-		weft_stream_unreachable(d->stream);
 }
 
 static void handle_reply(struct weft_conn *conn)
@@ -291,6 +287,7 @@ static void forget_direct_conn(struct weft_conn *conn)
 	if (had) {
 		WRITE_ONCE(d->conn, NULL);
 		if (d->state == WEFT_DIRECT_WAITING) {
+			d->peer_told = false;
 			weft_direct_back_off(d);
 			weft_direct_plan_next_look(d);
 		}

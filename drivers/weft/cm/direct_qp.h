@@ -38,6 +38,7 @@ enum weft_direct_state {
  * @state: enum weft_direct_state
  * @own: what the peer is told
  * @peer_rq_psn: what the peer has told
+ * @peer_told: it has; what is sent must begin with that PSN
  * @conn: at most one, a reference held
  * @may_send: the QP is in RTS
  * @ord: as in struct weft_direct_send
@@ -68,6 +69,7 @@ struct weft_direct {
 	enum weft_direct_state state;
 	struct weft_direct_hello own;
 	u32 peer_rq_psn;
+	bool peer_told;
 	struct weft_conn *conn;
 	bool may_send;
 	u32 ord;

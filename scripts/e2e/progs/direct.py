@@ -31,6 +31,8 @@ PORT = 4791
 WAITING_MAX, DROPPED_MAX = 128, 32
 REQUEST = b"MPA ID Req Frame"
 REPLY = b"MPA ID Rep Frame"
+# An empty Write, with its CRC: an initiator is ready.
+READY = bytes.fromhex("000e" "c140000000000000000000000000" "a30572ab")
 REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
 WRITE, TERMINATE = 0, 7	# of RDMAP
 MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
@@ -138,6 +140,12 @@ def itself():
     a.post(e.IBV_WR_RDMA_READ, 4096, a)
     a.expect()
     assert a.state() == e.IBV_QPS_RTS
+    b = End(psn=77)
+    b.init()
+    b.rtr(b, psn=76)
+    b.rts()
+    b.post()
+    b.expect(e.IBV_WC_RETRY_EXC_ERR)
 
 
 def many():
@@ -540,6 +548,21 @@ def psn_known_late():
     messages(a, b)
 
 
+def psn_known_before_ready():
+    """The peer has been accepted, and is not ready yet: it has said already what it expects."""
+    a, b = initiator_first()
+    b.init()
+    b.rtr(a)
+    with dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+        assert answer(sock) == 0
+        refused(errno.EINVAL, b.rts, psn=b.psn ^ 1)
+        b.rts()
+        b.post(wr_id=7)
+        sock.sendall(READY)
+        assert b.expect().wr_id == 7
+        assert b.state() == e.IBV_QPS_RTS
+
+
 def anothers_qp():
     """A third QP that names one of two which mean each other."""
     a, b = two()
@@ -613,6 +636,7 @@ def reason(end, data, source=None, port=PORT):
 
 
 def initiator_first():
+    """Two ends, of which the first one is the one that connects."""
     a, b = two()
     return (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
         (ipaddress.ip_address(b.gid), b.number) else (b, a)
