@@ -138,8 +138,7 @@ static int open_own(struct weft_listener *l, const struct weft_listener_config *
 	if (ret)
 		return ret;
 	weft_cm_tune(l->cm, l->sock, cfg->tos);
-	if (cfg->v6only)
-		weft_sock_set_v6only(l->sock);
+	weft_sock_set_v6only(l->sock, cfg->v6only);
 	if (weft_addr_is_any(&addr))
 		weft_sock_set_device(l->sock, ifindex);
 	weft_addr_set_scope(&addr, ifindex);

@@ -178,8 +178,7 @@ static int open_wildcard_sock(struct weft_wildcard *w, struct weft_listener *l, 
 	if (ret)
 		return ret;
 	weft_cm_tune(l->cm, w->sock, cfg->tos >= 0 ? cfg->tos : WEFT_TOS_KEEP);
-	if (cfg->v6only)
-		weft_sock_set_v6only(w->sock);
+	weft_sock_set_v6only(w->sock, cfg->v6only);
 	ret = weft_sock_bind(w->sock, cfg->addr, true);
 	if (!ret)
 		ret = weft_sock_listen(w->sock, cfg->backlog);

@@ -452,14 +452,17 @@ void weft_sock_set_tos(struct weft_sock *s, u8 tos)
 }
 
 /**
- * weft_sock_set_v6only - refuse IPv4 peers on an IPv6 listener
+ * weft_sock_set_v6only - does an IPv6 listener refuse IPv4 peers?
  * @s: a socket not bound yet
+ * @v6only: it does, whatever the default of its namespace (bindv6only)
  *
  * Context: process.
  */
-void weft_sock_set_v6only(struct weft_sock *s)
+void weft_sock_set_v6only(struct weft_sock *s, bool v6only)
 {
-	ip6_sock_set_v6only(s->sk);
+	lock_sock(s->sk);
+	s->sk->sk_ipv6only = v6only;
+	release_sock(s->sk);
 }
 
 /**

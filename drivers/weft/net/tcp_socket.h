@@ -79,7 +79,7 @@ enum weft_sock_state weft_sock_state(const struct weft_sock *s);
 int weft_sock_local(const struct weft_sock *s, struct sockaddr_storage *out);
 int weft_sock_peer(const struct weft_sock *s, struct sockaddr_storage *out);
 void weft_sock_set_tos(struct weft_sock *s, u8 tos);
-void weft_sock_set_v6only(struct weft_sock *s);
+void weft_sock_set_v6only(struct weft_sock *s, bool v6only);
 void weft_sock_set_device(struct weft_sock *s, int ifindex);
 void weft_sock_set_user_timeout(struct weft_sock *s, unsigned int ms);
 void weft_sock_set_memalloc(struct weft_sock *s);

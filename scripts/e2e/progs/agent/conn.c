@@ -77,6 +77,15 @@ static int set_tos(const struct args *a, struct rdma_cm_id *id)
 	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
 }
 
+static int set_afonly(const struct args *a, struct rdma_cm_id *id)
+{
+	int afonly = (int)arg_num(a, "afonly", 0);
+
+	if (!arg_str(a, "afonly", NULL))
+		return 0;
+	return rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &afonly, sizeof(afonly));
+}
+
 /* The id goes as well. */
 static void err_without(struct rdma_cm_id *id, const char *what)
 {
@@ -86,7 +95,7 @@ static void err_without(struct rdma_cm_id *id, const char *what)
 	err(number, "%s", what);
 }
 
-/* listen addr= port= [backlog=] [tos=] */
+/* listen addr= port= [backlog=] [tos=] [afonly=] */
 COMMAND(listen, a)
 {
 	struct sockaddr_storage addr = { 0 };
@@ -96,7 +105,7 @@ COMMAND(listen, a)
 		err(EINVAL, "address");
 	if (rdma_create_id(cm_channel, &id, NULL, RDMA_PS_TCP))
 		err(errno, "rdma_create_id");
-	if (rdma_bind_addr(id, (struct sockaddr *)&addr) || set_tos(a, id) ||
+	if (set_afonly(a, id) || rdma_bind_addr(id, (struct sockaddr *)&addr) || set_tos(a, id) ||
 	    rdma_listen(id, (int)arg_num(a, "backlog", 16)))
 		err_without(id, "rdma_listen");
 	ok("k=%d", new_conn(id)->k);

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Listeners on the wildcard of IPv6: is there one for IPv4, too?"""
+
+import itertools
+import subprocess
+
+import netdev
+from harness import Skip, test
+
+PORT = 7483
+# None: as the namespace has it (bindv6only).
+PROGRAM = (None, 0, 1)
+# Each device has a socket of its own for a wildcard if there is siw anywhere.
+SOCKETS = ("shared", "each its own")
+
+
+def siw_elsewhere(f):
+    try:
+        netdev.own_netns("modprobe", "-q", "siw")
+    except subprocess.CalledProcessError:
+        raise Skip("this kernel has no siw") from None
+    netdev.own_netns("modprobe", "dummy")
+    netdev.own_netns("ip", "link", "add", "other7", "type", "dummy")
+    f.undo.append(lambda: netdev.own_netns("ip", "link", "del", "other7"))
+    netdev.own_netns("ip", "link", "set", "other7", "up")
+    netdev.own_netns("rdma", "link", "add", "siw7", "type", "siw", "netdev", "other7")
+    f.undo.append(lambda: netdev.own_netns("rdma", "link", "del", "siw7"))
+
+
+def default(f, value):
+    netdev.weft_netns("sysctl", "-qw", "net.ipv6.bindv6only=%u" % value)
+    if value:
+        f.undo.append(lambda: default(f, 0))
+
+
+@test(each=itertools.product(SOCKETS, PROGRAM, (0, 1)))
+def ipv4_peers_of_a_listener_of_ipv6(f, case):
+    """As with TCP: what the program says counts, else the default."""
+    sockets, afonly, bindv6only = case
+    default(f, bindv6only)
+    if sockets == SOCKETS[1]:
+        siw_elsewhere(f)
+    k = f.agent.cmd("listen", addr="::", port=PORT, afonly=afonly)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    f.passive(wire=f.connect(address=f.world.weft6, port=PORT), listener=k, rev=1)
+    refused = bindv6only if afonly is None else afonly
+    try:
+        wire = f.connect(port=PORT)
+    except ConnectionRefusedError:
+        assert refused
+        return
+    assert not refused
+    f.passive(wire=wire, listener=k, rev=1)
