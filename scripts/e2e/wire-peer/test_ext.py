@@ -114,6 +114,19 @@ def a_misaligned_atomic(f, off):
     assert target.peek() == bytes(64)
 
 
+@test("EXT-018")
+def nothing_behind_a_misaligned_atomic(f):
+    """It is refused when it is read, not when it is answered: what came with it is not taken."""
+    target = f.mr(64)
+    link = f.running(rev=1)
+    both = link.peer.atomic(FETCH_ADD, target.rkey, target.iova + 4, ONES, hold=True)
+    ulpdu = link.peer.last_ulpdu
+    both += link.peer.send(b"too late", hold=True)
+    link.peer.raw(both)
+    link.refused(0, 2, 7, ulpdu=ulpdu)
+    assert target.peek() == bytes(64)
+
+
 @test("EXT-020", "EXT-018")
 def alignment_is_that_of_the_memory(f):
     """A zero-based region whose memory starts four bytes into a word."""

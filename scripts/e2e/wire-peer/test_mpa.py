@@ -318,11 +318,14 @@ def an_end_inside_an_fpdu(f, how):
     link = f.running(rev=1)
     data = link.peer.send(pattern(24), hold=True)
     for cut in (1, 2, 20, 47):
+        before = f.counted("connections_lost")
         link.peer.raw(data[:cut])
         time.sleep(0.01)
         getattr(link.peer, how)()
         link.peer.close()
         link.dead()
+        if before is not None:
+            assert f.counted("connections_lost") == before + 1
         f.agent.cmd("destroy", k=link.k)
         f.links.remove(link)
         link = f.running(rev=1)

@@ -79,6 +79,22 @@ def send_with_immediate_is_refused(f):
     link.wc(wr=wr, status=LOC_QP_OP)
 
 
+@test("DDP-058", each=("write", "writeimm"))
+def a_write_beyond_the_last_address(f, op):
+    """It may end there; one that would go on at 0 fails, and nothing of it is sent."""
+    link = f.running(rev=1)
+    out = f.mr(16)
+    more = dict(imm=7) if op == "writeimm" else {}
+    link.post(op, sge=out.sge(0, 16), raddr=2 ** 64 - 16, rkey=1, **more)
+    assert link.peer.expect(rdmap.WRITE).to == 2 ** 64 - 16
+    if more:
+        link.peer.expect(rdmap.IMM)
+    link.wc()
+    wr = link.post(op, sge=out.sge(0, 16), raddr=2 ** 64 - 15, rkey=1, **more)
+    link.wc(wr=wr, status=LOC_QP_OP)
+    assert link.peer.message().opcode == rdmap.TERMINATE
+
+
 def answered(link, message):
     """What tells a request from the others, after answering it."""
     if message.opcode == rdmap.SEND:
