@@ -144,7 +144,7 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	hold_read(test, w, &m->user, mr);
 	st->state = WEFT_QP_CLOSING;
 
-	weft_rx_schedule(st);
+	weft_rx_sock_events.readable(st); /* what comes now is left to the worker */
 	weft_tx_process(st);
 	KUNIT_EXPECT_EQ(test, st->todo, 0U);
 	weft_mem_release(&reader);
@@ -344,6 +344,35 @@ static void weft_rx_fin_comes_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_ERROR);
 }
 
+struct fin_row {
+	const char *name;
+	bool within;
+	int error;
+};
+
+static const struct fin_row fin_rows[] = {
+	{ "between_fpdus", false, 0 },
+	{ "within_an_fpdu", true, -ECONNRESET },
+};
+
+WEFT_ROWS(fin_rows)
+
+/* What is missing of an FPDU never comes. RFC 5044, 4.1. */
+static void weft_rx_fin_within_an_fpdu(struct kunit *test)
+{
+	const struct fin_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	w->st.sock = &w->sock;
+	w->net.fin = true;
+	w->st.rx.sock.reassembly.open = row->within;
+	weft_rx_check_fin(&w->st);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_ERROR);
+	KUNIT_EXPECT_EQ(test, w->st.close_error, row->error);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_CONN_LOST),
+			(u64)row->within);
+}
+
 static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
@@ -351,6 +380,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),
+	KUNIT_CASE_PARAM(weft_rx_fin_within_an_fpdu, fin_rows_gen_params),
 	{},
 };
 

@@ -120,6 +120,7 @@ struct end_row {
 	bool gate_shut;
 	enum weft_tx_result result;
 	enum weft_qp_state then;
+	bool rnr_waits;
 };
 
 static const struct end_row end_rows[] = {
@@ -136,6 +137,8 @@ static const struct end_row end_rows[] = {
 	  WEFT_QP_RTS },
 	{ "lost", true, false, -EPIPE, WEFT_QP_RTS, false, WEFT_TX_DONE, WEFT_QP_ERROR },
 	{ "drained", true, false, 0, WEFT_QP_CLOSING, false, WEFT_TX_DONE, WEFT_QP_CLOSING },
+	{ "drained_while_a_message_waits", true, false, 0, WEFT_QP_CLOSING, false, WEFT_TX_DONE,
+	  WEFT_QP_CLOSING, true },
 };
 
 WEFT_ROWS(end_rows)
@@ -143,6 +146,7 @@ WEFT_ROWS(end_rows)
 static void weft_tx_turn_ends(struct kunit *test)
 {
 	const struct end_row *row = test->param_value;
+	bool ends = row->state == WEFT_QP_CLOSING && !row->rnr_waits;
 	struct stream_world *w = make_sender(test, 0);
 	struct weft_tx_run run;
 
@@ -150,13 +154,15 @@ static void weft_tx_turn_ends(struct kunit *test)
 	w->st.gate_open = !row->gate_shut;
 	w->net.no_context = row->no_context;
 	w->net.push_error = row->push_error;
+	w->st.rnr_waits = row->rnr_waits;
 	weft_tx_mark(&w->st.tx.claim);
 	start_run(&run, row->atomic, 0);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), row->result);
 	KUNIT_EXPECT_EQ(test, w->st.state, row->then);
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, BIT(WEFT_TX_CLAIMED));
 	KUNIT_EXPECT_EQ(test, w->st.todo & WEFT_QPA_HALF_CLOSE,
-			row->state == WEFT_QP_CLOSING ? (u32)WEFT_QPA_HALF_CLOSE : 0U);
+			ends ? (u32)WEFT_QPA_HALF_CLOSE : 0U);
+	w->st.rnr_waits = false;
 }
 
 /* A failed stream is flushed once rx is quiet, and where one may sleep. */
@@ -255,6 +261,23 @@ static void weft_tx_tells_of_a_send(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 8U);
 }
 
+/* A QP may be destroyed before the worker comes that its doorbell was left to. */
+static void weft_tx_settle_sends(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
+	weft_tx_settle(&w->st);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, 0U);
+	w->net.segments = 1;
+	w->net.fetch = true;
+	post_send(w, WEFT_WR_SEND, 0);
+	weft_tx_settle(&w->st);
+	KUNIT_EXPECT_EQ(test, w->sq.fetched, 1U);
+	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
+	KUNIT_EXPECT_GE(test, w->net.pushes, 1U);
+	KUNIT_EXPECT_EQ(test, w->st.tx.claim, 0UL);
+}
+
 /* The end of a stream takes its claim for good, which nothing may wait for. */
 static void weft_tx_limit_ord_of_an_ended_stream(struct kunit *test)
 {
@@ -279,6 +302,7 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 					KUNIT_CASE_PARAM(weft_tx_turn_sees_a_late_post,
 							 posted_rows_gen_params),
 					KUNIT_CASE(weft_tx_tells_of_a_send),
+					KUNIT_CASE(weft_tx_settle_sends),
 					KUNIT_CASE(weft_tx_limit_ord_of_an_ended_stream),
 					{} };
 
