@@ -5,6 +5,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 
 #include "engine/path/tx.h"
 #include "engine/run/defer.h"
@@ -89,6 +90,50 @@ static void weft_defer_is_limited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_defer_begin(&poll->w->st), row->begins);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poll->db_stat.polled), row->process + row->begins);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), row->device + row->begins);
+	free_polled(poll);
+}
+
+struct look_row {
+	const char *name;
+	u32 posted;
+};
+
+static const struct look_row look_rows[] = {
+	{ "empty", 0 },
+	{ "a_late_post", 1 },
+};
+
+WEFT_ROWS(look_rows)
+
+/*
+ * Each late look asks for tx, which stands still here; the last one does in any case. The timer
+ * ends after looks that find nothing new.
+ */
+static void weft_defer_looks(struct kunit *test)
+{
+	const struct look_row *row = test->param_value;
+	struct poll_world *poll = make_polled(test);
+	struct weft_stream *st = &poll->w->st;
+	u64 hits, merged;
+	u32 i;
+
+	poll->index.sq_poll_interval = 1000;
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&st->tx.claim));
+	KUNIT_ASSERT_TRUE(test, weft_defer_begin(st));
+	weft_sendq_ctl(&poll->w->sq)->state = WEFT_SQ_POLLED;
+	weft_sendq_ctl(&poll->w->sq)->prod += row->posted;
+	for (i = 0; i < 1000 && weft_defer_is_active(st); i++)
+		msleep(20);
+	KUNIT_EXPECT_FALSE(test, weft_defer_is_active(st));
+	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), 0);
+	hits = weft_counters_read(&poll->w->counters, WEFT_CTR_SQ_POLL_HITS);
+	merged = weft_counters_read(&poll->w->counters, WEFT_CTR_TX_WORK_MERGED);
+	if (row->posted)
+		KUNIT_EXPECT_GT(test, hits, 2ULL);
+	else
+		KUNIT_EXPECT_EQ(test, hits, 0ULL);
+	KUNIT_EXPECT_GE(test, merged, max(hits, 1ULL));
+	weft_doorbell_end(st);
 	free_polled(poll);
 }
 
@@ -238,6 +283,7 @@ static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE(weft_doorbell_callback_ends_amid_marks),
 	KUNIT_CASE(weft_defer_counts_queues),
 	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_defer_looks, look_rows_gen_params),
 	KUNIT_CASE(weft_doorbell_end_is_final),
 	{}
 };
