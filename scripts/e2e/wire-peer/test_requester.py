@@ -229,6 +229,17 @@ def no_more_reads_than_agreed_on(f, limit):
         answered += 1
 
 
+@test("RDMAP-082", each=("read", "fadd"))
+def a_depth_of_0_is_not_waited_for(f, op):
+    link = f.running(rev=1, ord=0)
+    sink = f.mr(8, access="l")
+    wr = link.post(op, sge=sink.sge(), raddr=0, rkey=1, add=1)
+    link.peer.expect_terminate(0, 0, 0, b"", "")
+    link.peer.close()
+    link.wc(wr=wr, status=LOC_QP_OP)
+    link.dead(QP_FATAL)
+
+
 @test("RDMAP-073", "VERBS-016", "VERBS-017")
 def completions_keep_posting_order(f):
     link = f.running(rev=1)
