@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What is sent next, and which requests are not sent at all. MPA is played, and notes the opcodes
+ * of what it gets.
+ */
+/* For other suites these are played, too. */
+#define weft_segment_next real_segment_next
+#define weft_segment_drop real_segment_drop
+#include "engine/path/tx_segment.c"
+
+#include "stream_world.h"
+#include "suite.h"
+
+static u8 staged[8];
+static u32 segments;
+
+u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
+{
+	return 1000;
+}
+
+int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len)
+{
+	if (segments < ARRAY_SIZE(staged))
+		staged[segments] = weft_rdmap_opcode(start[WEFT_MPA_LEN_BYTES + 1]);
+	segments++;
+	return 0;
+}
+
+int weft_mpa_tx_copy_any(struct weft_mpa_tx *tx, const void *from, u32 len)
+{
+	return 0;
+}
+
+int weft_mpa_tx_end(struct weft_mpa_tx *tx)
+{
+	return 0;
+}
+
+void weft_mpa_tx_cancel(struct weft_mpa_tx *tx)
+{
+}
+
+u32 weft_mpa_tx_span_begin(struct weft_mpa_tx *tx, u32 ulpdu_len, u32 most)
+{
+	return 0;
+}
+
+int weft_mpa_tx_span_end(struct weft_mpa_tx *tx)
+{
+	return 0;
+}
+
+enum weft_fault weft_loopback_add(void *arg, u32 done, const struct weft_mem_ref *ref)
+{
+	return WEFT_FAULT_NONE;
+}
+
+enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
+{
+	return WEFT_HANDED_REFUSED;
+}
+
+static int make_sender(struct kunit *test)
+{
+	segments = 0;
+	return make_stream(test);
+}
+
+/* A Read Request of the peer, for nothing. */
+static void owe_answer(struct kunit *test, struct stream_world *w)
+{
+	struct weft_readq_owed *owed = weft_readq_owed_slot(&w->st.readq);
+
+	KUNIT_ASSERT_NOT_NULL(test, owed);
+	*owed = (struct weft_readq_owed){};
+	weft_readq_owed_push(&w->st.readq);
+}
+
+struct turn_row {
+	const char *name;
+	u8 burst;	/* answers sent so far */
+	u8 opcode;	/* of the request in front */
+	u8 first;	/* of what is sent */
+	u32 segments;	/* then there is nothing to send */
+};
+
+static const struct turn_row turn_rows[] = {
+	{ "answer_first", 0, WEFT_WR_SEND, WEFT_OP_READ_RESP, 3 },
+	{ "last_of_many", ANSWER_BURST - 1, WEFT_WR_SEND, WEFT_OP_READ_RESP, 3 },
+	{ "send_after_many", ANSWER_BURST, WEFT_WR_SEND, WEFT_OP_SEND, 3 },
+	{ "read_that_waits", 0, WEFT_WR_READ, WEFT_OP_READ_RESP, 1 },
+	{ "read_that_waits_after_many", ANSWER_BURST, WEFT_WR_READ, WEFT_OP_READ_RESP, 1 },
+};
+
+WEFT_ROWS(turn_rows)
+
+/* An answer and two requests; as many others as may be wait for their response. */
+static void weft_segment_turns(struct kunit *test)
+{
+	const struct turn_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	u32 i;
+
+	for (i = 0; i < STREAM_ORD; i++)
+		weft_readq_sent_push(&w->st.readq);
+	owe_answer(test, w);
+	post_send(w, row->opcode, 0);
+	post_send(w, WEFT_WR_SEND, 0);
+	w->st.tx.burst = row->burst;
+	for (i = 0; i < row->segments; i++)
+		KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+	KUNIT_EXPECT_EQ(test, segments, row->segments);
+	KUNIT_EXPECT_EQ(test, staged[0], row->first);
+	KUNIT_EXPECT_FALSE(test, weft_readq_owes(&w->st.readq));
+}
+
+struct refused_row {
+	const char *name;
+	u8 opcode;
+	u8 flags;
+	u32 ord;
+	bool sent;
+};
+
+static const struct refused_row refused_rows[] = {
+	{ "send", WEFT_WR_SEND, 0, 0, true },
+	{ "inline_send", WEFT_WR_SEND, WEFT_WRF_INLINE, 0, true },
+	{ "inline_write", WEFT_WR_WRITE, WEFT_WRF_INLINE, 0, true },
+	{ "read", WEFT_WR_READ, 0, 1, true },
+	{ "inline_read", WEFT_WR_READ, WEFT_WRF_INLINE, 1, false },
+	{ "inline_fadd", WEFT_WR_ATOMIC_FADD, WEFT_WRF_INLINE, 1, false },
+	{ "read_without_depth", WEFT_WR_READ, 0, 0, false },
+	{ "fadd_without_depth", WEFT_WR_ATOMIC_FADD, 0, 0, false },
+	{ "unknown", 255, 0, 1, false },
+};
+
+WEFT_ROWS(refused_rows)
+
+/* A process may write what its library refuses. That ends the stream. RFC 5040, 7. */
+static void weft_segment_refuses(struct kunit *test)
+{
+	const struct refused_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	w->st.readq.ord = row->ord;
+	post_send(w, row->opcode, row->flags);
+	post_send(w, WEFT_WR_SEND, 0);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st),
+			row->sent ? WEFT_SEGMENT_STAGED : WEFT_SEGMENT_NONE);
+	KUNIT_EXPECT_EQ(test, segments, (u32)row->sent);
+	KUNIT_EXPECT_EQ(test, w->st.state, row->sent ? WEFT_QP_RTS : WEFT_QP_TERMINATE);
+	if (row->sent)
+		return;
+	expect_sends(test, w, 0, 1, WEFT_STATUS_LOC_QP_OP);
+	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_QP_OP);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	KUNIT_EXPECT_EQ(test, staged[0], WEFT_OP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+}
+
+static struct kunit_case segment_cases[] = {
+	KUNIT_CASE_PARAM(weft_segment_turns, turn_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_segment_refuses, refused_rows_gen_params),
+	{},
+};
+
+static struct kunit_suite segment_suite = {
+	.name = "weft_segment",
+	.init = make_sender,
+	.exit = free_stream,
+	.test_cases = segment_cases,
+};
+
+kunit_test_suite(segment_suite);
