@@ -2,9 +2,37 @@
 /*
  * Which way a segment takes between two ends on one host, and which end goes on when.
  */
+#include "engine/path/loopback.c"
 #include "engine/state/loopback.h"
 #include "stream_world.h"
 #include "suite.h"
+
+/* Played: net/, where the two ends are not found. */
+bool weft_loopback_may_find(const struct weft_sock *sock, u8 mode)
+{
+	return false;
+}
+
+void weft_loopback_join(struct weft_loopback_end *end, struct weft_sock *sock, void *owner)
+{
+}
+
+void weft_loopback_leave(struct weft_loopback_end *end)
+{
+}
+
+void weft_loopback_put(struct weft_loopback_end *end)
+{
+}
+
+bool weft_loopback_lock(struct weft_loopback_end *end)
+{
+	return false;
+}
+
+void weft_loopback_unlock(struct weft_loopback_end *end, bool slow)
+{
+}
 
 struct pair {
 	struct stream_world *a;
@@ -123,6 +151,60 @@ static void weft_loopback_enters_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
 }
 
+/* --- what the peer takes --- */
+
+static const struct take_row {
+	const char *name;
+	u32 behind;	/* bytes that came by TCP and were not read yet */
+	bool stopped;
+	bool within;	/* an FPDU */
+	bool held;
+	enum weft_qp_state state;
+	enum weft_handed handed;
+} take_rows[] = {
+	{ "all is read", .state = WEFT_QP_RTS, .handed = WEFT_HANDED_TAKEN },
+	{ "closing", .state = WEFT_QP_CLOSING, .handed = WEFT_HANDED_TAKEN },
+	{ "some is not read", 8, .state = WEFT_QP_RTS, .handed = WEFT_HANDED_WAITS },
+	{ "stopped", .stopped = true, .state = WEFT_QP_RTS, .handed = WEFT_HANDED_WAITS },
+	{ "within an FPDU", .within = true, .state = WEFT_QP_RTS, .handed = WEFT_HANDED_WAITS },
+	{ "held back", .held = true, .state = WEFT_QP_RTS, .handed = WEFT_HANDED_WAITS },
+	{ "in error", .state = WEFT_QP_ERROR, .handed = WEFT_HANDED_WAITS },
+};
+
+WEFT_ROWS(take_rows);
+
+/* A Write of no bytes does not overtake what went by TCP before. */
+static void weft_loopback_takes_in_order(struct kunit *test)
+{
+	const struct take_row *row = test->param_value;
+	const struct weft_ddp_hdr hdr = {
+		.tagged = true,
+		.last = true,
+		.ulp = weft_rdmap_ulp(WEFT_OP_WRITE),
+	};
+	struct pair *p = test->priv;
+	struct weft_rx *rx = &p->b->st.rx;
+	struct weft_loopback_seg seg = { .st = &p->a->st };
+	bool waits = row->handed == WEFT_HANDED_WAITS;
+	enum weft_handed handed;
+
+	p->a->st.tx.sock.pos = 100;
+	rx->sock.pos = 100 - row->behind;
+	rx->sock.reassembly.open = row->within;
+	rx->held.busy = row->held ? (void *)p : NULL;
+	if (row->stopped)
+		weft_mpa_rx_stop(&rx->sock);
+	rx->first_seen = true;
+	p->b->st.state = row->state;
+	non_block_start();	/* as the batch is staged */
+	handed = weft_loopback_hand(&seg, weft_ddp_build(&hdr, seg.u.head));
+	non_block_end();
+	KUNIT_EXPECT_EQ(test, handed, row->handed);
+	KUNIT_EXPECT_EQ(test, p->at_b.peer_waits, waits);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->b->counters, WEFT_CTR_RX_MSGS), (u64)!waits);
+	rx->held.busy = NULL;
+}
+
 /* --- which end continues --- */
 
 static void weft_loopback_runs_the_peer_afterwards(struct kunit *test)
@@ -204,6 +286,7 @@ static void weft_loopback_batches_have_an_end(struct kunit *test)
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
 	KUNIT_CASE(weft_loopback_enters_once),
+	KUNIT_CASE_PARAM(weft_loopback_takes_in_order, take_rows_gen_params),
 	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
 	KUNIT_CASE(weft_loopback_does_not_keep_the_peer_waiting),
 	KUNIT_CASE(weft_loopback_keeps_what_is_to_run),

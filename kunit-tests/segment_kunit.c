@@ -51,16 +51,6 @@ int weft_mpa_tx_span_end(struct weft_mpa_tx *tx)
 	return 0;
 }
 
-enum weft_fault weft_loopback_add(void *arg, u32 done, const struct weft_mem_ref *ref)
-{
-	return WEFT_FAULT_NONE;
-}
-
-enum weft_handed weft_loopback_hand(struct weft_loopback_seg *seg, u32 head_len)
-{
-	return WEFT_HANDED_REFUSED;
-}
-
 static int make_sender(struct kunit *test)
 {
 	segments = 0;
