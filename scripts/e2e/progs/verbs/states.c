@@ -208,36 +208,37 @@ CASE("states", lives_after_a_disconnect)
 	works(&c, &s);
 }
 
-/*
- * A Terminate, its event and what was flushed are of the first life; so is the next event. The
- * second life ends by another fault, a local one.
- */
+/* s2 refuses a Read, or a Send that is too long. Return: what its owner is told. */
+static enum ibv_event_type refused(int life)
+{
+	if (life % 2) {
+		CHECK(!recv_sge(&s2, 3, sge(s2.own, 0, 8)));
+		CHECK(!send_sge(&c2, 2, sge(c2.own, 0, 9), 0));
+		CHECK(next(c2.id->send_cq).wr_id == 2); /* perhaps TCP had it before it failed */
+		expect(s2.id->recv_cq, 3, IBV_WC_LOC_LEN_ERR);
+		return IBV_EVENT_QP_REQ_ERR;
+	}
+	CHECK(!post(&c2, 2, IBV_WR_RDMA_READ, sge(c2.own, 0, 8), (uintptr_t)s2.own->addr,
+		    s2.own->rkey, IBV_SEND_SIGNALED));
+	expect(c2.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
+	return IBV_EVENT_QP_ACCESS_ERR;
+}
+
+/* A Terminate, its event and what was flushed are of the first life; so is the next event. */
 CASE("states", a_life_after_an_error)
 {
 	struct ibv_async_event event;
+	enum ibv_event_type told;
 	struct ibv_wc wc;
 
 	connect_pair(&c2, &s2, NULL);
 	for (int life = 0; life < 3; life++) {
-		const int local = life == 1;
-
 		works(&c2, &s2);
-		if (local) {
-			struct ibv_sge bad = sge(s2.own, 0, 8);
-
-			bad.lkey ^= 0x5a00;
-			CHECK(!send_sge(&s2, 2, bad, IBV_SEND_SIGNALED));
-			expect(s2.id->send_cq, 2, IBV_WC_LOC_PROT_ERR);
-		} else {
-			CHECK(!post(&c2, 2, IBV_WR_RDMA_READ, sge(c2.own, 0, 8),
-				    (uintptr_t)s2.own->addr, s2.own->rkey, IBV_SEND_SIGNALED));
-			expect(c2.id->send_cq, 2, IBV_WC_REM_ACCESS_ERR);
-		}
+		told = refused(life);
 		for (int i = 0; i < 2; i++) {
 			CHECK(!ibv_get_async_event(c.id->verbs, &event));
-			CHECK(event.element.qp == s2.id->qp && !local ?
-				      event.event_type == IBV_EVENT_QP_ACCESS_ERR :
-				      event.event_type == IBV_EVENT_QP_FATAL);
+			CHECK(event.event_type ==
+			      (event.element.qp == s2.id->qp ? told : IBV_EVENT_QP_FATAL));
 			ibv_ack_async_event(&event);
 		}
 		no_event(&s2);
@@ -372,4 +373,77 @@ CASE("states", lives_amid_posts)
 		works(&c2, &s2);
 	}
 	end_pair();
+}
+
+/* --- posts while it goes down -------------------------------------------------------------- */
+
+#define MANY 8192 /* receives: to flush them takes a while */
+
+static void *fail(void *qp)
+{
+	to_state(qp, IBV_QPS_ERR);
+	return NULL;
+}
+
+static void post_nothing(struct ibv_qp *qp, uint64_t id)
+{
+	struct ibv_send_wr *bad,
+		wr = { .wr_id = id, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+
+	CHECK(!ibv_post_send(qp, &wr, &bad));
+}
+
+static void give_nothing(struct ibv_qp *qp)
+{
+	struct ibv_recv_wr *bad, wr = { .wr_id = 1 };
+
+	CHECK(!ibv_post_recv(qp, &wr, &bad));
+}
+
+static void take_flushed(struct ibv_cq *cq, int count)
+{
+	double end = now() + SECONDS;
+	struct ibv_wc wc;
+
+	while (count) {
+		CHECK(now() < end);
+		if (ibv_poll_cq(cq, 1, &wc)) {
+			CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+			count--;
+		}
+	}
+}
+
+/* Sends are flushed first. One that comes while receives are is not forgotten, nor a later one. */
+CASE("states", a_post_amid_a_flush)
+{
+	struct ibv_cq *sends = ibv_create_cq(c.id->verbs, WRS, NULL, NULL, 0);
+	struct ibv_cq *receives = ibv_create_cq(c.id->verbs, MANY, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = { .cap = { WRS, MANY, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = sends,
+					 .recv_cq = receives };
+	struct ibv_qp *qp;
+	pthread_t thread;
+
+	CHECK(sends && receives);
+	qp = ibv_create_qp(c.id->pd, &attr);
+	CHECK(qp);
+	for (int life = 0; life < 5; life++) {
+		to_state(qp, IBV_QPS_INIT);
+		for (int i = 0; i < MANY; i++)
+			give_nothing(qp);
+		CHECK(!pthread_create(&thread, NULL, fail, qp));
+		take_flushed(receives, 1);
+		post_nothing(qp, 1);
+		take_flushed(receives, MANY - 1);
+		expect(sends, 1, IBV_WC_WR_FLUSH_ERR);
+		pthread_join(thread, NULL);
+		post_nothing(qp, 2);
+		expect(sends, 2, IBV_WC_WR_FLUSH_ERR);
+		give_nothing(qp);
+		take_flushed(receives, 1);
+		to_state(qp, IBV_QPS_RESET);
+	}
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(sends) && !ibv_destroy_cq(receives));
 }
