@@ -69,6 +69,7 @@ int area_register_by(struct ib_qp *qp, struct area *a)
 	struct op op;
 
 	op_init(&op);
+	op_expect(&op, qp, IB_WC_REG_MR);
 	ib_update_fast_reg_key(a->mr, ib_inc_rkey(a->mr->rkey));
 	wr.key = a->mr->rkey;
 	wr.wr.wr_cqe = &op.cqe;
@@ -92,6 +93,8 @@ int area_post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local, 
 	};
 
 	op_init(op);
+	op_expect(op, world.self.to.client->qp,
+		  opcode == IB_WR_RDMA_WRITE ? IB_WC_RDMA_WRITE : IB_WC_RDMA_READ);
 	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
 }
 

@@ -130,6 +130,8 @@ static int do_small_rdma(enum ib_wr_opcode opcode)
 	};
 
 	op_init(&op);
+	op_expect(&op, world.self.to.client->qp,
+		  opcode == IB_WR_RDMA_WRITE ? IB_WC_RDMA_WRITE : IB_WC_RDMA_READ);
 	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL) ?: op_wait(&op);
 }
 
@@ -210,11 +212,13 @@ static int case_write_with_imm(void)
 	sge[1].length = 32;
 	sge[1].addr += 32;
 	op_init(&op);
+	op_expect(&op, world.self.to.client->qp, IB_WC_RDMA_WRITE);
 	op_init(&recv);
 	get_random_bytes(world.small, sizeof(sent));
 	memcpy(sent, world.small, sizeof(sent));
-	ret = op_post_recv(world.self.server->qp, &recv) ?:
-		      ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
+	ret = op_post_recv(world.self.server->qp, &recv);
+	op_expect(&recv, world.self.server->qp, IB_WC_RECV_RDMA_WITH_IMM);
+	ret = ret ?: ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
 	if (ret)
 		return ret;
 	memset(world.small, 0, sizeof(sent));
@@ -334,6 +338,7 @@ static int case_bad_key_and_drain(void)
 	int i;
 
 	op_init(&bad);
+	op_expect(&bad, world.self.to.client->qp, IB_WC_SEND);
 	for (i = 0; i < FLUSHED; i++) {
 		op_init(&recv[i]);
 		CHECK(!op_post_recv(i % 2 ? world.self.to.client->qp : world.self.server->qp,
@@ -341,12 +346,12 @@ static int case_bad_key_and_drain(void)
 	}
 	CHECK(!ib_post_send(world.self.to.client->qp, &wr, NULL));
 	CHECK(op_comes(&bad));
-	CHECK(bad.status == IB_WC_LOC_PROT_ERR);
+	CHECK(bad.status == IB_WC_LOC_PROT_ERR && op_is_as_due(&bad));
 	ib_drain_qp(world.self.to.client->qp);
 	ib_drain_qp(world.self.server->qp);
 	for (i = 0; i < FLUSHED; i++) {
 		CHECK(completion_done(&recv[i].done));
-		CHECK(recv[i].status == IB_WC_WR_FLUSH_ERR);
+		CHECK(recv[i].status == IB_WC_WR_FLUSH_ERR && op_is_as_due(&recv[i]));
 	}
 	return 0;
 }
@@ -362,7 +367,7 @@ static int case_drain_reads(void)
 		CHECK(!area_post_rdma(&reads[i], IB_WR_RDMA_READ, &world.a, &world.b));
 	ib_drain_sq(world.self.to.client->qp);
 	for (i = 0; i < READS; i++)
-		CHECK(completion_done(&reads[i].done));
+		CHECK(completion_done(&reads[i].done) && op_is_as_due(&reads[i]));
 	CHECK(reads[READS - 1].status == IB_WC_WR_FLUSH_ERR);
 	area_fill(&world.a, 6);
 	msleep(50);

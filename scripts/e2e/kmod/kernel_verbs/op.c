@@ -20,6 +20,9 @@ static void on_done(struct ib_cq *cq, struct ib_wc *wc)
 	op->wc_flags = wc->wc_flags;
 	op->byte_len = wc->byte_len;
 	op->inv = wc->ex.invalidate_rkey;
+	op->vendor_err = wc->vendor_err;
+	op->opcode = wc->opcode;
+	op->qp = wc->qp;
 	op->cpu = raw_smp_processor_id();
 	if (op->answer && op_post_send(op->answer, op->with, IB_WR_SEND, 0))
 		op->status = IB_WC_GENERAL_ERR;
@@ -31,6 +34,23 @@ void op_init(struct op *op)
 	memset(op, 0, sizeof(*op));
 	op->cqe.done = on_done;
 	init_completion(&op->done);
+}
+
+/* Before the request is posted. */
+void op_expect(struct op *op, struct ib_qp *qp, enum ib_wc_opcode opcode)
+{
+	op->due_qp = qp;
+	op->due = opcode;
+}
+
+/* The completion names the request and its QP; an error is explained, and nothing else. */
+bool op_is_as_due(const struct op *op)
+{
+	if (op->qp == op->due_qp && op->opcode == op->due && !op->vendor_err == !op->status)
+		return true;
+	pr_err("opcode %d, not %d, of %s QP; status %d, vendor error %u\n", op->opcode, op->due,
+	       op->qp == op->due_qp ? "its" : "another", op->status, op->vendor_err);
+	return false;
 }
 
 /* A consumer that polls by itself is not called back. */
@@ -57,7 +77,7 @@ int op_wait(struct op *op)
 	}
 	if (op->status)
 		pr_err("completed with %s\n", ib_wc_status_msg(op->status));
-	return op->status ? -EIO : 0;
+	return op_is_as_due(op) && !op->status ? 0 : -EIO;
 }
 
 /* Kernel memory by its address, with the key of the domain. */
@@ -82,6 +102,7 @@ int op_post_send(struct ib_qp *qp, struct op *op, enum ib_wr_opcode opcode, u32 
 		.ex.invalidate_rkey = inv,
 	};
 
+	op_expect(op, qp, opcode == IB_WR_LOCAL_INV ? IB_WC_LOCAL_INV : IB_WC_SEND);
 	return ib_post_send(qp, &wr, NULL);
 }
 
@@ -90,6 +111,7 @@ int op_post_recv(struct ib_qp *qp, struct op *op)
 	struct ib_sge sge = op_half(1);
 	const struct ib_recv_wr wr = { .wr_cqe = &op->cqe, .sg_list = &sge, .num_sge = 1 };
 
+	op_expect(op, qp, IB_WC_RECV);
 	return ib_post_recv(qp, &wr, NULL);
 }
 

@@ -15,12 +15,17 @@ struct op {
 	int wc_flags;
 	u32 byte_len;
 	u32 inv;
+	u32 vendor_err;
+	enum ib_wc_opcode opcode, due; /* what the completion says, and should */
+	struct ib_qp *qp, *due_qp;
 	int cpu;
 	struct ib_qp *answer; /* post a Send there, from the callback, */
 	struct op *with; /* and this is it */
 };
 
 void op_init(struct op *op);
+void op_expect(struct op *op, struct ib_qp *qp, enum ib_wc_opcode opcode);
+bool op_is_as_due(const struct op *op);
 bool op_comes(struct op *op);
 int op_wait(struct op *op);
 
