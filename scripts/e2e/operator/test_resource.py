@@ -71,6 +71,10 @@ def a_failed_qp_says_why(w):
     subset(pair.row(pair.p), {"rnr_waiting": 0})
     subset(pair.row(pair.a), {"peer_fault": "UNTAGGED_NO_BUFFER"})
     subset(pair.row(pair.p), {"fault": "UNTAGGED_NO_BUFFER"})
+    for k in (pair.a, pair.p):
+        w.agent.cmd("modify", k=k, state="reset")
+        row = pair.row(k)
+        same([key for key in row if "fault" in key], [], "faults of an earlier life")
 
 
 @test
