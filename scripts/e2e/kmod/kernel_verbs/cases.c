@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include "cases.h"
 
+#include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
@@ -15,6 +16,7 @@
 #include <linux/string.h>
 
 #include "event.h"
+#include "objects.h"
 #include "op.h"
 #include "world.h"
 
@@ -280,6 +282,56 @@ static int case_missed_events(void)
 	return ret;
 }
 
+static atomic_t events;
+
+static void count_event(struct ib_cq *cq, void *private)
+{
+	atomic_inc(&events);
+}
+
+/* A message, and @due events so far. */
+static int send_and_count(int flags, int due)
+{
+	unsigned long end = jiffies + WAIT;
+	struct op op, recv;
+	int ret;
+
+	op_init(&op);
+	op_init(&recv);
+	op.send_flags = flags;
+	ret = op_post_recv(world.self.server->qp, &recv) ?:
+		      op_post_send(world.self.to.client->qp, &op, IB_WR_SEND, 0) ?:
+		      op_wait(&op) ?:
+										   op_wait(&recv);
+	if (ret)
+		return ret;
+	while (atomic_read(&events) < due && time_before(jiffies, end))
+		msleep(20);
+	msleep(20); /* for one more than is due */
+	CHECK(atomic_read(&events) == due);
+	return 0;
+}
+
+/* The sender decides which receive raises the event. Elsewhere the core arms the queue. */
+static int case_solicited(void)
+{
+	const ib_comp_handler handler = world.cq->comp_handler;
+	int ret;
+
+	if (world.context != IB_POLL_DIRECT)
+		return 0;
+	atomic_set(&events, 0);
+	world.cq->comp_handler = count_event;
+	CHECK(!ib_req_notify_cq(world.cq, IB_CQ_SOLICITED));
+	ret = send_and_count(0, 0)		     ?:
+		      send_and_count(IB_SEND_SOLICITED, 1) ?:
+							     send_and_count(IB_SEND_SOLICITED, 1);
+	if (ret)
+		return ret; /* perhaps still armed, and the core expects no events */
+	world.cq->comp_handler = handler;
+	return 0;
+}
+
 /* A receive that is posted when the message is there, from any context. */
 static int case_late_receive(void)
 {
@@ -403,9 +455,12 @@ static const struct named_case cases[] = {
 	{ "send with invalidate", case_send_with_inv },
 	{ "write with immediate, inline", case_write_with_imm },
 	{ "moderated events", case_moderated },
+	{ "solicited events", case_solicited },
 	{ "missed events", case_missed_events },
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
+	{ "refused objects", case_refused_objects },
+	{ "shared receive queue", case_srq },
 };
 
 /* They end the connection, so a round has one of them. */

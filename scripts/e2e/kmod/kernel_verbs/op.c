@@ -96,7 +96,7 @@ int op_post_send(struct ib_qp *qp, struct op *op, enum ib_wr_opcode opcode, u32 
 	struct ib_send_wr wr = {
 		.wr_cqe = &op->cqe,
 		.opcode = opcode,
-		.send_flags = IB_SEND_SIGNALED,
+		.send_flags = IB_SEND_SIGNALED | op->send_flags,
 		.sg_list = &sge,
 		.num_sge = opcode == IB_WR_LOCAL_INV ? 0 : 1,
 		.ex.invalidate_rkey = inv,

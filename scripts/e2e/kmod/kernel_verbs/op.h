@@ -19,6 +19,7 @@ struct op {
 	enum ib_wc_opcode opcode, due; /* what the completion says, and should */
 	struct ib_qp *qp, *due_qp;
 	int cpu;
+	int send_flags; /* beside IB_SEND_SIGNALED */
 	struct ib_qp *answer; /* post a Send there, from the callback, */
 	struct op *with; /* and this is it */
 };

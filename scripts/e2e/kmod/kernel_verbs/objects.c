@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Objects that are refused, and a connection of its own whose ends share a receive queue.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include "objects.h"
+
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "op.h"
+#include "world.h"
+
+#define RECEIVES	2
+
+static struct {
+	struct self self;
+	struct ib_srq *srq;
+	struct completion limit;
+} s;
+
+static struct ib_qp_init_attr plain_qp(void)
+{
+	return (struct ib_qp_init_attr){
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.send_cq = world.cq,
+		.recv_cq = world.cq,
+	};
+}
+
+static bool qp_is_refused(struct ib_qp_init_attr *attr)
+{
+	struct ib_qp *qp = ib_create_qp(world.pd, attr);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp) == -EOPNOTSUPP;
+	ib_destroy_qp(qp);
+	return false;
+}
+
+static bool mr_is_refused(struct ib_mr *mr)
+{
+	if (IS_ERR(mr))
+		return PTR_ERR(mr) == -EOPNOTSUPP;
+	world.pd->device->ops.dereg_mr(mr, NULL);
+	return false;
+}
+
+/* Of a process, the core or the provider would not let them through. */
+int case_refused_objects(void)
+{
+	const struct ib_device_ops *ops = &world.pd->device->ops;
+	struct ib_qp_init_attr attr = plain_qp();
+	struct ib_mr *mr;
+	int odd, even;
+
+	attr.qp_type = IB_QPT_UC;
+	CHECK(qp_is_refused(&attr));
+	attr = plain_qp();
+	attr.create_flags = IB_QP_CREATE_CROSS_CHANNEL;
+	CHECK(qp_is_refused(&attr));
+
+	/* Of the driver itself: the core has no call for the second. */
+	CHECK(mr_is_refused(ops->alloc_mr(world.pd, IB_MR_TYPE_SG_GAPS, 1)));
+	CHECK(mr_is_refused(ops->get_dma_mr(world.pd, IB_ACCESS_ON_DEMAND)));
+
+	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, 1);
+	CHECK(!IS_ERR(mr));
+	odd = ib_map_mr_sg(mr, world.a.sgt.sgl, 1, NULL, 3 * PAGE_SIZE);
+	even = ib_map_mr_sg(mr, world.a.sgt.sgl, 1, NULL, PAGE_SIZE);
+	CHECK(!ib_dereg_mr(mr));
+	CHECK(odd == -EINVAL && even == 1);
+	return 0;
+}
+
+static void on_srq_event(struct ib_event *event, void *context)
+{
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED && event->element.srq == s.srq)
+		complete(context);
+}
+
+static int no_objects(struct ib_device *dev)
+{
+	return 0;
+}
+
+static int make_qp(struct rdma_cm_id *id)
+{
+	struct ib_qp_init_attr attr = plain_qp();
+
+	attr.srq = s.srq;
+	return rdma_create_qp(id, world.pd, &attr);
+}
+
+static const struct self_maker maker = {
+	.objects = no_objects,
+	.qp = make_qp,
+	.depth = 1,
+};
+
+/* Each receive completes as one of the QP that took it; the last has less than the limit left. */
+static int receive_from_srq(void)
+{
+	struct ib_srq_attr limit = { .srq_limit = 1 };
+	struct ib_recv_wr wr[RECEIVES] = {};
+	struct ib_sge sge = op_half(1);
+	struct op recv[RECEIVES], send;
+	int i, ret;
+
+	for (i = 0; i < RECEIVES; i++) {
+		op_init(&recv[i]);
+		op_expect(&recv[i], s.self.server->qp, IB_WC_RECV);
+		wr[i].wr_cqe = &recv[i].cqe;
+		wr[i].sg_list = &sge;
+		wr[i].num_sge = 1;
+		wr[i].next = i + 1 < RECEIVES ? &wr[i + 1] : NULL;
+	}
+	CHECK(!ib_post_srq_recv(s.srq, wr, NULL));
+	CHECK(!ib_modify_srq(s.srq, &limit, IB_SRQ_LIMIT));
+	for (i = 0; i < RECEIVES; i++) {
+		CHECK(!completion_done(&s.limit));
+		get_random_bytes(world.small, PAGE_SIZE);
+		op_init(&send);
+		ret = op_post_send(s.self.to.client->qp, &send, IB_WR_SEND, 0) ?:
+			      op_wait(&send)					 ?:
+										 op_wait(&recv[i]);
+		if (ret)
+			return ret;
+		CHECK(recv[i].byte_len == PAGE_SIZE / 2);
+		CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	}
+	CHECK(wait_for_completion_timeout(&s.limit, WAIT));
+	return 0;
+}
+
+int case_srq(void)
+{
+	struct sockaddr_in sa = *(struct sockaddr_in *)&world.self.to.client->route.addr.dst_addr;
+	struct ib_srq_init_attr attr = {
+		.event_handler = on_srq_event,
+		.srq_context = &s.limit,
+		.attr = { .max_wr = RECEIVES, .max_sge = 1 },
+		.srq_type = IB_SRQT_BASIC,
+	};
+	int ret;
+
+	memset(&s, 0, sizeof(s));
+	sa.sin_port = htons(ntohs(sa.sin_port) + 1);
+	init_completion(&s.limit);
+	s.srq = ib_create_srq(world.pd, &attr);
+	if (IS_ERR(s.srq))
+		return PTR_ERR(s.srq);
+	ret = self_connect(&s.self, &maker, (struct sockaddr *)&sa) ?: receive_from_srq();
+	self_drop(&s.self);
+	ib_destroy_srq(s.srq);
+	return ret;
+}
