@@ -90,6 +90,19 @@ static uint64_t clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+/* Binds @mw to the first 4096 bytes of @mr. Returns its key. */
+static uint32_t bind_window(struct ibv_mw *mw, struct ibv_mr *mr)
+{
+	struct ibv_mw_bind_info info = { mr, (uintptr_t)mr->addr, 4096, IBV_ACCESS_REMOTE_WRITE };
+	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+
+	begin_wr(1);
+	ibv_wr_bind_mw(qp_ex, mw, rkey, &info);
+	CHECK(!ibv_wr_complete(qp_ex));
+	completed(1, IBV_WC_BIND_MW);
+	return rkey;
+}
+
 CASE("queues", cq_ex_reads)
 {
 	struct ibv_values_ex clock = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
@@ -120,6 +133,80 @@ CASE("queues", cq_ex_reads)
 	CHECK(!ibv_query_rt_values_ex(s.id->verbs, &clock) &&
 	      (uint64_t)clock.raw_clock.tv_nsec > mono);
 	end_ex();
+}
+
+/* What came with a message is read with it; nothing, where nothing came. */
+CASE("queues", cq_ex_reads_what_came_along)
+{
+	const __be32 immediate = htonl(0xa1b2c3d4);
+	struct ibv_send_wr *bad, wr = { .wr_id = 3, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	uint32_t rkey;
+
+	connect_pair(&c2, &s2, extended);
+	mr = ibv_reg_mr(s2.id->pd, s2.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	mw = ibv_alloc_mw(s2.id->pd, IBV_MW_TYPE_2);
+	CHECK(mr && mw);
+	rkey = bind_window(mw, mr);
+	for (int i = 2; i < 5; i++)
+		CHECK(!recv_sge(&s2, i, sge(s2.own, 0, 100)));
+	CHECK(!send_sge(&c2, 2, sge(c2.own, 0, 8), 0));
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.imm_data = immediate;
+	wr.wr.rdma.remote_addr = (uintptr_t)s2.buf;
+	wr.wr.rdma.rkey = s2.open->rkey;
+	CHECK(!ibv_post_send(c2.id->qp, &wr, &bad));
+	wr = (struct ibv_send_wr){ .wr_id = 4, .opcode = IBV_WR_SEND_WITH_INV };
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.invalidate_rkey = rkey;
+	CHECK(!ibv_post_send(c2.id->qp, &wr, &bad));
+	for (int i = 2; i < 5; i++)
+		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
+
+	found(2, IBV_WC_SUCCESS, IBV_WC_RECV);
+	CHECK(!ibv_wc_read_wc_flags(cq_ex) && !ibv_wc_read_vendor_err(cq_ex));
+	ibv_end_poll(cq_ex);
+	found(3, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+	CHECK(ibv_wc_read_wc_flags(cq_ex) == IBV_WC_WITH_IMM);
+	CHECK(ibv_wc_read_imm_data(cq_ex) == immediate);
+	ibv_end_poll(cq_ex);
+	found(4, IBV_WC_SUCCESS, IBV_WC_RECV);
+	CHECK(ibv_wc_read_wc_flags(cq_ex) == IBV_WC_WITH_INV);
+	CHECK(ibv_wc_read_invalidated_rkey(cq_ex) == rkey);
+	ibv_end_poll(cq_ex);
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+	end_ex();
+}
+
+/* The fault that either poll tells: the same request fails at an end of each. */
+CASE("queues", cq_ex_reads_the_vendors_error)
+{
+	struct ibv_sge nowhere = { 0x1000, 8, 0x12345 };
+	struct ibv_wc wc;
+
+	connect_pair(&c2, &s2, extended);
+	CHECK(!send_sge(&s2, 1, nowhere, 0));
+	found(1, IBV_WC_LOC_PROT_ERR, IBV_WC_SEND);
+	CHECK(!send_sge(&c, 1, nowhere, 0));
+	wc = expect(c.id->send_cq, 1, IBV_WC_LOC_PROT_ERR);
+	CHECK(wc.vendor_err && ibv_wc_read_vendor_err(cq_ex) == wc.vendor_err);
+	ibv_end_poll(cq_ex);
+	end_ex();
+}
+
+/* Readers that weft lacks cannot be asked for, so none is missing. */
+CASE("queues", cq_ex_of_unknown_fields)
+{
+	static const uint64_t unknown[] = { IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG,
+					    IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+
+	for (unsigned int i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		attr.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | unknown[i];
+		errno = 0;
+		CHECK(!ibv_create_cq_ex(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+	}
 }
 
 static void qp_ex_data(void)
@@ -191,14 +278,10 @@ static void qp_ex_windows(void)
 	struct ibv_mr *mr =
 		ibv_reg_mr(s2.id->pd, s2.buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(s2.id->pd, IBV_MW_TYPE_2);
-	struct ibv_mw_bind_info info = { mr, (uintptr_t)s2.buf, 4096, IBV_ACCESS_REMOTE_WRITE };
-	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	uint32_t rkey;
 
 	CHECK(mr && mw);
-	begin_wr(1);
-	ibv_wr_bind_mw(qp_ex, mw, rkey, &info);
-	CHECK(!ibv_wr_complete(qp_ex));
-	completed(1, IBV_WC_BIND_MW);
+	rkey = bind_window(mw, mr);
 	CHECK(!post(&c2, 9, IBV_WR_RDMA_WRITE, sge(c2.own, 0, 64), (uintptr_t)s2.buf, rkey,
 		    IBV_SEND_SIGNALED));
 	expect(c2.id->send_cq, 9, IBV_WC_SUCCESS);
