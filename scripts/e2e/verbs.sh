@@ -53,6 +53,15 @@ in_batches() {
 	[ "$(counted tx_segments)" -gt $((before + 700)) ] || fail "too few for a MiB at MTU 1500"
 }
 
+# with_mtu MTU CASE: the same case while the netdev has another MTU.
+with_mtu() {
+	local rc=0
+	ip link set wd0 mtu "$1"
+	(case_ "$2") || rc=$?
+	ip link set wd0 mtu 1500
+	return "$rc"
+}
+
 # The same for what ends early.
 in_short_batches() {
 	local rc=0
@@ -136,6 +145,7 @@ t "atomics: a peer that supports none" with_attributes atomic_unknown_to_peer at
 t "atomics: masked, of a kernel consumer" kernel_consumer
 t "states: lives that lose packets" lives_that_lose_packets
 [ -z "${ALL_STAGS:-}" ] || t "limits: every_stag, 16777215" case_ every_stag 2400
+t "modify: query_tells_what_holds, at MTU 9000" with_mtu 9000 query_tells_what_holds
 t "reuse: with CRC" with_attributes memory_is_used_again_at_once mpa_crc=1
 t "reuse: with markers" with_attributes memory_is_used_again_at_once mpa_crc=0 mpa_rx_markers=1
 for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fails_in_its_turn \

@@ -19,6 +19,8 @@ static struct ibv_cq *cq;
 CASE("limits", limits_named)
 {
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
+	CHECK(dev.max_qp == 65536 && dev.max_cq == 65536 && dev.max_srq == 65536);
+	CHECK(dev.max_pd == 65536);
 	CHECK(dev.max_qp_wr >= 65536 && dev.max_srq_wr >= 65536 && dev.max_cqe >= 4194304);
 	CHECK(dev.max_sge >= SGES && dev.max_sge_rd >= SGES && dev.max_srq_sge >= SGES);
 	CHECK(dev.max_mr == STAGS && dev.max_mw == STAGS);

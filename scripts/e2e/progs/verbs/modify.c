@@ -187,6 +187,7 @@ CASE("modify", rtr_without_a_path_is_refused)
 CASE("modify", query_tells_what_holds)
 {
 	struct ibv_qp_attr set = { .min_rnr_timer = 17 }, got = query(c.id->qp);
+	struct ibv_port_attr port;
 
 	CHECK(got.qp_state == IBV_QPS_RTS && got.cur_qp_state == IBV_QPS_RTS && got.port_num == 1);
 	CHECK(got.max_rd_atomic == read_depth && got.max_dest_rd_atomic == read_depth);
@@ -194,10 +195,48 @@ CASE("modify", query_tells_what_holds)
 	CHECK(!got.timeout && !got.retry_cnt && !got.rnr_retry && !got.min_rnr_timer);
 	CHECK(!got.ah_attr.port_num && !got.ah_attr.dlid && !got.alt_port_num);
 	CHECK(!got.alt_pkey_index && !got.alt_timeout);
-	CHECK(got.path_mtu >= IBV_MTU_256 && got.path_mtu <= IBV_MTU_4096);
+	CHECK(!ibv_query_port(c.id->verbs, 1, &port) && got.path_mtu == port.active_mtu);
 	CHECK(!modify(c.id->qp, IBV_QP_MIN_RNR_TIMER, set));
 	CHECK(query(c.id->qp).min_rnr_timer == 17);
 	works(&c, &s);
+}
+
+CASE("modify", query_tells_how_a_qp_was_made)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 4, 8, 2, 3, 64 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = c.id->send_cq,
+					 .recv_cq = c.id->recv_cq };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr got;
+	struct ibv_qp *qp;
+
+	for (int all = 0; all < 2; all++) {
+		attr.sq_sig_all = all;
+		qp = ibv_create_qp(c.id->pd, &attr);
+		CHECK(qp);
+		memset(&init, 0x5a, sizeof(init));
+		CHECK(!ibv_query_qp(qp, &got, IBV_QP_CAP, &init));
+		CHECK(init.sq_sig_all == all && init.qp_type == IBV_QPT_RC);
+		CHECK(init.send_cq == attr.send_cq && init.recv_cq == attr.recv_cq && !init.srq);
+		CHECK(init.cap.max_send_wr >= 4 && init.cap.max_recv_wr >= 8);
+		CHECK(init.cap.max_send_sge >= 2 && init.cap.max_recv_sge >= 3);
+		CHECK(init.cap.max_inline_data >= 64);
+		CHECK(!ibv_destroy_qp(qp));
+	}
+}
+
+/* Who asks for 255 Reads gets what the device has, which is more than a query can tell. */
+CASE("modify", query_tells_no_more_than_8_bits)
+{
+	read_depth = 255;
+	connect_pair(&c2, &s2, NULL);
+	CHECK(query(c2.id->qp).max_rd_atomic == 255 && query(s2.id->qp).max_rd_atomic == 255);
+	CHECK(query(c2.id->qp).max_dest_rd_atomic == 255);
+	CHECK(query(s2.id->qp).max_dest_rd_atomic == 255);
+	works(&c2, &s2);
+	release(&c2);
+	release(&s2);
 }
 
 /* rdma_disconnect() asks for SQD first, and fails if that does. */

@@ -160,6 +160,19 @@ CASE("objects", advise)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+/* A key belongs to its domain, here as everywhere. */
+CASE("objects", advice_on_a_region_of_another_domain)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
+	struct ibv_sge sg = sge(s.own, 0, BYTES);
+	enum ibv_advise_mr_advice reads = IBV_ADVISE_MR_ADVICE_PREFETCH;
+
+	CHECK(pd);
+	CHECK(!ibv_advise_mr(s.id->pd, reads, 0, &sg, 1));
+	CHECK(ibv_advise_mr(pd, reads, 0, &sg, 1) == ENOENT);
+	CHECK(!ibv_dealloc_pd(pd));
+}
+
 /* --- parent domains ------------------------------------------------------------------------ */
 
 static struct ibv_pd *parent;
@@ -577,6 +590,8 @@ static void dmabuf_refused(int fd)
 	errno = 0;
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, DMABUF + 4096, 0, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, DMABUF, 4096, 0, fd, OPEN) && errno == EINVAL);
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 0, 0, fd, OPEN) && errno == EINVAL);
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, -4095, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, s.id->verbs->cmd_fd, OPEN));
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, -1, OPEN) && errno == EBADF);
 }

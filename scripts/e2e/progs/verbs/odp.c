@@ -109,10 +109,15 @@ static void refused(struct end *e, void *start, size_t bytes, int access, int er
 /* No memory is looked for, but addresses have an end. */
 CASE("on demand", odp_registration)
 {
+	struct ibv_device_attr dev;
+
 	refused(&c, (void *)PAGE, 0, 0, EINVAL);
 	refused(&c, (void *)PAGE, SIZE_MAX, 0, EINVAL);
 	refused(&c, (void *)(SIZE_MAX - PAGE), 2 * PAGE, 0, EINVAL);
 	refused(&c, NULL, SIZE_MAX, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	CHECK(!ibv_query_device(c.id->verbs, &dev));
+	refused(&c, (void *)PAGE, dev.max_mr_size + 1, RIGHTS, EINVAL);
+	CHECK(!ibv_dereg_mr(reg_odp(&c, (void *)PAGE, dev.max_mr_size, RIGHTS)));
 	CHECK(!ibv_dereg_mr(reg_odp(&c, (void *)(16 * PAGE), PAGE, RIGHTS)));
 	CHECK(!ibv_dereg_mr(implicit(&c)));
 }

@@ -169,6 +169,30 @@ CASE("resources", a_region_that_wraps_is_refused)
 	CHECK(errno == EINVAL);
 }
 
+/* As many PDs as there are numbers for, and one more. */
+CASE("resources", as_many_pds_as_the_device_names)
+{
+	struct ibv_device_attr dev;
+	struct ibv_pd **pd;
+	int count = 0;
+
+	CHECK(!ibv_query_device(c.id->verbs, &dev));
+	pd = calloc(dev.max_pd + 1, sizeof(*pd));
+	CHECK(pd);
+	while (count <= dev.max_pd && (pd[count] = ibv_alloc_pd(c.id->verbs)))
+		count++;
+	printf("%d PDs, then: %s\n", count, strerror(errno));
+	/* A few others are there: of the two ends, and of who else uses the device. */
+	CHECK(errno == ENOMEM && count < dev.max_pd && count >= dev.max_pd - 16);
+	CHECK(!ibv_dealloc_pd(pd[--count]));
+	pd[count] = ibv_alloc_pd(c.id->verbs);
+	CHECK(pd[count]);
+	CHECK(!ibv_alloc_pd(c.id->verbs) && errno == ENOMEM);
+	while (count >= 0)
+		CHECK(!ibv_dealloc_pd(pd[count--]));
+	free(pd);
+}
+
 /* One after the other there may be more PDs than there are numbers for them. */
 CASE("resources", pds_are_counted_down)
 {
