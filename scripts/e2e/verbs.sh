@@ -132,6 +132,7 @@ no_system_calls() {
 topology_dummy
 verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 modprobe -q udmabuf || modprobe -q vgem
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug || true
 while IFS=$'\t' read -r group name attributes; do
 	case $group in
 	atomics | late | 'on demand') title=${name#*_} ;;

@@ -57,3 +57,25 @@ def queue_memory_is_charged_to_the_process(w):
     finally:
         agent.close()
         group.close()
+
+
+# A private copy of each request stands beside what the process posts: 64 bytes and inline data.
+@test
+def private_requests_are_charged_to_the_process(w):
+    group = Group(200)
+    agent = group.agent(w)
+    try:
+        agent.cmd("pd", name="pd")
+        agent.cmd("cq", name="cq", depth=16)
+        k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]
+        before = group.used()
+        entries = agent.cmd("qp", k=k, pd="pd", cq="cq", sq=16384, rq=1, sge=1,
+                            inline=96)["sq"]
+        grown = group.used() - before
+        at_least(entries, 16384, "entries")
+        at_least(grown, entries * 2 * (64 + 96), "bytes charged for %d entries" % entries)
+        agent.cmd("destroy", k=k)
+        w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
+    finally:
+        agent.close()
+        group.close()

@@ -557,6 +557,20 @@ static int from_vgem(void)
 	return prime.fd;
 }
 
+/* How many dma-bufs there are; -1: debugfs does not tell. */
+static int dmabufs(void)
+{
+	FILE *info = fopen("/sys/kernel/debug/dma_buf/bufinfo", "r");
+	char line[512];
+	int count = -1;
+
+	while (info && fgets(line, sizeof(line), info))
+		sscanf(line, "Total %d objects", &count);
+	if (info)
+		fclose(info);
+	return count;
+}
+
 static void dmabuf_traffic(int fd)
 {
 	unsigned char *seen = mmap(NULL, DMABUF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -599,12 +613,20 @@ static void dmabuf_refused(int fd)
 CASE("objects", dmabuf)
 {
 	int (*const sources[])(void) = { from_udmabuf, from_heap, from_vgem };
+	const int before = dmabufs();
+	double end;
 	int fd = -1;
 
 	for (int i = 0; i < 3 && fd < 0; i++)
 		fd = sources[i]();
 	if (fd < 0)
 		SKIP("this kernel makes no dma-buf: no udmabuf, no system heap, no vgem");
+	CHECK(before < 0 || dmabufs() == before + 1);
 	dmabuf_refused(fd);
 	dmabuf_traffic(fd);
+	if (before < 0)
+		printf("debugfs does not tell whether the buffer is freed\n");
+	end = now() + SECONDS;
+	while (dmabufs() != before)
+		CHECK(now() < end);
 }
