@@ -30,7 +30,6 @@
 /* What one callback of the socket may stage. */
 #define ATOMIC_BYTES_LEAST	SZ_64K
 #define ATOMIC_BYTES_MOST	SZ_512K
-#define ATOMIC_BYTES_TURN	SZ_1K
 
 /* What staging a batch came to. */
 enum staged {
@@ -67,13 +66,6 @@ bool weft_tx_spent(const struct weft_tx_run *run)
 	if (run->atomic)
 		return run->bytes <= 0;
 	return time_after(jiffies, run->end) || fatal_signal_pending(current);
-}
-
-/* The same before another turn, which costs something even if it stages nothing. */
-bool weft_tx_spent_again(struct weft_tx_run *run)
-{
-	run->bytes -= ATOMIC_BYTES_TURN;
-	return weft_tx_spent(run);
 }
 
 /* Memory is held for one batch: invalidations wait for it, so nothing in here may sleep. */

@@ -41,7 +41,6 @@ void weft_tx_run_atomic(struct weft_tx_run *run, u64 acked);
 
 enum weft_tx_result weft_tx_turn(struct weft_stream *st, struct weft_tx_run *run);
 bool weft_tx_spent(const struct weft_tx_run *run);
-bool weft_tx_spent_again(struct weft_tx_run *run);
 
 void weft_tx_leave_peer(struct weft_tx_run *run);
 

@@ -16,6 +16,7 @@
 
 #include <linux/bottom_half.h>
 #include <linux/jiffies.h>
+#include <linux/sizes.h>
 #include <linux/workqueue.h>
 
 #include "base/counters.h"
@@ -27,6 +28,9 @@
 #include "net/tcp_internals.h"
 #include "proto/hot.h"
 #include "ring/cq.h"
+
+/* What a turn costs in a callback, even if it stages nothing. */
+#define TURN_BYTES	SZ_1K
 
 /* How long to wait before an allocation that failed is tried again. */
 #define MEMORY_DELAY	max(HZ / 100, 1)
@@ -65,7 +69,8 @@ static __always_inline void run_tx(struct weft_stream *st, struct weft_tx_run *r
 		/* A callback that came before the claim was free has left a mark instead. */
 		if (resumes && (run->atomic || !again))
 			return;
-		if (result == WEFT_TX_DONE && again && weft_tx_spent_again(run))
+		run->bytes -= TURN_BYTES;
+		if (result == WEFT_TX_DONE && again && weft_tx_spent(run))
 			result = WEFT_TX_MORE;
 	} while (result == WEFT_TX_DONE && again);
 	if (result != WEFT_TX_DONE)
