@@ -69,6 +69,9 @@ WEFT_ROWS(layouts)
  * @seen: ULPDUs taken
  * @in_a_row: of these, where they stand
  * @gathered: of these, from pieces
+ * @rows: more of that length is said to come, each time
+ * @in_rows: ULPDUs that were handed over as rows
+ * @rx: the reader
  * @fault: framing was lost
  * @counters: of the reader
  */
@@ -83,6 +86,9 @@ struct reading {
 	u32 seen;
 	u32 in_a_row;
 	u64 gathered;
+	bool rows;
+	u32 in_rows;
+	struct weft_mpa_rx *rx;
 	enum weft_fault fault;
 	struct weft_counters counters;
 };
@@ -110,7 +116,23 @@ static enum weft_fault take_ulpdu(void *owner, const struct weft_ulpdu *u)
 		return WEFT_FAULT_NOT_READY;
 	r->in_a_row += !!u->linear;
 	r->seen++;
+	if (r->rows)
+		weft_mpa_rx_expect(r->rx, ULPDU_LEN);
 	return WEFT_FAULT_NONE;
+}
+
+static u32 take_row(void *owner, const struct weft_ulpdu_span *span)
+{
+	struct reading *r = owner;
+	const u8 *sent = r->wire + r->seen * WIRE_LEN + WEFT_MPA_LEN_BYTES;
+	u32 len = (span->count - 1) * span->stride + span->len;
+
+	KUNIT_EXPECT_EQ(r->test, span->stride, WIRE_LEN);
+	KUNIT_EXPECT_EQ(r->test, span->len, ULPDU_LEN);
+	KUNIT_EXPECT_EQ(r->test, memcmp(span->first, sent, len), 0);
+	r->seen += span->count;
+	r->in_rows += span->count;
+	return span->count;
 }
 
 static void lose_framing(void *owner, enum weft_fault fault)
@@ -120,6 +142,7 @@ static void lose_framing(void *owner, enum weft_fault fault)
 
 static const struct weft_mpa_rx_events events = {
 	.ulpdu = take_ulpdu,
+	.span = take_row,
 	.fault = lose_framing,
 };
 
@@ -199,6 +222,7 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 damage
 		r->wire[damaged] ^= 1;
 	skb = make_skb(test, l, r->wire);
 	KUNIT_ASSERT_EQ(test, weft_counters_init(&r->counters), 0);
+	r->rx = &rx;
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
 	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), STREAM_LEN);
 	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_REASSEMBLED);
@@ -251,6 +275,20 @@ static void a_damaged_one_ends_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pieces.seen, DAMAGED);
 }
 
+/* Of a row no CRC is looked at, so there are none where there are CRCs. */
+static void rows_have_no_crc(struct kunit *test)
+{
+	struct reading with = { .rows = true }, without = { .rows = true };
+
+	read_all(test, &without, false, 0);
+	KUNIT_EXPECT_EQ(test, without.seen, FPDUS);
+	KUNIT_EXPECT_GT(test, without.in_rows, 0U);
+	read_all(test, &with, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_BYTES - 1);
+	KUNIT_EXPECT_EQ(test, with.in_rows, 0U);
+	KUNIT_EXPECT_EQ(test, with.fault, WEFT_FAULT_MPA_CRC);
+	KUNIT_EXPECT_EQ(test, with.seen, DAMAGED);
+}
+
 /* Nothing behind it is offered, and the framing is as it was. */
 static void a_refused_one_ends_it(struct kunit *test)
 {
@@ -267,6 +305,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(what_is_not_taken_comes_again, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_damaged_one_ends_it, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_refused_one_ends_it, layouts_gen_params),
+	KUNIT_CASE_PARAM(rows_have_no_crc, layouts_gen_params),
 	{},
 };
 
