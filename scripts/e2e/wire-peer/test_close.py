@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """FIN and RST in every state of a connection. RFC 5044, 8."""
 
+import subprocess
 import time
 import zlib
 from errno import ECONNRESET
 
 from harness import (FLUSH, OK, QP_ACCESS_ERR, QP_FATAL, STATE_ERR, STATE_SQD, STATE_SQE,
-                     AgentError, NotSeen, pattern, test)
+                     AgentError, NotSeen, Skip, pattern, test)
+from netdev import weft_netns
 from wirepeer import mpa, peer, rdmap
 
 STATES = ("connected", "half a request", "undecided", "accepted", "half the first fpdu",
@@ -297,3 +299,20 @@ def what_has_completed_goes_out_before_the_end(f, how):
                 return
         link.peer.close()
     raise AssertionError("each end was a reset")
+
+
+@test("MPA-062")
+def an_end_that_is_lost_is_sent_again(f):
+    """The socket is released by then. Its timers go on, as long as they may use the namespace."""
+    link = f.running(rev=1)
+    try:
+        weft_netns("tc", "qdisc", "add", "dev", "va", "root", "netem", "loss", "100%")
+    except subprocess.CalledProcessError:
+        raise Skip("no netem here") from None
+    try:
+        f.agent.cmd("modify", k=link.k, state="err")
+        link.event("DISCONNECTED")
+    finally:
+        weft_netns("tc", "qdisc", "del", "dev", "va", "root")
+    link.peer.expect_end(reset=False)
+    link.peer.close()
