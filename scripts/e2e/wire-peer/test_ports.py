@@ -130,6 +130,19 @@ def the_second_attempt_comes_from_the_same_port(f):
 
 
 @test()
+def a_server_listens_again_at_once(f):
+    """A connection that it closed itself is in TIME_WAIT still."""
+    for _ in range(2):
+        k = f.agent.cmd("listen", addr=f.world.weft, port=7598)["k"]
+        link = f.running(wire=f.connect(port=7598), listener=k, rev=1)
+        f.agent.cmd("disconnect", k=link.k)
+        link.peer.expect_end(reset=False)
+        link.peer.fin()
+        link.dead()
+        f.agent.cmd("destroy", k=k)
+
+
+@test()
 def a_host_that_is_gone(f):
     """It answered when its address was resolved; what ARP reports then is UNREACHABLE."""
     gone = "10.77.0.99"
