@@ -337,6 +337,7 @@ CASE("bad", refused_at_posting)
 {
 	struct ibv_sge many[64];
 	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND, .sg_list = many };
+	struct ibv_wc wc;
 
 	for (int i = 0; i < 64; i++)
 		many[i] = sge(c.own, 0, 1);
@@ -353,11 +354,15 @@ CASE("bad", refused_at_posting)
 	wr.send_flags = IBV_SEND_INLINE;
 	many[0].length = 60000;
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad));
-	/* None of it harmed the connection. */
+	many[0].length = 1;
+	wr.opcode = IBV_WR_RDMA_READ;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EINVAL && bad == &wr);
+	/* None of it harmed the connection, and none of it was sent. */
 	CHECK(!recv_sge(&s, 1, sge(s.own, 0, 8)));
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
 	expect(c.id->send_cq, 2, IBV_WC_SUCCESS);
-	expect(s.id->recv_cq, 1, IBV_WC_SUCCESS);
+	wc = next(s.id->recv_cq);
+	CHECK(wc.wr_id == 1 && wc.status == IBV_WC_SUCCESS && wc.byte_len == 8);
 }
 
 CASE("bad", full_queues)
