@@ -84,6 +84,7 @@ def buffers_of_both_ends(w):
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
+KEEPALIVE_PROBES = "/proc/sys/net/ipv4/tcp_keepalive_probes"
 
 
 def beforehand(w, pair):
@@ -112,14 +113,24 @@ def in_use(w, pair, size=100):
     return beforehand(w, pair)
 
 
+def sockets():
+    """That the kernel has not freed."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return int(re.match(r"sockets: used (\d+)", file.read()).group(1))
+
+
 @test
 @about_tcp
 def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
+    before = sockets()
     pair = w.pair()
     w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "a page at both ends")
     w.eventually(lambda: in_use(w, pair, 60000)[1] >= 60000, "as much as was received")
     w.eventually(lambda: max(beforehand(w, pair)) < PAGE, "given back at rest")
     w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "and taken again")
+    w.pairs.remove(pair)
+    pair.close()
+    w.eventually(lambda: sockets() <= before, "both ends are freed")
 
 
 @test
@@ -252,6 +263,11 @@ def user_timeout_ends_a_connection_that_hears_nothing(w):
 
 @test
 def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
+    """In time: the system's number of probes is one that takes minutes."""
+    with open(KEEPALIVE_PROBES, encoding="ascii") as file:
+        was = file.read()
+    w.undo.append(lambda: write(KEEPALIVE_PROBES, was))
+    write(KEEPALIVE_PROBES, "120")
     patient = w.pair()
     w.turn("tcp_keepalive_idle_s", 1)
     w.turn("tcp_keepalive_interval_s", 1)
