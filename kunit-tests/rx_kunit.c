@@ -144,7 +144,9 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	hold_read(test, w, &m->user, mr);
 	st->state = WEFT_QP_CLOSING;
 
+	weft_sock_lock(st->sock);
 	weft_rx_sock_events.readable(st); /* what comes now is left to the worker */
+	weft_sock_unlock(st->sock);
 	weft_tx_process(st);
 	KUNIT_EXPECT_EQ(test, st->todo, 0U);
 	weft_mem_release(&reader);
