@@ -128,6 +128,28 @@ static void weft_cq_post_notifies(struct kunit *test)
 	weft_cq_free(cq);
 }
 
+/* A queue that finds no room in the batch is told at once, the others at its end. */
+static void weft_cq_batch_tells_each_queue(struct kunit *test)
+{
+	struct weft_cq_batch batch = {};
+	struct cq_seen seen[ARRAY_SIZE(batch.cq) + 1] = {};
+	struct weft_cq *cq[ARRAY_SIZE(seen)];
+	struct weft_cqe cqe = {};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(seen); i++) {
+		cq[i] = make_cq(test, &seen[i]);
+		cq[i]->ctl->arm = WEFT_ARM_NEXT;
+		weft_cq_post(cq[i], &cqe, &batch);
+		KUNIT_EXPECT_EQ(test, seen[i].completions, i == ARRAY_SIZE(batch.cq) ? 1U : 0U);
+	}
+	weft_cq_batch_fire(&batch);
+	for (i = 0; i < ARRAY_SIZE(seen); i++) {
+		KUNIT_EXPECT_EQ(test, seen[i].completions, 1U);
+		weft_cq_free(cq[i]);
+	}
+}
+
 static void weft_cq_arm_is_not_weakened(struct kunit *test)
 {
 	struct cq_seen seen = {};
@@ -294,6 +316,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(weft_cq_overflow_is_reported_once),
 	KUNIT_CASE(weft_cq_post_hostile_cons),
 	KUNIT_CASE_PARAM(weft_cq_post_notifies, arm_rows_gen_params),
+	KUNIT_CASE(weft_cq_batch_tells_each_queue),
 	KUNIT_CASE(weft_cq_arm_is_not_weakened),
 	KUNIT_CASE(weft_cq_purge_keeps_others),
 	KUNIT_CASE(weft_cq_resize_moves_entries),
