@@ -151,6 +151,24 @@ CASE("streams", arming_announces_what_was_posted)
 	}
 }
 
+/* It does not wait for the kernel to look. That happens too, and some posts need no call. */
+CASE_WITH("streams", arming_rings_for_what_was_put_off, "sq_poll_interval_us=10000")
+{
+	unsigned long before, rang = 0;
+
+	for (int i = 0; i < 10 && !rang; i++) {
+		stream(3);
+		write_byte(100 + i, 0);
+		before = counted("tx_doorbells");
+		CHECK(!ibv_req_notify_cq(c.id->send_cq, 0));
+		rang = counted("tx_doorbells") - before;
+		write_byte(i, IBV_SEND_SIGNALED);
+		CHECK(event_within(c.id->send_cq_channel, 5000));
+		expect(c.id->send_cq, i, IBV_WC_SUCCESS);
+	}
+	CHECK(rang);
+}
+
 /* A message that was posted last is not lost with its queue pair. */
 CASE("streams", a_post_before_destroying_goes_out)
 {
