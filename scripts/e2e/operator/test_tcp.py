@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Attributes of TCP, seen by ss and on the wire; type of service; retransmissions."""
 
+import concurrent.futures
 import os
 import re
 import socket
@@ -87,10 +88,13 @@ TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 KEEPALIVE_PROBES = "/proc/sys/net/ipv4/tcp_keepalive_probes"
 
 
+def shown(w, rows):
+    return [int(re.search(r"skmem:\(.*?,f(\d+),", w.ss(row)).group(1)) for row in rows]
+
+
 def beforehand(w, pair):
     """Bytes of TCP's memory that each end has and does not use."""
-    return [int(re.search(r"skmem:\(.*?,f(\d+),", w.ss(pair.row(k))).group(1))
-            for k in (pair.a, pair.p)]
+    return shown(w, [pair.row(k) for k in (pair.a, pair.p)])
 
 
 def write(path, text):
@@ -107,10 +111,15 @@ def make_scarce(w):
 
 
 def in_use(w, pair, size=100):
-    """The connection is used; the reserves of its ends right after that."""
-    pair.one("write", sge="mr:0:%d" % size, **pair.remote())
-    pair.send()
-    return beforehand(w, pair)
+    """The reserves of its ends while the connection is used, however long ss takes."""
+    rows = [pair.row(k) for k in (pair.a, pair.p)]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        found = None
+        while not found or not found.done():
+            pair.one("write", sge="mr:0:%d" % size, **pair.remote())
+            pair.send()
+            found = found or pool.submit(shown, w, rows)
+        return found.result()
 
 
 def sockets():
