@@ -133,20 +133,20 @@ def sockets():
 def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
     before = sockets()
     pair = w.pair()
-    w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "a page at both ends")
-    w.eventually(lambda: in_use(w, pair, 60000)[1] >= 60000, "as much as was received")
-    w.eventually(lambda: max(beforehand(w, pair)) < PAGE, "given back at rest")
-    w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "and taken again")
+    w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "a page at both ends", 30)
+    w.eventually(lambda: in_use(w, pair, 60000)[1] >= 60000, "as much as was received", 30)
+    w.eventually(lambda: max(beforehand(w, pair)) < PAGE, "given back at rest", 30)
+    w.eventually(lambda: min(in_use(w, pair)) >= PAGE, "and taken again", 30)
     w.pairs.remove(pair)
     pair.close()
-    w.eventually(lambda: sockets() <= before, "both ends are freed")
+    w.eventually(lambda: sockets() <= before, "both ends are freed", 30)
 
 
 @test
 @about_tcp
 def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
     early = w.pair()
-    w.eventually(lambda: min(in_use(w, early)) >= PAGE, "a page at both ends")
+    w.eventually(lambda: min(in_use(w, early)) >= PAGE, "a page at both ends", 30)
     make_scarce(w)
     late = w.pair()
     end = time.monotonic() + 4
@@ -154,7 +154,7 @@ def a_connection_has_no_memory_beforehand_where_it_is_scarce(w):
         early.send()
         late.send(5000)
         same(max(beforehand(w, late)) < PAGE, True, "nothing for a late connection")
-    w.eventually(lambda: max(in_use(w, early)) < PAGE, "all is given back")
+    w.eventually(lambda: max(in_use(w, early)) < PAGE, "all is given back", 30)
 
 
 class Sniffer:
