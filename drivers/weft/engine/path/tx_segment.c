@@ -7,6 +7,7 @@
 #include "engine/path/tx_segment.h"
 
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -420,7 +421,12 @@ static enum selected select_request(struct weft_stream *st)
 			return SELECTED_LATER;
 		msg = new_messages(tx, op->messages);
 		swr->awaits_response = op->flags & WEFT_TXF_RESPONSE;
+		/* Before it waits it has let go of all that the batch has pinned: mem/mr_ops.c. */
+		if (op->flags & WEFT_TXF_LOCAL)
+			non_block_end();
 		fault = op->plan(st, swr, msg);
+		if (op->flags & WEFT_TXF_LOCAL)
+			non_block_start();
 		for (i = 0; i < op->messages; i++)
 			msg[i].swr = swr;
 		if (fault != WEFT_FAULT_NONE)
