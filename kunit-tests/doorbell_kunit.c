@@ -46,6 +46,14 @@ static void free_polled(struct poll_world *poll)
 	kfree(poll->w->st.defer);
 }
 
+/* No context runs tx any more, and no worker is left. */
+static void end_tx(struct poll_world *poll)
+{
+	weft_tx_claim_wait(&poll->w->st);
+	weft_doorbell_end(&poll->w->st);
+	free_polled(poll);
+}
+
 static void weft_defer_counts_queues(struct kunit *test)
 {
 	struct poll_world *poll = make_polled(test);
@@ -213,9 +221,7 @@ static void weft_doorbell_without_memory(struct kunit *test)
 	KUNIT_EXPECT_GE(test, workers_queued(w) - before, 2 * row->workers);
 	if (!row->workers)
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&w->st.tx_work));
-	weft_tx_claim_wait(&w->st);
-	weft_doorbell_end(&w->st);
-	free_polled(poll);
+	end_tx(poll);
 }
 
 /* What another thread posts while tx runs is sent before it ends, without a worker. */
@@ -232,9 +238,7 @@ static void weft_doorbell_serves_a_mark(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 2U);
 	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
 	KUNIT_EXPECT_EQ(test, workers_queued(w), before);
-	weft_tx_claim_wait(&w->st);
-	weft_doorbell_end(&w->st);
-	free_polled(poll);
+	end_tx(poll);
 }
 
 /* A thread that keeps ringing the doorbell does not keep the process that posted in its call. */
@@ -252,9 +256,7 @@ static void weft_doorbell_ends_amid_marks(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 2 * HZ));
 	KUNIT_EXPECT_GE(test, workers_queued(w), before + 1);
 	w->net.marks_until = 0;
-	weft_tx_claim_wait(&w->st);
-	weft_doorbell_end(&w->st);
-	free_polled(poll);
+	end_tx(poll);
 }
 
 /* Nor does it keep a softirq, where no time is looked at: a turn that stages nothing counts. */
@@ -271,9 +273,7 @@ static void weft_doorbell_callback_ends_amid_marks(struct kunit *test)
 	KUNIT_EXPECT_LE(test, w->net.pushes, 65U);
 	KUNIT_EXPECT_EQ(test, workers_queued(w), before + 1);
 	w->net.marks_until = 0;
-	weft_tx_claim_wait(&w->st);
-	weft_doorbell_end(&w->st);
-	free_polled(poll);
+	end_tx(poll);
 }
 
 static struct kunit_case doorbell_cases[] = {

@@ -65,7 +65,7 @@ struct weft_conn_ops {
  * @port: where we came from, if that is where QPs connect directly
  * @at_port: in its list of those that have not sent their request, or in weft_directs.held
  * @held: in the latter; under the lock of that
- * @dropped: @port did so, for a newer one; protected by its lock
+ * @dropped: given up for a newer connection of @port; protected by its lock
  * @direct: the QP is connected directly, a reference held; NULL until it is known which
  * @stream: of the consumer's QP, a reference held
  * @reserved: @stream is, for us; until it is started or will not be

@@ -38,7 +38,7 @@ enum weft_direct_state {
  * @state: enum weft_direct_state
  * @own: what the peer is told
  * @peer_rq_psn: what the peer has told
- * @peer_told: it has; what is sent must begin with that PSN
+ * @peer_told: @peer_rq_psn is known; what is sent must begin with it
  * @conn: at most one, a reference held
  * @may_send: the QP is in RTS
  * @ord: as in struct weft_direct_send

@@ -226,7 +226,7 @@ CASE("modify", query_tells_how_a_qp_was_made)
 	}
 }
 
-/* Who asks for 255 Reads gets what the device has, which is more than a query can tell. */
+/* 255 Reads stand for as many as the device has, which is more than a query can tell. */
 CASE("modify", query_tells_no_more_than_8_bits)
 {
 	read_depth = 255;
