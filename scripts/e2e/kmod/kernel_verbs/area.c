@@ -77,17 +77,17 @@ int area_register_by(struct ib_qp *qp, struct area *a)
 	return ib_post_send(qp, &wr.wr, NULL) ?: op_wait(&op);
 }
 
-/* All of one area to or from the other. */
-int area_post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local, struct area *remote)
+/* To or from the beginning of an area. */
+int area_post_rdma_of(struct op *op, enum ib_wr_opcode opcode, struct ib_sge sge,
+		      const struct area *remote)
 {
-	struct ib_sge sge = { .addr = local->mr->iova, .length = BYTES, .lkey = local->mr->lkey };
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe = &op->cqe,
 		.wr.opcode = opcode,
 		.wr.send_flags = IB_SEND_SIGNALED,
 		.wr.sg_list = &sge,
 		.wr.num_sge = 1,
-		.wr.ex.invalidate_rkey = local->mr->lkey,
+		.wr.ex.invalidate_rkey = sge.lkey,
 		.remote_addr = remote->mr->iova,
 		.rkey = remote->mr->rkey,
 	};
@@ -96,6 +96,14 @@ int area_post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local, 
 	op_expect(op, world.self.to.client->qp,
 		  opcode == IB_WR_RDMA_WRITE ? IB_WC_RDMA_WRITE : IB_WC_RDMA_READ);
 	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
+}
+
+/* All of one area to or from the other. */
+int area_post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local, struct area *remote)
+{
+	struct ib_sge sge = { .addr = local->mr->iova, .length = BYTES, .lkey = local->mr->lkey };
+
+	return area_post_rdma_of(op, opcode, sge, remote);
 }
 
 int area_do_rdma(enum ib_wr_opcode opcode, struct area *local, struct area *remote)

@@ -115,33 +115,11 @@ static int case_longest_list(void)
 								   area_compare(&world.a, &world.b);
 }
 
-static int do_small_rdma(enum ib_wr_opcode opcode)
-{
-	struct ib_sge sge = op_half(0);
-	struct op op;
-	const struct ib_rdma_wr wr = {
-		.wr = {
-			.wr_cqe = &op.cqe,
-			.opcode = opcode,
-			.send_flags = IB_SEND_SIGNALED,
-			.sg_list = &sge,
-			.num_sge = 1,
-		},
-		.remote_addr = world.b.mr->iova,
-		.rkey = world.b.mr->rkey,
-	};
-
-	op_init(&op);
-	op_expect(&op, world.self.to.client->qp,
-		  opcode == IB_WR_RDMA_WRITE ? IB_WC_RDMA_WRITE : IB_WC_RDMA_READ);
-	return ib_post_send(world.self.to.client->qp, &wr.wr, NULL) ?: op_wait(&op);
-}
-
 /* By the event of what tx completes, and of what rx completes with the socket locked. */
 static int case_post_from_handler(void)
 {
 	static const enum ib_wr_opcode opcodes[] = { IB_WR_RDMA_WRITE, IB_WR_RDMA_READ };
-	struct op answer, back;
+	struct op op, answer, back;
 	int ret = 0;
 	size_t i;
 
@@ -153,7 +131,8 @@ static int case_post_from_handler(void)
 		CHECK(!op_post_recv(world.self.to.client->qp, &back));
 		msleep(20); /* until the queue is armed again */
 		event_answer(world.self.server->qp, &answer);
-		ret = do_small_rdma(opcodes[i]) ?: op_wait(&answer) ?: op_wait(&back);
+		ret = area_post_rdma_of(&op, opcodes[i], op_half(0), &world.b);
+		ret = ret ?: op_wait(&op) ?: op_wait(&answer) ?: op_wait(&back);
 		event_answer(NULL, NULL);
 	}
 	return ret;
