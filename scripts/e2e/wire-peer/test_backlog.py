@@ -8,6 +8,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from harness import AgentError, Link, Skip, test
@@ -207,7 +208,7 @@ def slow_acceptor(f):
             for pid in 0, f.agent.process.pid:
                 os.sched_setaffinity(pid, {1})
             time.sleep(0.5)
-            yield
+            yield hog
         finally:
             hog.kill()
             hog.wait()
@@ -215,12 +216,21 @@ def slow_acceptor(f):
                 os.sched_setaffinity(pid, cpus)
 
 
+def was_taken(sock):
+    """A listener that ends closes those it has taken; TCP resets those in its queue."""
+    sock.settimeout(20)
+    try:
+        return not sock.recv(1)
+    except ConnectionResetError:
+        return False
+
+
 @test(each=BOUND_TO)
 def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
     """It ends amid them, and leaves the rest in TCP's queue."""
     listener = listen(f, 1023, bound_to=bound_to)
     socks = []
-    with slow_acceptor(f):
+    with slow_acceptor(f) as hog:
         for _ in range(450):
             sock = socket.socket()
             sock.setblocking(False)
@@ -229,12 +239,15 @@ def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
         deadline = time.monotonic() + 10 * f.world.slow
         while not held("pending_mpa_request", 1023):
             assert time.monotonic() < deadline, "none is taken"
-        began = time.monotonic()
+        # The end begins before that, and then nothing has to hold it up on a busy machine.
+        relief = threading.Timer(5, hog.kill)
+        relief.start()
         f.agent.cmd("destroy", k=listener)
-        took = time.monotonic() - began
+        relief.cancel()
+    taken = sum(map(was_taken, socks))
     for sock in socks:
         sock.close()
-    assert took < f.world.slow, "after %.1f s" % took
+    assert 0 < taken < len(socks), "%u were taken" % taken
 
 
 @test()
