@@ -8,9 +8,11 @@ import pytest
 from _pytest.runner import runtestprotocol
 from args_parser import parser
 
-# It looks at the peer's memory as soon as a Write has completed, which on iWARP says that TCP has
-# it (RFC 5040, 5.2). Where a page has to be paged in first, the test may be faster.
-TOO_EARLY = "test_odp_rc_rdma_write"
+# They look at the peer's memory as soon as a Write has completed, which on iWARP says that TCP has
+# it (RFC 5040, 5.2). Where a page has to be paged in first, or the CPU that places the data serves
+# others, the test may be faster.
+TOO_EARLY = {"test_" + name for name in """odp_rc_rdma_write mr_rereg_access mw_type1 mw_type2
+qp_ex_rc_rdma_write imported_rc_ex_rdma_write rdmacm_async_write""".split()}
 ATTEMPTS = 10
 
 
@@ -38,7 +40,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_runtest_protocol(item, nextitem):
-    if item.name != TOO_EARLY:
+    if item.name not in TOO_EARLY:
         return None
     for _ in range(ATTEMPTS):
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
