@@ -148,7 +148,7 @@ while time.monotonic() < end:
 @test(each=BOUND_TO)
 def a_flood_does_not_hold_off_the_end_of_a_listener(f, bound_to):
     listener = listen(f, 1023, bound_to=bound_to)
-    floods = [subprocess.Popen(["python3", "-c", FLOOD, f.world.weft, str(PORT), "8"])
+    floods = [subprocess.Popen(["python3", "-c", FLOOD, f.world.weft, str(PORT), "60"])
               for _ in range(4)]
     try:
         time.sleep(2)
@@ -158,7 +158,7 @@ def a_flood_does_not_hold_off_the_end_of_a_listener(f, bound_to):
         began = time.monotonic()
         f.agent.cmd("destroy", k=listener)
         took = time.monotonic() - began
-        assert took < 2 * f.world.slow, "after %.1f s" % took
+        assert took < 10 * f.world.slow, "after %.1f s" % took
     finally:
         for flood in floods:
             flood.kill()
