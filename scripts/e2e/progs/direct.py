@@ -8,69 +8,20 @@ the address on both. A case fails by an exception.
 """
 
 import argparse
-import collections
 import contextlib
 import errno
 import ipaddress
-import os
-import pathlib
-import re
-import socket
-import struct
 import subprocess
 import time
 
 import pyverbs.enums as e
 from pyverbs.addr import AHAttr
-from pyverbs.qp import QP, QPAttr
+from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
-from direct_end import ACCESS, End, SIZE, TO_RTR, args, messages, param, refused, two
-
-PORT = 4791
-# As in drivers/weft/cm/direct_port.c.
-WAITING_MAX, DROPPED_MAX = 128, 32
-REQUEST = b"MPA ID Req Frame"
-REPLY = b"MPA ID Rep Frame"
-# An empty Write, with its CRC: an initiator is ready.
-READY = bytes.fromhex("000e" "c140000000000000000000000000" "a30572ab")
-REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
-WRITE, TERMINATE = 0, 7	# of RDMAP
-MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
-
-
-# --- attributes and counters of the devices ---
-
-
-@contextlib.contextmanager
-def turned(name, value):
-    """An attribute of both devices has another value."""
-    before = {device: param(name, device=device) for device in {args.device, args.peer}}
-    try:
-        for device in before:
-            param(name, value, device=device)
-        yield
-    finally:
-        for device, old in before.items():
-            param(name, old, device=device)
-
-
-def counters():
-    files = pathlib.Path(f"/sys/class/infiniband/{args.device}/ports/1/hw_counters")
-    return collections.Counter({
-        what: int((files / f"connections_{what}").read_text(encoding="ascii"))
-        for what in ("active", "passive", "refused")})
-
-
-@contextlib.contextmanager
-def counts(*expected):
-    """The device counts these connections, and no other ones."""
-    before = counters()
-    yield
-    expected = collections.Counter(expected)
-    end = time.monotonic() + 20
-    while counters() - before != expected:
-        assert time.monotonic() < end, f"{counters() - before}, not {expected}"
-        time.sleep(0.02)
+import direct_strangers
+from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, initiator_first, messages,
+                        param, refused, turned, two)
+from direct_frames import (PORT, READY, answer, dial, hello, plain_listener, reason, request)
 
 
 # --- two ends that mean each other ---
@@ -499,19 +450,6 @@ def another_port():
         messages(a, b)
 
 
-@contextlib.contextmanager
-def plain_listener(end):
-    """A program that listens where a QP would."""
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, PORT))
-        sock.listen()
-        sock.settimeout(10)
-        yield sock
-
-
 def port_in_use():
     a, b = two()
     b.init()
@@ -585,287 +523,6 @@ def anothers_qp():
     messages(a, b)
 
 
-# --- strangers ---
-
-
-def hello(qpn, peer_qpn, rq_psn, sq_psn, magic=b"WFTQ", version=1, flags=1, extensions=0):
-    return magic + struct.pack(">BBHIIII", version, flags, extensions, qpn, peer_qpn, rq_psn,
-                               sq_psn)
-
-
-def request(private, rev=2, flags=CRC | ENHANCED, ird=0x8000 | 8, ord_=0xc000 | 8):
-    block = struct.pack(">HH", ird, ord_) if flags & ENHANCED else b""
-    return (REQUEST + struct.pack(">BBH", flags, rev, len(block) + len(private)) + block
-            + private)
-
-
-def dial(end, data, source=None, port=PORT):
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    sock = socket.create_connection((host, port), timeout=10,
-                                    source_address=(source, 0) if source else None)
-    if data:
-        sock.sendall(data)
-    return sock
-
-
-def reply(private):
-    """It asks for a Write of no length as the message that says ready-to-receive."""
-    return (REPLY + struct.pack(">BBHHH", CRC | ENHANCED, 2, 4 + len(private), 0x8008, 0x8008)
-            + private)
-
-
-def answer(sock, seconds=15):
-    """The reason of a rejecting reply; 0: an accepting one; None: closed without a reply."""
-    sock.settimeout(seconds)
-    got = b""
-    try:
-        while len(got) < 20 or len(got) < 20 + struct.unpack(">H", got[18:20])[0]:
-            more = sock.recv(4096)
-            if not more:
-                return None
-            got += more
-    except ConnectionError:
-        return None
-    assert got.startswith(REPLY)
-    return got[24 + 5] if got[16] & REJECT else 0
-
-
-def reason(end, data, source=None, port=PORT):
-    with dial(end, data, source, port) as sock:
-        return answer(sock)
-
-
-def initiator_first():
-    """Two ends, of which the first one is the one that connects."""
-    a, b = two()
-    return (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
-        (ipaddress.ip_address(b.gid), b.number) else (b, a)
-
-
-def accepting():
-    """A QP that waits for its peer, and that peer, which does not connect yet."""
-    a, b = initiator_first()
-    b.connect(a)
-    return a, b
-
-
-def strangers():
-    a, b = accepting()
-    good = (a.number, b.number, b.psn, a.psn)
-    # What is no request at all is closed without a reply.
-    for data in (b"GET / HTTP/1.1\r\n\r\n", bytes(64), REQUEST + bytes([CRC, 7, 0, 0]),
-                 REQUEST + struct.pack(">BBH", CRC, 2, 65535)):
-        assert reason(b, data) is None
-    for private in (b"", b"W", hello(*good)[:-1], hello(*good, magic=b"WFTR"),
-                    hello(1 << 24, *good[1:]), hello(*good[:3], 1 << 31)):
-        assert reason(b, request(private)) == MALFORMED, private
-    with counts("refused"):
-        assert reason(b, request(hello(*good, version=2))) == BAD_VERSION
-    assert reason(b, request(hello(*good), ird=8, ord_=8)) == MALFORMED	# not peer-to-peer
-    for numbers in ((good[0] + 1, *good[1:]), (good[0], 0xfffffe, *good[2:])):
-        assert reason(b, request(hello(*numbers))) == NO_QP
-    for numbers in ((*good[:2], good[2] ^ 1, good[3]), (*good[:3], good[3] ^ 1)):
-        assert reason(b, request(hello(*numbers))) == BAD_PSN
-    assert b.state() == e.IBV_QPS_RTS
-    a.connect(b)
-    messages(a, b)
-    assert reason(b, request(hello(*good))) == BUSY
-    messages(a, b)
-
-
-def wrong_address():
-    a, b = accepting()
-    good = request(hello(a.number, b.number, b.psn, a.psn))
-    assert reason(b, good, source=args.stranger) == NO_QP
-    a.connect(b)
-    messages(a, b)
-
-
-@contextlib.contextmanager
-def one_more_address(device, address, beside):
-    """The index of its GID; beside is an address that the device has."""
-    netdev = subprocess.run(["ip", "-o", "addr", "show", "to", beside], capture_output=True,
-                            text=True, check=True).stdout.split()[1]
-    subprocess.run(["ip", "addr", "add", f"{address}/24", "dev", netdev], check=True)
-    try:
-        gids = pathlib.Path(f"/sys/class/infiniband/{device}/ports/1/gids")
-        end, found = time.monotonic() + 10, None
-        while found is None:
-            assert time.monotonic() < end, f"{address} has no GID"
-            for path in gids.iterdir():
-                gid = ipaddress.IPv6Address(path.read_text(encoding="ascii").strip())
-                if str(gid.ipv4_mapped) == address:
-                    found = int(path.name)
-        yield found
-    finally:
-        subprocess.run(["ip", "addr", "del", f"{address}/24", "dev", netdev], check=True)
-
-
-def another_address():
-    """The right numbers at an address that another QP waits at."""
-    a, b = accepting()
-    good = request(hello(a.number, b.number, b.psn, a.psn))
-    host = str(ipaddress.ip_address(a.gid).ipv4_mapped)
-    with one_more_address(args.peer, "10.78.0.1", beside=host) as index:
-        other = End(device=args.peer, gid=index)
-        other.connect(a)
-        assert reason(other, good, source=host) == NO_QP
-        other.close()
-    a.connect(b)
-    messages(a, b)
-
-
-def wrong_answer():
-    """Another program listens where the peer should, and answers with numbers of other QPs."""
-    a, b = initiator_first()
-    good = (b.number, a.number, a.psn, b.psn)
-    wrong = ((good[0] + 1, *good[1:]), (good[0], good[1] + 1, *good[2:]),
-             (*good[:2], good[2] ^ 1, good[3]), (*good[:3], good[3] ^ 1))
-    with plain_listener(b) as listener:
-        a.connect(b)
-        for numbers in (*wrong, good):
-            with listener.accept()[0] as sock, \
-                    counts("active" if numbers is good else "refused"):
-                sock.settimeout(10)
-                asked = request(hello(a.number, b.number, b.psn, a.psn))
-                assert len(sock.recv(len(asked), socket.MSG_WAITALL)) == len(asked)
-                sock.sendall(reply(hello(*numbers)))
-                fpdu = sock.recv(4, socket.MSG_WAITALL)
-                opcode = WRITE if numbers is good else TERMINATE
-                assert fpdu[3] & 0xf == opcode, f"{numbers}: {fpdu}"
-
-
-def flood():
-    """Silence, requests for a QP that never gets there, and nonsense, all at once."""
-    a, b = accepting()
-    later = End(device=args.peer)
-    waiting = request(hello(1, later.number, 0, 0))
-    socks = []
-    for i in range(600):
-        try:
-            socks.append(dial(b, (b"", waiting, b"MPA ID Req")[i % 3]))
-        except OSError:
-            pass	# it is full: that is its right
-    began = time.monotonic()
-    a.connect(b)
-    messages(a, b)
-    assert time.monotonic() - began < 10, "a good peer was delayed"
-    for sock in socks:
-        sock.close()
-
-
-@contextlib.contextmanager
-def acceptor_runs_alone():
-    """What takes connections off TCP is not interrupted by what releases them: all work that
-    belongs to no CPU is left to CPU 0, where its threads run one after the other."""
-    mask = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
-    before = mask.read_text(encoding="ascii")
-    mask.write_text("1", encoding="ascii")
-    time.sleep(0.2)	# threads are made for that CPU
-    found = subprocess.run(["pgrep", "^kworker/u"], capture_output=True, text=True, check=True)
-    workers = [int(pid) for pid in found.stdout.split()]
-    for pid in workers:
-        with contextlib.suppress(ProcessLookupError):	# a worker that was idle for long
-            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
-    try:
-        yield
-    finally:
-        for pid in workers:
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
-        mask.write_text(before, encoding="ascii")
-
-
-def burst(end, count):
-    """Connections that wait in TCP's queue before the first one is taken off it."""
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    socks = [socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-             for _ in range(count)]
-    cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {0})
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
-    for sock in socks:
-        sock.connect_ex((host, PORT))
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    os.sched_setaffinity(0, cpus)
-    return socks
-
-
-@contextlib.contextmanager
-def most_at_once(found):
-    """Appends to the list how many connections that were accepted there are at most."""
-    tracing = pathlib.Path("/sys/kernel/tracing")
-    event = tracing / "events/weft/weft_cm_state"
-    (tracing / "trace_clock").write_text("counter", encoding="ascii")
-    (tracing / "trace").write_text("", encoding="ascii")
-    (event / "enable").write_text("1", encoding="ascii")
-    try:
-        yield
-    finally:
-        (event / "enable").write_text("0", encoding="ascii")
-    now, most = set(), 0
-    for handle, what, state in re.findall(r"handle=(\d+) .* event=(\S+) from=\S+ to=(\S+)",
-                                         (tracing / "trace").read_text(encoding="ascii")):
-        if what == "tcp-accepted":
-            now.add(handle)
-        elif state == "closed":
-            now.discard(handle)
-        most = max(most, len(now))
-    found.append(most)
-
-
-def flood_is_bounded():
-    """Connections that make room for newer ones count until they are gone."""
-    a, b = accepting()
-    most = []
-    with acceptor_runs_alone(), most_at_once(most):
-        for _ in range(3):
-            socks = burst(b, 400)
-            time.sleep(1)
-            # The listener goes on as long as one is left there.
-            queued = subprocess.run(["ss", "-Hltn", f"sport = {PORT}"], capture_output=True,
-                                    text=True, check=True).stdout
-            assert {line.split()[1] for line in queued.splitlines()} == {"0"}, queued
-            assert socks
-    assert WAITING_MAX <= most[0] <= WAITING_MAX + DROPPED_MAX, most
-    began = time.monotonic()
-    a.connect(b)
-    messages(a, b)
-    assert time.monotonic() - began < 10, "a good peer was delayed"
-
-
-def held_is_bounded():
-    a, b = accepting()
-    later = End(device=args.peer)
-    socks = [dial(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
-    time.sleep(1)
-    assert reason(b, request(hello(1, later.number, 0, 0))) == BUSY
-    for sock in socks:
-        sock.close()
-    time.sleep(1)
-    with dial(b, request(hello(1, later.number, 0, 0))) as sock:
-        later.init()
-        time.sleep(0.3)
-        later.rtr(a, number=99, psn=5)
-        assert answer(sock) == NO_QP
-    a.connect(b)
-    messages(a, b)
-
-
-def half_a_handshake():
-    """An initiator with the right numbers that never says that it is ready."""
-    param("mpa_rtr_timeout_ms", 500, device=args.peer)
-    a, b = accepting()
-    b.receive()
-    with counts("refused"), \
-            dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
-        assert answer(sock) == 0
-        b.expect(e.IBV_WC_WR_FLUSH_ERR)
-    param("mpa_rtr_timeout_ms", 10000, device=args.peer)
-    assert b.state() == e.IBV_QPS_ERR
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="weft0")
@@ -875,7 +532,8 @@ def main():
     parser.add_argument("case")
     parser.parse_args(namespace=args)
     args.peer = args.peer or args.device
-    globals()[args.case]()
+    cases = globals() if args.case in globals() else vars(direct_strangers)
+    cases[args.case]()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 """One end of a QP that a program connects by ibv_modify_qp(), for direct.py and direct_pair.py."""
 
 import argparse
+import collections
+import contextlib
 import ipaddress
 import pathlib
 import time
@@ -140,6 +142,20 @@ def two(psns=(0x123456, 0xfedcba)):
     return End(psn=psns[0]), End(device=args.peer, psn=psns[1])
 
 
+def initiator_first():
+    """Two ends, of which the first one is the one that connects."""
+    a, b = two()
+    return (a, b) if (ipaddress.ip_address(a.gid), a.number) < \
+        (ipaddress.ip_address(b.gid), b.number) else (b, a)
+
+
+def accepting():
+    """A QP that waits for its peer, and that peer, which does not connect yet."""
+    a, b = initiator_first()
+    b.connect(a)
+    return a, b
+
+
 def messages(a, b, count=3):
     """Sends, Writes and Reads both ways."""
     for one, other in ((a, b), (b, a)):
@@ -161,3 +177,35 @@ def param(name, value=None, device=None):
     if value is not None:
         path.write_text(f"{value}\n", encoding="ascii")
     return path.read_text(encoding="ascii").strip()
+
+
+@contextlib.contextmanager
+def turned(name, value):
+    """An attribute of both devices has another value."""
+    before = {device: param(name, device=device) for device in {args.device, args.peer}}
+    try:
+        for device in before:
+            param(name, value, device=device)
+        yield
+    finally:
+        for device, old in before.items():
+            param(name, old, device=device)
+
+
+def counters():
+    files = pathlib.Path(f"/sys/class/infiniband/{args.device}/ports/1/hw_counters")
+    return collections.Counter({
+        what: int((files / f"connections_{what}").read_text(encoding="ascii"))
+        for what in ("active", "passive", "refused")})
+
+
+@contextlib.contextmanager
+def counts(*expected):
+    """The device counts these connections, and no other ones."""
+    before = counters()
+    yield
+    expected = collections.Counter(expected)
+    end = time.monotonic() + 20
+    while counters() - before != expected:
+        assert time.monotonic() < end, f"{counters() - before}, not {expected}"
+        time.sleep(0.02)
