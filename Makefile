@@ -26,7 +26,7 @@ endif
 HAVE := $(CURDIR)/drivers/weft/generated/have.h
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(CURDIR)
 
-.PHONY: all modules provider kunit vectors check test test-all test-debug fuzz mutants bench bench-wire bench-guest demo \
+.PHONY: all modules provider kunit vectors check test test-all test-debug fuzz mutants coverage bench bench-wire bench-guest demo \
 	docs-html e2e install \
 	install-modules install-provider install-boot install-man deb clean clean-modules help have kerneldir
 
@@ -73,6 +73,9 @@ fuzz: ## libFuzzer over all that strangers reach; FUZZ_RUNS=N for each target, F
 
 mutants: ## named faults of the driver and the provider, and what notices each; takes hours
 	scripts/mutants --all
+
+coverage: ## lines and branches of the driver and the provider that the tests run; an hour
+	scripts/coverage
 
 e2e: ## end-to-end suites in the guest
 	scripts/test e2e

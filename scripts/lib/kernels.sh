@@ -12,6 +12,8 @@
 #   kernel_cpu (the architecture, as Debian calls it); and for one that is not this machine's
 #   kernel_cross (CROSS_COMPILE) kernel_userland (the root of its guests), which else are empty
 #   kernel_words (what make is told besides KERNELDIR)
+# Where WEFT_COVERAGE is set, uml is a kernel that counts what code of modules runs
+# (scripts/coverage).
 kernel_describe() {
 	local name=${1%"-$(host_arch)"}
 	kernel_name=$name
@@ -19,7 +21,14 @@ kernel_describe() {
 	case $name in
 	6.1 | 6.12) _kernel_distro "$name" ;;
 	6.1-arm64 | 6.12-arm64) _kernel_foreign "$name" aarch64-linux-gnu- ;;
-	uml) _kernel_uml uml "$weft_fragments/uml.config" ;;
+	uml)
+		if [ -z "${WEFT_COVERAGE:-}" ]; then
+			_kernel_uml uml "$weft_fragments/uml.config"
+		else
+			_kernel_uml uml-gcov "$weft_fragments/uml.config" \
+				"$weft_fragments/uml-gcov.config"
+		fi
+		;;
 	uml-debug)
 		_kernel_uml uml-debug "$weft_fragments/uml.config" \
 			"$weft_fragments/uml-debug.config"
@@ -40,6 +49,7 @@ kernel_describe() {
 	esac
 	kernel_words=(${kernel_arch:+"ARCH=$kernel_arch"}
 		${kernel_cross:+"CROSS_COMPILE=$kernel_cross" "SYSROOT=$kernel_userland"})
+	[ "$name:${WEFT_COVERAGE:+counts}" != uml:counts ] || kernel_words+=(GCOV_PROFILE=y)
 	kernel_build=$weft_cache/build/$kernel_name-$(hash_of "$kernel_dir" "$weft_top")
 }
 

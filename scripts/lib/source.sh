@@ -96,7 +96,7 @@ _uml_configure() {
 		"$out/weft.config"
 	make -C "$src" O="$out" ARCH=um SUBARCH=x86_64 olddefconfig
 	for fragment in CONFIG_INFINIBAND_USER_ACCESS CONFIG_RDMA_SIW CONFIG_MODULES \
-		$(grep -ohE '^CONFIG_K[AC]SAN' "$out/weft.config"); do
+		$(grep -ohE '^CONFIG_(K[AC]SAN|GCOV_KERNEL)' "$out/weft.config"); do
 		grep -q "^$fragment=" "$out/.config" || {
 			echo "$fragment did not survive the configuration"
 			return 1

@@ -110,6 +110,10 @@ vm_finish() {
 	local status=0
 	judge "$vm_run/results/.job" "$vm_run/console.log" "${1:-/dev/null}" || status=$?
 	[ -e "$vm_run/killed" ] && status=124
+	if [ -n "${WEFT_COVERAGE:-}" ] && [ -d "$vm_run/results/gcov" ]; then
+		mkdir -p "$WEFT_COVERAGE/${vm_run##*/}"
+		cp -r "$vm_run/results/gcov" "$WEFT_COVERAGE/${vm_run##*/}/"
+	fi
 	if [ -n "$opt_results" ]; then
 		mkdir -p "$opt_results"
 		cp -r "$vm_run/results/." "$opt_results/"

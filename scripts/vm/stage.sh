@@ -12,7 +12,7 @@ _stage_copy() {
 	mkdir -p "$1"
 	rsync -rlp --checksum --delete \
 		--exclude=/.git --filter=':- .gitignore' \
-		--exclude='*.o' --exclude='*.ko' --exclude='*.mod' --exclude='*.mod.c' \
+		--exclude='*.o' --exclude='*.gcno' --exclude='*.ko' --exclude='*.mod' --exclude='*.mod.c' \
 		--exclude='.*.cmd' --exclude='.*.d' --exclude=/build \
 		--exclude=Module.symvers --exclude=modules.order --exclude='*.so' \
 		"$weft_top/" "$1/"
