@@ -522,7 +522,8 @@ int fuzz_one(const u8 *data, size_t size)
 		world_start(w);
 	while (w->in.left) {
 		happen(w);
-		PROMISE(!host.atomic && !host.rcu && !host.mutexes && !w->wire.sk.owned);
+		PROMISE(!host.atomic && !host.rcu && !host.non_block && !host.mutexes &&
+			!w->wire.sk.owned);
 		peer_look(w);
 		world_poll(w);
 		host_grace_period();

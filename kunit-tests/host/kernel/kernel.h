@@ -57,6 +57,7 @@ typedef unsigned int gfp_t;
 #define U16_MAX			0xffffU
 #define U32_MAX			0xffffffffU
 #define U64_MAX			(~(u64)0)
+#define SZ_1K			0x400
 #define SZ_2K			0x800
 #define SZ_64K			0x10000
 #define SZ_256K			0x40000
@@ -158,6 +159,7 @@ void __attribute__((__noreturn__)) host_broken(const char *file, int line, const
  * @in_softirq: a softirq is played
  * @mutexes: held
  * @rcu: read sections
+ * @non_block: sections that must not sleep although the context could
  * @fail_after: allocations until one fails, 0: none does
  * @killed: a signal waits that kills the process
  * @random: state of get_random_u32()
@@ -169,6 +171,7 @@ struct host {
 	bool in_softirq;
 	int mutexes;
 	int rcu;
+	int non_block;
 	u32 fail_after;
 	bool killed;
 	u32 random;
@@ -179,7 +182,18 @@ extern struct host host;
 
 static inline void might_sleep(void)
 {
-	HOST_CHECK(!host.atomic && !host.rcu);
+	HOST_CHECK(!host.atomic && !host.rcu && !host.non_block);
+}
+
+static inline void non_block_start(void)
+{
+	host.non_block++;
+}
+
+static inline void non_block_end(void)
+{
+	HOST_CHECK(host.non_block > 0);
+	host.non_block--;
 }
 
 #define cond_resched()		might_sleep()
