@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Listeners on the wildcard of IPv6: is there one for IPv4, too?"""
+"""Listeners on the wildcard: is that of IPv6 one for IPv4, too? Which devices do they hear of?"""
 
 import itertools
 import subprocess
@@ -8,6 +8,7 @@ import netdev
 from harness import Skip, test
 
 PORT = 7483
+ELSEWHERE = "10.79.0.1"
 # None: as the namespace has it (bindv6only).
 PROGRAM = (None, 0, 1)
 # Each device has a socket of its own for a wildcard if there is siw anywhere.
@@ -51,3 +52,20 @@ def ipv4_peers_of_a_listener_of_ipv6(f, case):
         return
     assert not refused
     f.passive(wire=wire, listener=k, rev=1)
+
+
+@test()
+def a_peer_of_a_netdev_without_a_device_is_reset(f):
+    """The socket is that of all netdevs; TCP has taken the connection by the time weft looks."""
+    netdev.weft_netns("ip", "link", "set", "lo", "up")
+    netdev.weft_netns("ip", "addr", "add", ELSEWHERE + "/32", "dev", "lo")
+    f.undo.append(lambda: netdev.weft_netns("ip", "addr", "del", ELSEWHERE + "/32", "dev", "lo"))
+    netdev.own_netns("ip", "route", "add", ELSEWHERE, "via", f.world.weft)
+    f.undo.append(lambda: netdev.own_netns("ip", "route", "del", ELSEWHERE))
+    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    try:
+        f.connect(address=ELSEWHERE, port=PORT).expect_end(reset=True)
+    except ConnectionResetError:
+        pass    # so soon that it was not yet told of the connection
+    f.passive(wire=f.connect(port=PORT), listener=k, rev=1)
