@@ -135,6 +135,22 @@ CASE("queues", cq_ex_reads)
 	end_ex();
 }
 
+/* An entry that was read is free again: more come than the queue has room for. */
+CASE("queues", cq_ex_frees_what_was_read)
+{
+	int room;
+
+	connect_pair(&c2, &s2, extended);
+	room = ibv_cq_ex_to_cq(cq_ex)->cqe;
+	for (int i = 0; i < 2 * room; i++) {
+		CHECK(!recv_sge(&s2, i, sge(s2.own, 0, 8)));
+		CHECK(!send_sge(&c2, i, sge(c2.own, 0, 8), 0));
+		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
+		completed(i, IBV_WC_RECV);
+	}
+	end_ex();
+}
+
 /* What came with a message is read with it; nothing, where nothing came. */
 CASE("queues", cq_ex_reads_what_came_along)
 {

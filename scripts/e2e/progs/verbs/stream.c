@@ -169,6 +169,23 @@ CASE_WITH("streams", arming_rings_for_what_was_put_off, "sq_poll_interval_us=100
 	CHECK(rang);
 }
 
+/* So does a call that may end the connection; here it changes nothing. */
+CASE_WITH("streams", modifying_rings_for_what_was_put_off, "sq_poll_interval_us=10000")
+{
+	struct ibv_qp_attr same = { .qp_state = IBV_QPS_RTS };
+	unsigned long before, rang = 0;
+
+	for (int i = 0; i < 10 && !rang; i++) {
+		stream(3);
+		write_byte(100 + i, 0);
+		before = counted("tx_doorbells");
+		CHECK(!ibv_modify_qp(c.id->qp, &same, IBV_QP_STATE));
+		rang = counted("tx_doorbells") - before;
+		arrives(100 + i);
+	}
+	CHECK(rang);
+}
+
 /* A message that was posted last is not lost with its queue pair. */
 CASE("streams", a_post_before_destroying_goes_out)
 {
