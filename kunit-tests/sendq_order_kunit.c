@@ -157,6 +157,20 @@ static void weft_sendq_order_after_early_responses(struct kunit *test)
 	all_completes(test, w);
 }
 
+/* Whatever becomes of it later. */
+static void weft_sendq_order_keeps_the_first_outcome(struct kunit *test)
+{
+	struct world *w = test->priv;
+	struct weft_swr *swr;
+
+	KUNIT_ASSERT_TRUE(test, post(w, WEFT_WR_READ) && stage(test, w));
+	swr = weft_sendq_wr(&w->sq, 0);
+	weft_sendq_done(swr, WEFT_FAULT_LOCAL_PROTECTION);
+	weft_sendq_done(swr, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, swr->status, WEFT_STATUS_LOC_PROT);
+	KUNIT_EXPECT_EQ(test, swr->vendor_err, WEFT_FAULT_LOCAL_PROTECTION);
+}
+
 struct order_row {
 	const char *name;
 	bool early;
@@ -222,6 +236,7 @@ static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
 
 static struct kunit_case sendq_order_cases[] = {
 	KUNIT_CASE(weft_sendq_order_after_early_responses),
+	KUNIT_CASE(weft_sendq_order_keeps_the_first_outcome),
 	KUNIT_CASE_PARAM(weft_sendq_order_is_that_of_posting, order_rows_gen_params),
 	KUNIT_CASE(weft_sendq_discard_takes_what_is_posted),
 	{}
