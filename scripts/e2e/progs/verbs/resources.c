@@ -98,6 +98,29 @@ CASE("resources", queue_memory_is_in_no_core_dump)
 	CHECK(seen && seen == mappings());
 }
 
+/* Small queues share pages, and a page stays as long as one of them. */
+CASE("resources", a_queue_begins_empty)
+{
+	struct ibv_send_wr *bad,
+		wr = { .wr_id = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_cq *neighbour = ibv_create_cq(c.id->verbs, 4, NULL, NULL, 0);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+
+	CHECK(neighbour);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct ibv_cq *cq = ibv_create_cq(c.id->verbs, 4, NULL, NULL, 0);
+		struct ibv_qp *qp;
+
+		CHECK(cq && !ibv_poll_cq(cq, 1, &(struct ibv_wc){}));
+		qp = qp_of(cq, NULL);
+		CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE));
+		CHECK(!ibv_post_send(qp, &wr, &bad));
+		expect(cq, 1, IBV_WC_WR_FLUSH_ERR);
+		CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+	}
+	CHECK(!ibv_destroy_cq(neighbour));
+}
+
 /* A segment of an earlier life must find no QP: a number rests before it is used again. */
 CASE("resources", qp_numbers_are_not_given_again_at_once)
 {
