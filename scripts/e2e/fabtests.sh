@@ -10,6 +10,8 @@ suite fabtests <<'TOPOLOGY'
 TOPOLOGY
 
 root=${DAILY:?}/fabtests
+params=/sys/class/infiniband/$dev/params
+pcp=/proc/sys/vm/percpu_pagelist_high_fraction
 
 # judge PROVIDER SET OUTPUT: each test has the result it must have, and says what it must say. One
 # that is not listed passes, or the provider says that it cannot do that ("Notrun").
@@ -28,6 +30,9 @@ judge() {
 			want = name in due ? due[name] : "Pass"
 			if (result[name] == "Excluded")
 				continue
+			if (result[name] == "Pass" && want ~ /^Pass/)
+				continue
+			sub(/^Pass or /, "", want)
 			if (result[name] != want && (name in due || result[name] != "Notrun"))
 				wrong(name, result[name] ", expected: " want)
 			else if (name in says && says[name] != "-" && text[name] !~ says[name])
@@ -63,8 +68,16 @@ outcome() {
 		fail "they did not go over $dev"
 }
 
+# The rest fill 1 GiB in each process. In User-Mode Linux pages that come in falling order are a
+# mapping of the host each, and a process may have 65530 (vm.max_map_count): then its page faults
+# never end. Linux gives out first what was freed last, from lists that take an eighth of the
+# memory: in a guest of 4 GB 62302 pages for each CPU. Here they are short.
+[ ! -e "$pcp" ] || echo 1000 >"$pcp"
 plain_ps
 topology_dummy
+# A sender of fi_bw -e msg sends while its peer sleeps for a second, with no receive posted: as long
+# as a message waits by default, and longer on a busy machine.
+[ ! -e "$params" ] || echo 10000 >"$params/rnr_timeout_ms"
 # fi_cq_test makes as many completion queues as the device has, 65536: minutes, and more mappings
 # than a process may have.
 t "unit tests over verbs" outcome verbs unit 4 'dgram,rdm,fi_cq_test'
