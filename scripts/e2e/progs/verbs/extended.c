@@ -22,7 +22,8 @@ static void extended(struct end *e)
 	struct ibv_cq_init_attr_ex cq = {
 		.cqe = 64,
 		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
-			    IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
+			    IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	};
 	struct ibv_qp_init_attr_ex attr = {
@@ -182,6 +183,9 @@ CASE("queues", cq_ex_reads_what_came_along)
 
 	found(2, IBV_WC_SUCCESS, IBV_WC_RECV);
 	CHECK(!ibv_wc_read_wc_flags(cq_ex) && !ibv_wc_read_vendor_err(cq_ex));
+	/* What iWARP lacks. */
+	CHECK(!ibv_wc_read_src_qp(cq_ex) && !ibv_wc_read_slid(cq_ex) && !ibv_wc_read_sl(cq_ex));
+	CHECK(!ibv_wc_read_dlid_path_bits(cq_ex));
 	ibv_end_poll(cq_ex);
 	found(3, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
 	CHECK(ibv_wc_read_wc_flags(cq_ex) == IBV_WC_WITH_IMM);
@@ -223,6 +227,74 @@ CASE("queues", cq_ex_of_unknown_fields)
 		errno = 0;
 		CHECK(!ibv_create_cq_ex(s.id->verbs, &attr) && errno == EOPNOTSUPP);
 	}
+}
+
+/* What a later library may ask for is refused, and not left out. */
+CASE("queues", cq_ex_of_unknown_attributes)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .comp_mask = 1 << 30 };
+	struct ibv_poll_cq_attr unknown = { .comp_mask = 1 };
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_cq_ex *cq;
+
+	errno = 0;
+	CHECK(!ibv_create_cq_ex(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	for (attr.flags = 2; attr.flags; attr.flags <<= 1) {
+		errno = 0;
+		CHECK(!ibv_create_cq_ex(s.id->verbs, &attr) && errno == EOPNOTSUPP);
+	}
+	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq = ibv_create_cq_ex(s.id->verbs, &attr);
+	CHECK(cq);
+	CHECK(ibv_start_poll(cq, &unknown) == EINVAL && ibv_start_poll(cq, &none) == ENOENT);
+	CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+}
+
+CASE("queues", clock_values_that_are_unknown)
+{
+	struct ibv_values_ex clock = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+
+	/* Ticks, all of them in one field. */
+	clock.raw_clock.tv_sec = 77;
+	CHECK(!ibv_query_rt_values_ex(s.id->verbs, &clock) && !clock.raw_clock.tv_sec);
+	CHECK((uint64_t)clock.raw_clock.tv_nsec >= before);
+	CHECK((uint64_t)clock.raw_clock.tv_nsec <= clock_ns(CLOCK_MONOTONIC));
+	clock.comp_mask |= 1 << 1;
+	CHECK(ibv_query_rt_values_ex(s.id->verbs, &clock) == EOPNOTSUPP);
+}
+
+static struct ibv_qp *qp_with(struct ibv_qp_init_attr_ex attr)
+{
+	attr.cap = (struct ibv_qp_cap){ 4, 4, 1, 1, 0 };
+	attr.qp_type = IBV_QPT_RC;
+	attr.send_cq = attr.recv_cq = s.id->send_cq;
+	attr.pd = s.id->pd;
+	errno = 0;
+	return ibv_create_qp_ex(s.id->verbs, &attr);
+}
+
+/* The same of a QP. Naming an attribute asks for nothing as long as it is 0. */
+CASE("queues", qp_ex_of_unknown_attributes)
+{
+	const uint32_t harmless = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				  IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	struct ibv_qp_init_attr_ex attr = { .comp_mask = harmless };
+	struct ibv_qp *qp = qp_with(attr);
+
+	CHECK(qp && !ibv_destroy_qp(qp));
+	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	CHECK(!qp_with(attr) && errno == EOPNOTSUPP);
+	attr = (struct ibv_qp_init_attr_ex){ .comp_mask = harmless, .max_tso_header = 64 };
+	CHECK(!qp_with(attr) && errno == EOPNOTSUPP);
+	attr = (struct ibv_qp_init_attr_ex){ .comp_mask = harmless | IBV_QP_INIT_ATTR_RX_HASH };
+	CHECK(!qp_with(attr) && errno == EOPNOTSUPP);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
+	CHECK(!qp_with(attr) && errno == EOPNOTSUPP);
+	attr.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	CHECK(!qp_with(attr) && errno == EINVAL);
 }
 
 static void qp_ex_data(void)

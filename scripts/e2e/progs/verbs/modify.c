@@ -183,6 +183,36 @@ CASE("modify", rtr_without_a_path_is_refused)
 	works(&c, &s);
 }
 
+static int send_imm(struct ibv_qp *qp)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = 1, .opcode = IBV_WR_SEND_WITH_IMM };
+
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* Immediate data is for a QP that has a peer, which a RESET takes from it. */
+CASE("modify", a_reset_qp_has_no_peer)
+{
+	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
+				   .path_mtu = IBV_MTU_1024,
+				   .dest_qp_num = s.id->qp->qp_num,
+				   .max_dest_rd_atomic = 1,
+				   .min_rnr_timer = 12,
+				   .ah_attr = { .is_global = 1, .port_num = 1 } };
+	struct ibv_qp *qp = lone_qp();
+
+	rtr.ah_attr.grh.sgid_index = 1;
+	CHECK(!ibv_query_gid(c.id->verbs, 1, 1, &rtr.ah_attr.grh.dgid));
+	CHECK(send_imm(qp) == EOPNOTSUPP);
+	init_with(qp, 0);
+	CHECK(send_imm(qp) == EOPNOTSUPP);
+	CHECK(!modify(qp, TO_RTR, rtr) && query(qp).dest_qp_num == s.id->qp->qp_num);
+	CHECK(!send_imm(qp));
+	CHECK(!to(qp, IBV_QPS_RESET) && !query(qp).dest_qp_num);
+	CHECK(send_imm(qp) == EOPNOTSUPP);
+	CHECK(!ibv_destroy_qp(qp));
+}
+
 /* Nothing in it is left as the kernel happened to have it. */
 CASE("modify", query_tells_what_holds)
 {

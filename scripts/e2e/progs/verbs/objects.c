@@ -233,7 +233,11 @@ CASE("objects", parent_domain)
 /* One is as good as the domain it was made of: another is made of it. */
 CASE("objects", parent_of_a_parent_domain)
 {
-	struct ibv_parent_domain_init_attr attr = { .pd = ibv_alloc_pd(s.id->verbs) };
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = ibv_alloc_pd(s.id->verbs),
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.pd_context = &attr,
+	};
 	struct ibv_pd *pd = attr.pd, *inner, *outer;
 	struct ibv_mr *mr;
 
@@ -255,11 +259,14 @@ CASE("objects", parent_domain_refused)
 		.pd = s.id->pd,
 		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
 	};
+	struct ibv_td_init_attr unknown = { .comp_mask = 1 };
 
 	errno = 0;
 	CHECK(!ibv_alloc_parent_domain(s.id->verbs, &attr) && errno == EOPNOTSUPP);
 	attr = (struct ibv_parent_domain_init_attr){};
 	CHECK(!ibv_alloc_parent_domain(s.id->verbs, &attr) && errno == EINVAL);
+	errno = 0;
+	CHECK(!ibv_alloc_td(s.id->verbs, &unknown) && errno == EOPNOTSUPP);
 }
 
 /* --- shared contexts -------------------------------------------------------------------------- */

@@ -133,6 +133,34 @@ CASE("queues", srq_resize)
 	end_srq();
 }
 
+/*
+ * A QP that shares a queue has none of its own. What is granted is told, also where nothing was
+ * asked for.
+ */
+CASE("queues", srq_takes_all_receives)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8 } };
+	struct ibv_recv_wr *bad = NULL, wr = { .wr_id = 9 };
+	struct ibv_qp_init_attr how;
+	struct ibv_srq_attr got;
+	struct ibv_qp_attr attr;
+	struct ibv_srq *other;
+
+	begin_srq(8);
+	CHECK(ibv_post_recv(s2.id->qp, &wr, &bad) == EINVAL && bad == &wr);
+	CHECK(!ibv_query_qp(s2.id->qp, &attr, IBV_QP_CAP, &how) && how.srq == srq);
+	CHECK(!how.cap.max_recv_wr && !how.cap.max_recv_sge);
+	CHECK(!give(1));
+	one_message(1);
+	end_srq();
+
+	other = ibv_create_srq(s.id->pd, &init);
+	CHECK(other && init.attr.max_sge >= 1);
+	CHECK(!ibv_query_srq(other, &got) && got.max_sge == init.attr.max_sge);
+	CHECK(ibv_modify_srq(other, &got, 1 << 4) == EOPNOTSUPP);
+	CHECK(!ibv_destroy_srq(other));
+}
+
 /* The QP that finds nothing fails; others that share the queue continue. */
 CASE("queues", srq_run_dry)
 {

@@ -348,7 +348,11 @@ CASE("bad", refused_at_posting)
 		CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EINVAL && bad == &wr);
 	wr.num_sge = 1;
 	wr.opcode = IBV_WR_TSO;
-	CHECK(ibv_post_send(c.id->qp, &wr, &bad));
+	bad = NULL;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
+	wr.opcode = IBV_WR_BIND_MW; /* of no window */
+	bad = NULL;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EINVAL && bad == &wr);
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EOPNOTSUPP && bad == &wr);
 	wr.opcode = 200;
