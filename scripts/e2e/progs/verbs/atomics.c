@@ -92,6 +92,7 @@ UNLISTED(atomic_unknown_to_peer)
 
 	CHECK(!ibv_query_device_ex(c.id->verbs, NULL, &attr));
 	CHECK(attr.orig_attr.atomic_cap == IBV_ATOMIC_NONE);
+	CHECK(!(attr.odp_caps.per_transport_caps.rc_odp_caps & IBV_ODP_SUPPORT_ATOMIC));
 	prepare();
 	*word(1) = 5;
 	CHECK(!post_atomic(&c, 5, IBV_WR_ATOMIC_FETCH_AND_ADD, sge(c.own, 4096, 8),

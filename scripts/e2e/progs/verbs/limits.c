@@ -11,6 +11,9 @@
 #define SGES	32
 #define INLINE	512
 #define STAGS	16777215
+#define ABILITIES                                                                      \
+	(IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_SRQ_RESIZE | \
+	 IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_PORT_ACTIVE_EVENT)
 
 static struct end s2, c2;
 static struct ibv_device_attr dev;
@@ -18,6 +21,8 @@ static struct ibv_cq *cq;
 
 CASE("limits", limits_named)
 {
+	struct ibv_port_attr port;
+
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
 	CHECK(dev.max_qp == 65536 && dev.max_cq == 65536 && dev.max_srq == 65536);
 	CHECK(dev.max_pd == 65536);
@@ -26,6 +31,11 @@ CASE("limits", limits_named)
 	CHECK(dev.max_mr == STAGS && dev.max_mw == STAGS);
 	CHECK(dev.max_qp_rd_atom == 255 && dev.max_qp_init_rd_atom == 255);
 	CHECK(dev.max_mr_size >= 1ULL << 40);
+	CHECK(dev.max_res_rd_atom == 255 * 65536);
+	CHECK(dev.page_size_cap == (uint64_t)sysconf(_SC_PAGESIZE));
+	CHECK((dev.device_cap_flags & ABILITIES) == ABILITIES);
+	CHECK(!ibv_query_port(s.id->verbs, 1, &port) && port.gid_tbl_len == 128);
+	CHECK(port.pkey_tbl_len == 1 && port.max_msg_sz == UINT32_MAX);
 }
 
 static void largest_qp(struct end *e)
@@ -184,21 +194,6 @@ CASE("limits", largest_srq)
 	attr.attr.max_wr++;
 	errno = 0;
 	CHECK(!ibv_create_srq(s.id->pd, &attr) && errno == EINVAL);
-}
-
-/* KiB of this process that the kernel says are pinned. */
-static long pinned(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
-	long found = -1;
-
-	CHECK(status);
-	while (fgets(line, sizeof(line), status))
-		sscanf(line, "VmPin: %ld", &found);
-	fclose(status);
-	CHECK(found >= 0);
-	return found;
 }
 
 /* Of 16 million regions as many as a small machine has room for. */

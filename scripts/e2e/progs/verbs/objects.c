@@ -47,6 +47,7 @@ static void both_ways(void *memory, uint64_t at, uint32_t rkey, uint32_t length)
 
 CASE("objects", rereg_translation)
 {
+	long before = pinned();
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, OPEN);
 
 	CHECK(mr);
@@ -56,6 +57,7 @@ CASE("objects", rereg_translation)
 	both_ways(s.buf + 20480, (uintptr_t)s.buf + 20480, mr->rkey, 12288);
 	read_from((uintptr_t)s.buf, mr->rkey, 100, IBV_WC_REM_ACCESS_ERR);
 	CHECK(!ibv_dereg_mr(mr));
+	CHECK(pinned() == before);
 }
 
 CASE("objects", rereg_access)
@@ -103,6 +105,8 @@ CASE("objects", rereg_zero_based)
 	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS, NULL,
 			    s.buf, 8192, OPEN));
 	both_ways(s.buf, (uintptr_t)s.buf, mr->rkey, 8192);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf + 20480, 12288, 0));
+	both_ways(s.buf + 20480, (uintptr_t)s.buf + 20480, mr->rkey, 12288);
 	CHECK(!ibv_dereg_mr(mr));
 }
 
@@ -489,7 +493,24 @@ CASE("objects", unknown_words_are_refused)
 						  .mr_handle = s.own->handle,
 						  .flags = IBV_REREG_MR_CHANGE_ACCESS,
 						  .access_flags = IBV_ACCESS_LOCAL_WRITE };
+	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 4, NULL, NULL, 0);
+	const struct ib_uverbs_create_cq queue = { .response = at, .cqe = 4, .comp_channel = -1 };
+	const struct ib_uverbs_create_qp pair = { .response = at,
+						  .pd_handle = s.id->pd->handle,
+						  .send_cq_handle = s.id->send_cq->handle,
+						  .recv_cq_handle = s.id->recv_cq->handle,
+						  .max_send_wr = 4,
+						  .max_recv_wr = 4,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
+						  .qp_type = IBV_QPT_RC };
+	const struct ib_uverbs_modify_qp timer = { .qp_handle = s.id->qp->handle,
+						   .attr_mask = IBV_QP_MIN_RNR_TIMER,
+						   .min_rnr_timer = 3 };
+	struct ib_uverbs_resize_cq larger = { .response = at, .cqe = 100 };
 
+	CHECK(cq);
+	larger.cq_handle = cq->handle;
 	CHECK(command(IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), 1) == EOPNOTSUPP);
 	CHECK(command(IB_USER_VERBS_CMD_ALLOC_PD, &pd, sizeof(pd), 0) == 0);
 	CHECK(command(IB_USER_VERBS_CMD_ALLOC_MW, &window, sizeof(window), 1) == EOPNOTSUPP);
@@ -498,7 +519,16 @@ CASE("objects", unknown_words_are_refused)
 	CHECK(command(IB_USER_VERBS_CMD_REG_MR, &region, sizeof(region), 0) == 0);
 	CHECK(command(IB_USER_VERBS_CMD_REREG_MR, &again, sizeof(again), 1) == EOPNOTSUPP);
 	CHECK(command(IB_USER_VERBS_CMD_REREG_MR, &again, sizeof(again), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_CQ, &queue, sizeof(queue), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_CQ, &queue, sizeof(queue), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_RESIZE_CQ, &larger, sizeof(larger), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_RESIZE_CQ, &larger, sizeof(larger), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_MODIFY_QP, &timer, sizeof(timer), 1) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_MODIFY_QP, &timer, sizeof(timer), 0) == 0);
 	works(&c, &s);
+	CHECK(!ibv_destroy_cq(cq));
 }
 
 /* --- dma-buf --------------------------------------------------------------------------------------- */
@@ -573,6 +603,17 @@ static int dmabufs(void)
 	return count;
 }
 
+/* A part that begins and ends within pages, of three of them. */
+static void part_of_dmabuf(int fd, unsigned char *seen)
+{
+	const uint64_t iova = 0x7000456000 + 100;
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(s.id->pd, 8192 + 100, 8192, iova, fd, OPEN);
+
+	CHECK(mr);
+	both_ways(seen + 8192 + 100, iova, mr->rkey, 8192);
+	CHECK(!ibv_dereg_mr(mr));
+}
+
 static void dmabuf_traffic(int fd)
 {
 	unsigned char *seen = mmap(NULL, DMABUF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -583,6 +624,7 @@ static void dmabuf_traffic(int fd)
 	mr = ibv_reg_dmabuf_mr(s.id->pd, 4096, 32768, iova, fd, OPEN);
 	CHECK(mr);
 	both_ways(seen + 4096 + 100, iova + 100, mr->rkey, 20000);
+	part_of_dmabuf(fd, seen);
 	/* As a local buffer: a message out of it, and one into it. */
 	for (int i = 0; i < 1000; i++)
 		seen[4096 + i] = i * 5;

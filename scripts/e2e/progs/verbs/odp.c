@@ -115,6 +115,10 @@ CASE("on demand", odp_registration)
 	refused(&c, (void *)PAGE, SIZE_MAX, 0, EINVAL);
 	refused(&c, (void *)(SIZE_MAX - PAGE), 2 * PAGE, 0, EINVAL);
 	refused(&c, NULL, SIZE_MAX, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	/* All of memory is where it is, and nowhere else. */
+	errno = 0;
+	CHECK(!ibv_reg_mr_iova(c.id->pd, NULL, SIZE_MAX, PAGE, RIGHTS | IBV_ACCESS_ON_DEMAND));
+	CHECK(errno == EINVAL);
 	CHECK(!ibv_query_device(c.id->verbs, &dev));
 	refused(&c, (void *)PAGE, dev.max_mr_size + 1, RIGHTS, EINVAL);
 	CHECK(!ibv_dereg_mr(reg_odp(&c, (void *)PAGE, dev.max_mr_size, RIGHTS)));

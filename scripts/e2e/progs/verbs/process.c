@@ -40,3 +40,17 @@ void ends_well(pid_t pid)
 		printf("process %d: %s\n", (int)pid, strsignal(WTERMSIG(status)));
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
+
+long pinned(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long found = -1;
+
+	CHECK(status);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "VmPin: %ld", &found);
+	fclose(status);
+	CHECK(found >= 0);
+	return found;
+}

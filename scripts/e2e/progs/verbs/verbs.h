@@ -139,6 +139,9 @@ enum ibv_wc_status status_of_refused(enum ibv_wc_status reason);
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
 
+/* KiB of this process that the kernel says are pinned. */
+long pinned(void);
+
 /* From now on the calling thread runs on that CPU, if there is one. */
 void stay_on(int cpu);
 

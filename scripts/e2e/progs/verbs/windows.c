@@ -112,6 +112,23 @@ CASE("windows", window1)
 	done();
 }
 
+/* A region that a window is bound to stays as it is, and pins no more than before. */
+CASE("windows", rereg_under_a_window)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	long before = pinned();
+
+	prepare(IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, 2000, ACCESS };
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	CHECK(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s.buf, 8192, 0));
+	CHECK(errno == EBUSY && region->length == BYTES);
+	writes(&c, 100, 1000, mw->rkey);
+	done();
+	CHECK(pinned() == before);
+}
+
 /* The library gives a window a new key when a bind is posted, not when it has succeeded. */
 CASE("windows", window1_after_binds_that_failed)
 {
