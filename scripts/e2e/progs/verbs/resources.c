@@ -77,6 +77,25 @@ CASE("resources", no_mapping_is_left_behind)
 	CHECK(mappings() == before);
 }
 
+/* Small queues share pages, and what one leaves there the next one takes. */
+CASE("resources", holes_are_filled)
+{
+	struct ibv_cq *cq[4 * ROUNDS];
+	int all;
+
+	for (int i = 0; i < 4 * ROUNDS; i++)
+		CHECK((cq[i] = ibv_create_cq(c.id->verbs, 1, NULL, NULL, 0)));
+	all = mappings();
+	for (int i = 0; i < 4 * ROUNDS; i += 2)
+		CHECK(!ibv_destroy_cq(cq[i]));
+	for (int i = 0; i < 4 * ROUNDS; i += 2)
+		CHECK((cq[i] = ibv_create_cq(c.id->verbs, 1, NULL, NULL, 0)));
+	CHECK(mappings() == all);
+	for (int i = 0; i < 4 * ROUNDS; i++)
+		CHECK(!ibv_destroy_cq(cq[i]));
+	CHECK(mappings() < all);
+}
+
 /* A core dump shows what a program held, not what its queues look like. */
 CASE("resources", queue_memory_is_in_no_core_dump)
 {
