@@ -377,6 +377,7 @@ static void expect_flushed_receives(struct kunit *test, struct stream_world *w, 
 		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->recv_cq, &cqe, 1), 1U);
 		KUNIT_EXPECT_EQ(test, cqe.wr_id, (u64)first);
 		KUNIT_EXPECT_EQ(test, cqe.status, WEFT_STATUS_FLUSH);
+		KUNIT_EXPECT_EQ(test, cqe.vendor_err, WEFT_FAULT_FLUSHED);
 		KUNIT_EXPECT_EQ(test, cqe.opcode, WEFT_WC_RECV);
 	}
 	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->recv_cq, &cqe, 1), 0U);

@@ -65,6 +65,7 @@ static void weft_cq_post_hostile_cons(struct kunit *test)
 {
 	struct cq_seen seen = {};
 	struct weft_cq *cq = make_cq(test, &seen);
+	struct weft_cq_details details;
 	struct weft_cqe cqe = {};
 	u32 i;
 
@@ -75,6 +76,8 @@ static void weft_cq_post_hostile_cons(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), 0);
 	cq->ctl->cons = ENTRIES + 1;
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
+	weft_cq_inspect(cq, &details);
+	KUNIT_EXPECT_EQ(test, details.waiting, ENTRIES);
 	cq->ctl->cons = 0x80000000;
 	KUNIT_EXPECT_EQ(test, weft_cq_post(cq, &cqe, NULL), -ENOSPC);
 	cq->ctl->cons = 0;
