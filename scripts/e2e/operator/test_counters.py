@@ -143,10 +143,14 @@ def a_receive_in_time_is_no_timeout(w):
                              "rx_protocol_errors": 0})
 
 
-def port_errors(w):
-    with open("/sys/class/infiniband/%s/ports/1/counters/port_rcv_errors" % w.dev,
+def port_file(w, name):
+    with open("/sys/class/infiniband/%s/ports/1/counters/%s" % (w.dev, name),
               encoding="ascii") as file:
         return int(file.read())
+
+
+def port_errors(w):
+    return port_file(w, "port_rcv_errors")
 
 
 @test
@@ -281,13 +285,16 @@ def one_counter_for_two_qps(w):
 @test
 def a_qp_that_goes_leaves_its_counts_to_the_port(w):
     pair = w.pair()
-    before = w.counters()
+    before, packets = w.counters(), port_file(w, "port_xmit_packets")
     bind(w, pair.qpn[pair.a])
     pair.mix()
+    w.agent.cmd("sync")
+    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets of the bound QP too")
     pair.close()
     w.pairs.remove(pair)
     w.eventually(lambda: not w.qp_counters(), "the counter is gone")
     subset(w.since(before), {"tx_messages": MIX_MESSAGES, "tx_bytes": MIX_BYTES})
+    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets, without the QP")
 
 
 @test

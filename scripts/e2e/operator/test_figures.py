@@ -395,7 +395,8 @@ def every_reason_of_a_terminate_is_counted(w):
 @test
 def a_marker_that_disagrees_is_counted(w):
     w.turn("mpa_rx_markers", 1)
-    wire, k, _ = w.running()
+    wire, k, qpn = w.running()
+    shown(w.qp(qpn), {"mpa_rx_markers": 1, "mpa_tx_markers": 0})    # the peer asks for none
     for wr in (1, 2):
         w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:2000")
     wire.send(bytes(1000))

@@ -332,3 +332,26 @@ def retransmissions_of_a_bound_qp_are_seen_while_it_lives(w):
     finally:
         run("tc", "qdisc", "del", "dev", "lo", "root")
     pair.wc(pair.p, got)
+
+
+@test
+@about_tcp
+def a_small_message_does_not_wait_for_the_one_before(w):
+    """Nothing is acknowledged, and the second goes out. When TCP thinks the first one lost before
+    that, as on a slow machine, it holds the second back: then once more."""
+    for _ in range(20):
+        pair = w.pair()
+        pair.send()
+        run("tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "100%")
+        try:
+            got = [pair.recv() for _ in range(2)]
+            for _ in got:
+                pair.post(pair.a, "send", sge="mr:0:100")
+            row = pair.row(pair.a)
+        finally:
+            run("tc", "qdisc", "del", "dev", "lo", "root")
+        for wr in got:
+            pair.wc(pair.p, wr)
+        if (row["drv_tcp_unacked"], row["drv_tcp_unsent"]) == (2, 0):
+            return
+    raise AssertionError("the second has waited each time")
