@@ -91,6 +91,26 @@ static void an_event_comes(void)
 	good(c.id->send_cq, 1);
 }
 
+static int child(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	alarm(30);
+	run();
+	exit(0);
+}
+
+/* The device is the daemon's by now, and not its children's as well. */
+static void is_no_heir(void)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+
+	CHECK(ibv_modify_qp(s.id->qp, &error, IBV_QP_STATE) == EPERM);
+}
+
 /* What was posted by the parent comes to the child's memory once that is registered. */
 UNLISTED(goes_on_as_a_daemon)
 {
@@ -114,6 +134,8 @@ UNLISTED(goes_on_as_a_daemon)
 	move_to_own_channel(the_listener());
 	connect_pair(&c2, &s2, NULL);
 	works(&c2, &s2);
+	ends_well(child(is_no_heir));
+	works(&c, &s);
 	release(&c2);
 	release(&s2);
 }
@@ -195,18 +217,6 @@ CASE("processes", a_daemon_disconnects)
 }
 
 /* --- children that only end ------------------------------------------------------------ */
-
-static int child(void (*run)(void))
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid)
-		return pid;
-	alarm(30);
-	run();
-	exit(0);
-}
 
 static struct ibv_srq *srq;
 static struct ibv_mw *mw;
