@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from world import MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
+from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -92,7 +92,8 @@ def traces_agree_with_the_counters(w):
     sends = trace.all("weft_send_done", qpn=pair.qpn[pair.a])
     same(len(sends), 8, "sends done")
     same({f["status"] for f in sends}, {"0"}, "their status")
-    same(len(trace.all("weft_receive_done", qpn=pair.qpn[pair.p])), 4, "receives done")
+    same([f["length"] for f in trace.all("weft_receive_done", qpn=pair.qpn[pair.p])],
+         ["100", "200", "100", "100"], "lengths of receives done")
 
 
 @test
@@ -113,12 +114,16 @@ def a_life_is_traced_step_by_step(w):
             same(other["from"], one["to"], "steps of a QP")
     handles = {f["handle"] for f in trace.all("weft_cm_state")} - {"0"}
     same(len(handles), 2, "connections")
+    begins = []
     for handle in handles:
         steps = trace.all("weft_cm_state", handle=handle)
+        begins.append([f["event"] for f in steps[:3]])
         same("running" in [f["to"] for f in steps], True, "runs")
         same(steps[-1]["to"], "closed", "last state")
         for one, other in zip(steps, steps[1:]):
             same(other["from"], one["to"], "steps of a connection")
+    same(sorted(begins), [["connect", "tcp-connected", "reply-received"],
+                          ["tcp-accepted", "request-received", "ulp-accepted-p2p"]], "events")
 
 
 @test
@@ -127,6 +132,13 @@ def a_fault_is_traced_at_both_ends(w):
     with Trace(w) as trace:
         pair.post(pair.a, "send", sge="mr:0:10")
         w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
+        late = pair.post(pair.a, "send", sge="mr:0:10")
+        pair.wc(pair.a, late, FLUSH)
+        unused = pair.recv()
+        pair.wc(pair.p, unused, FLUSH)
+    for name, k, wr in (("weft_send_done", pair.a, late), ("weft_receive_done", pair.p, unused)):
+        done = trace.all(name, qpn=pair.qpn[k])[-1]
+        same((done["wr_id"], done["status"]), (hex(wr), str(FLUSH)), name)
     want = {"layer": "1", "type": "2", "code": "0x02"}
     for name, qpn in (("weft_protocol_error", pair.qpn[pair.p]),
                       ("weft_rx_terminate", pair.qpn[pair.a])):
