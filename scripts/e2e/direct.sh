@@ -232,6 +232,7 @@ t "switched off" case_of switched_off
 t "what operator and program choose" case_of choices
 t "what the operator chooses for others" case_of consumers_choices
 t "another port" case_of another_port
+t "each address" case_of each_address
 t "a peer falls silent" by_tcp case_of silent_peer
 t "the port is in use" case_of port_in_use
 t "Send with immediate" case_of immediate

@@ -16,6 +16,7 @@ import time
 
 import pyverbs.enums as e
 from pyverbs.addr import AHAttr
+from pyverbs.device import Context
 from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 import direct_strangers
@@ -97,6 +98,20 @@ def itself():
     b.rts()
     b.post()
     b.expect(e.IBV_WC_RETRY_EXC_ERR)
+
+
+def each_address():
+    """QPs of each address of the device, at the same time."""
+    ctx = Context(name=args.device)
+    gids = [index for index in range(1, 8)
+            if ipaddress.IPv6Address(ctx.query_gid(1, index).gid) != ipaddress.IPv6Address("::")]
+    assert len(gids) > 1, gids
+    pairs = [(End(gid=index), End(gid=index)) for index in gids]
+    for a, b in pairs:
+        a.connect(b)
+        b.connect(a)
+    for a, b in pairs:
+        messages(a, b)
 
 
 def many():
@@ -205,7 +220,7 @@ def late_receive():
 
 def no_receive():
     """0 to 6 ends the wait. The sender gets an error: for its next request if TCP took that one."""
-    for rnr_retry, rnr_timer, least, most in ((0, 12, 0, 2), (3, 0, 1.9, 5)):
+    for rnr_retry, rnr_timer, least, most in ((0, 12, 0, 2), (6, 12, 0, 3), (3, 0, 1.9, 5)):
         for swap in (False, True):
             a, b = two()
             one, other = (b, a) if swap else (a, b)
