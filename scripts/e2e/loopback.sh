@@ -102,6 +102,28 @@ attribute_changes_amid_traffic() {
 	end_both
 }
 
+# Each round reads what is pinged, and writes it back.
+bytes_are_counted() {
+	local before
+	before=$(counted loopback_tx_bytes)
+	pings 40 1000
+	sleep 0.1
+	[ "$(counted loopback_tx_bytes)" -gt $((before + 40000)) ] ||
+		fail "$(($(counted loopback_tx_bytes) - before)) bytes"
+}
+
+# Between namespaces it is TCP again as soon as one end does not allow more than its own.
+narrowed() {
+	running
+	grows goes_on
+	set_attribute loopback 1 "${driver}a"
+	goes_on
+	stays goes_on
+	set_attribute loopback 2 "${driver}a"
+	grows goes_on
+	end_both
+}
+
 # The other end gets an event, and no object stays (after_test).
 killed() {
 	local victim=$1 other=$2 i
@@ -144,6 +166,7 @@ for index in 1 2; do
 done
 t "data: rounds of rping" grows pings 300 60000
 t "data: IPv6" grows pings 20 60000 "$saddr6"
+t "data: bytes are counted" bytes_are_counted
 t "attribute: changes amid traffic" attribute_changes_amid_traffic
 t "killed: client" killed client server
 t "killed: server" killed server client
@@ -159,6 +182,7 @@ for word in 0 1; do
 done
 set_attribute loopback 2 "${driver}a"
 t "namespaces: 2 is not" grows pings 300 60000
+t "namespaces: 2 at one end becomes 1" narrowed
 set_attribute loopback 1 "${driver}b"
 t "namespaces: 2 at one end only is TCP" stays pings 20 5000
 finish
