@@ -294,6 +294,7 @@ static void weft_cq_moderate_holds_back(struct kunit *test)
 	weft_cq_moderate(cq, 1000, U16_MAX);
 	post_armed(cq, 1, 0);
 	weft_cq_moderate(cq, 1000, 0);
+	KUNIT_EXPECT_EQ(test, cq->moderation.count, 0U);	/* and not by a timer of 0 */
 	KUNIT_EXPECT_EQ(test, seen.completions, 5U);
 	post_armed(cq, 1, 0);
 	KUNIT_EXPECT_EQ(test, seen.completions, 6U);
