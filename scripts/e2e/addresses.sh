@@ -365,6 +365,21 @@ each_namespace_its_own() {
 	stop_server
 }
 
+# Programs of two namespaces listen at one port, each on the devices of its own.
+each_namespace_listens() {
+	local in_wa=("${srv[@]}") in_wb=("${cli[@]}") srv cli first
+	srv=("${in_wa[@]}") cli=("${in_wb[@]}")
+	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
+	first=$server
+	srv=("${in_wb[@]}") cli=("${in_wa[@]}")
+	serve "$port" 60 rping -s -a 0.0.0.0 -V -C 2
+	client 60 rping -c -a 10.77.0.2 -V -C 2
+	wait_server
+	srv=("${in_wa[@]}") cli=("${in_wb[@]}") server=$first
+	client 60 rping -c -a 10.77.0.1 -V -C 2
+	wait_server
+}
+
 reach_in_wa() { at_home 0.0.0.0 10.77.0.1 "$a"; }
 
 two_wildcards() {
@@ -435,6 +450,7 @@ t "ports: an address that a wildcard occupies" in_use 0.0.0.0 10.77.0.3
 t "ports: an address that it occupies itself" in_use 10.77.0.3 10.77.0.3
 t "ports: v6" in_use :: fd77::1
 t "ports: each namespace has its own" each_namespace_its_own
+t "ports: two namespaces listen at one" each_namespace_listens
 t "ports: two wildcards" two_wildcards
 t "a device is added and removed under a wildcard" comes_and_goes
 cleanup
