@@ -33,6 +33,12 @@ class Group:
         with open(self.path + "/memory.current", encoding="ascii") as file:
             return int(file.read())
 
+    def kernel(self):
+        """Bytes of the kernel's, but for page tables."""
+        with open(self.path + "/memory.stat", encoding="ascii") as file:
+            stat = dict(line.split() for line in file)
+        return int(stat["kernel"]) - int(stat["pagetables"])
+
     def agent(self, w):
         enter = "echo $$ >%s/cgroup.procs; exec %s" % (self.path, w.args.agent[0])
         agent = Agent(["/bin/sh", "-c", enter], w.slow)
@@ -76,6 +82,24 @@ def private_requests_are_charged_to_the_process(w):
         at_least(grown, entries * 2 * (64 + 96), "bytes charged for %d entries" % entries)
         agent.cmd("destroy", k=k)
         w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
+    finally:
+        agent.close()
+        group.close()
+
+
+# A region has a list of its pages: 16 bytes for each.
+@test
+def lists_of_pages_are_charged_to_the_process(w):
+    group = Group(200)
+    agent = group.agent(w)
+    try:
+        agent.cmd("pd", name="pd")
+        before, length = group.kernel(), 64 << 20
+        agent.cmd("mr", name="mr", pd="pd", len=length, access="l")
+        grown = group.kernel() - before
+        at_least(grown, length // 4096 * 16, "bytes charged for a region of 64 MiB")
+        agent.cmd("dereg", name="mr")
+        w.eventually(lambda: group.kernel() - before < grown // 4, "they are given back")
     finally:
         agent.close()
         group.close()
