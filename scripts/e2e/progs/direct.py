@@ -328,7 +328,7 @@ def peer_goes():
     b.connect(a)
     messages(a, b)
     a.receive()
-    time.sleep(0.5)	# nobody looks at a QP whose connection is good
+    time.sleep(0.5)	# no timer runs any more for a connection that is good
     b.close()
     a.quiet()
     assert a.state() == e.IBV_QPS_RTS
