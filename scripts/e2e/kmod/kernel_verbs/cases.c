@@ -115,6 +115,35 @@ static int case_longest_list(void)
 								   area_compare(&world.a, &world.b);
 }
 
+/* The end of what a long Read brings is sent, and not what was there before. */
+static int case_fence(void)
+{
+	struct ib_qp *qp = world.self.to.client->qp;
+	struct ib_sge end = op_half(0);
+	struct op read, send, recv;
+	struct ib_send_wr wr = {
+		.wr_cqe = &send.cqe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED | IB_SEND_FENCE,
+		.sg_list = &end,
+		.num_sge = 1,
+	};
+
+	area_fill(&world.a, 6);
+	area_fill(&world.b, 7);
+	end.addr = world.a.mr->iova + BYTES - end.length;
+	end.lkey = world.a.mr->lkey;
+	op_init(&send);
+	op_init(&recv);
+	op_expect(&send, qp, IB_WC_SEND);
+	CHECK(!op_post_recv(world.self.server->qp, &recv));
+	CHECK(!area_post_rdma(&read, IB_WR_RDMA_READ, &world.a, &world.b));
+	CHECK(!ib_post_send(qp, &wr, NULL));
+	CHECK(!op_wait(&read) && !op_wait(&send) && !op_wait(&recv));
+	CHECK(!memchr_inv((void *)op_half(1).addr, 7 + (PAGES - 1) * 7, end.length));
+	return 0;
+}
+
 /* By the event of what tx completes, and of what rx completes with the socket locked. */
 static int case_post_from_handler(void)
 {
@@ -428,6 +457,7 @@ static const struct named_case cases[] = {
 	{ "send", case_send },
 	{ "answer from the callback", case_answer_from_callback },
 	{ "4096 pages", case_longest_list },
+	{ "fence", case_fence },
 	{ "post from the handler", case_post_from_handler },
 	{ "read with invalidate", case_read_with_inv },
 	{ "local invalidate", case_local_inv },
