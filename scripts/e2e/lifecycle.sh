@@ -125,6 +125,9 @@ on_loopback() {
 	rdma link delete "$dev"
 	ip link set lo address 02:00:00:00:77:01
 	add "$dev" lo
+	# Of the random bytes that stood in for a MAC none are left.
+	[ "$(cat "/sys/class/infiniband/$dev/ports/1/gids/0")" = \
+		0200:0000:7701:0000:0000:0000:0000:0000 ] || fail "GID 0 is more than the MAC"
 	ping_over 127.0.0.1
 	rdma link delete "$dev"
 }
