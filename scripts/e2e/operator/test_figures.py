@@ -492,6 +492,7 @@ def a_listener_tells_what_is_queued(w):
     began = time.monotonic()
     for wire in wires:
         wire.send_request()
+    w.eventually(lambda: not listener()["drv_pending_mpa_request"], "all requests are read")
     # Offered are one, then one, two, four and so on more, every tenth of a second.
     row = listener()
     if time.monotonic() - began < 0.5:
