@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Queue memory is charged to the memory cgroup of the process that asks."""
 
+import contextlib
 import os
 
 from agent import Agent
@@ -49,28 +50,33 @@ class Group:
         os.rmdir(self.path)
 
 
-@test
-def queue_memory_is_charged_to_the_process(w):
-    group = Group(200)
+@contextlib.contextmanager
+def agent_in_a_group(w, megabytes=200):
+    """An agent of its own, and the group that its memory is charged to."""
+    group = Group(megabytes)
     agent = group.agent(w)
     try:
+        yield agent, group
+    finally:
+        agent.close()
+        group.close()
+
+
+@test
+def queue_memory_is_charged_to_the_process(w):
+    with agent_in_a_group(w) as (agent, group):
         before = group.used()
         cqe = agent.cmd("cq", name="large", depth=100000)["cqe"]
         grown = group.used() - before
         at_least(grown, cqe * 32, "bytes charged for %d entries" % cqe)
         agent.cmd("dropcq", name="large")
         w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
-    finally:
-        agent.close()
-        group.close()
 
 
 # A private copy of each request stands beside what the process posts: 64 bytes and inline data.
 @test
 def private_requests_are_charged_to_the_process(w):
-    group = Group(200)
-    agent = group.agent(w)
-    try:
+    with agent_in_a_group(w) as (agent, group):
         agent.cmd("pd", name="pd")
         agent.cmd("cq", name="cq", depth=16)
         k = agent.cmd("resolve", addr=w.addr, port=w.port)["k"]
@@ -82,17 +88,12 @@ def private_requests_are_charged_to_the_process(w):
         at_least(grown, entries * 2 * (64 + 96), "bytes charged for %d entries" % entries)
         agent.cmd("destroy", k=k)
         w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
-    finally:
-        agent.close()
-        group.close()
 
 
 # A region has a list of its pages: 16 bytes for each.
 @test
 def lists_of_pages_are_charged_to_the_process(w):
-    group = Group(200)
-    agent = group.agent(w)
-    try:
+    with agent_in_a_group(w) as (agent, group):
         agent.cmd("pd", name="pd")
         before, length = group.kernel(), 64 << 20
         agent.cmd("mr", name="mr", pd="pd", len=length, access="l")
@@ -101,6 +102,3 @@ def lists_of_pages_are_charged_to_the_process(w):
         w.eventually(lambda: group.kernel() - before >= listed, "they are charged")
         agent.cmd("dereg", name="mr")
         w.eventually(lambda: group.kernel() - before < listed // 4, "they are given back")
-    finally:
-        agent.close()
-        group.close()
