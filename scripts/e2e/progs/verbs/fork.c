@@ -104,7 +104,7 @@ static int child(void (*run)(void))
 }
 
 /* The device is the daemon's by now, and not its children's as well. */
-static void is_no_heir(void)
+static void may_not_modify(void)
 {
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 
@@ -134,7 +134,7 @@ UNLISTED(goes_on_as_a_daemon)
 	move_to_own_channel(the_listener());
 	connect_pair(&c2, &s2, NULL);
 	works(&c2, &s2);
-	ends_well(child(is_no_heir));
+	ends_well(child(may_not_modify));
 	works(&c, &s);
 	release(&c2);
 	release(&s2);

@@ -161,15 +161,21 @@ CASE("modify", what_is_not_done_is_refused)
 	works(&c, &s);
 }
 
+/* To the server's QP, by that address vector. */
+static struct ibv_qp_attr rtr_by(struct ibv_ah_attr ah)
+{
+	return (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
+				     .path_mtu = IBV_MTU_1024,
+				     .dest_qp_num = s.id->qp->qp_num,
+				     .max_dest_rd_atomic = 1,
+				     .min_rnr_timer = 12,
+				     .ah_attr = ah };
+}
+
 /* No address vector makes a path where there is none. */
 CASE("modify", rtr_without_a_path_is_refused)
 {
-	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
-				   .path_mtu = IBV_MTU_1024,
-				   .dest_qp_num = s.id->qp->qp_num,
-				   .max_dest_rd_atomic = 1,
-				   .min_rnr_timer = 12,
-				   .ah_attr = { .dlid = 1, .port_num = 1 } };
+	struct ibv_qp_attr rtr = rtr_by((struct ibv_ah_attr){ .dlid = 1, .port_num = 1 });
 	struct ibv_qp *qp = lone_qp();
 
 	refuses(qp, TO_RTR, rtr, EINVAL);
@@ -193,12 +199,7 @@ static int send_imm(struct ibv_qp *qp)
 /* Immediate data is for a QP that has a peer, which a RESET takes from it. */
 CASE("modify", a_reset_qp_has_no_peer)
 {
-	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
-				   .path_mtu = IBV_MTU_1024,
-				   .dest_qp_num = s.id->qp->qp_num,
-				   .max_dest_rd_atomic = 1,
-				   .min_rnr_timer = 12,
-				   .ah_attr = { .is_global = 1, .port_num = 1 } };
+	struct ibv_qp_attr rtr = rtr_by((struct ibv_ah_attr){ .is_global = 1, .port_num = 1 });
 	struct ibv_qp *qp = lone_qp();
 
 	rtr.ah_attr.grh.sgid_index = 1;
