@@ -74,7 +74,7 @@ fuzz: ## libFuzzer over all that strangers reach; FUZZ_RUNS=N for each target, F
 mutants: ## named faults of the driver and the provider, and what notices each; takes hours
 	scripts/mutants --all
 
-coverage: ## lines and branches of the driver and the provider that the tests run; half an hour
+coverage: ## lines and branches of the driver and the provider that the tests run; takes long
 	scripts/coverage
 
 e2e: ## end-to-end suites in the guest

@@ -22,12 +22,8 @@ kernel_describe() {
 	6.1 | 6.12) _kernel_distro "$name" ;;
 	6.1-arm64 | 6.12-arm64) _kernel_foreign "$name" aarch64-linux-gnu- ;;
 	uml)
-		if [ -z "${WEFT_COVERAGE:-}" ]; then
-			_kernel_uml uml "$weft_fragments/uml.config"
-		else
-			_kernel_uml uml-gcov "$weft_fragments/uml.config" \
-				"$weft_fragments/uml-gcov.config"
-		fi
+		_kernel_uml "uml${WEFT_COVERAGE:+-gcov}" "$weft_fragments/uml.config" \
+			${WEFT_COVERAGE:+"$weft_fragments/uml-gcov.config"}
 		;;
 	uml-debug)
 		_kernel_uml uml-debug "$weft_fragments/uml.config" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a program without a QP says at the port for QPs that programs connect, and hears there."""
+"""Start frames of a plain socket at the port for QPs that programs connect, and the replies."""
 
 import contextlib
 import ipaddress

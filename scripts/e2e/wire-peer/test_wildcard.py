@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Listeners on the wildcard: is that of IPv6 one for IPv4, too? Which devices do they hear of?"""
+"""Listeners on the wildcard: is that of IPv6 one for IPv4, too? Which netdevs does it serve?"""
 
 import itertools
 import subprocess
