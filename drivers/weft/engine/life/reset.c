@@ -38,16 +38,18 @@ static int discard_posted(struct weft_stream *st)
 }
 
 /**
- * weft_stream_abort_wait - end a stream's connection, if it has one
+ * weft_stream_abort_wait - end a stream's connection, if it has one, for a reset
  * @st: stream
  *
- * When it returns the socket is gone and everybody has been told. Context: may sleep; never
- * from a callback of the stream.
+ * When it returns the socket is gone and everybody has been told. What was posted before ends
+ * without completions and their events. Context: may sleep; never from a callback of the stream.
  */
 void weft_stream_abort_wait(struct weft_stream *st)
 {
+	WRITE_ONCE(st->discard, true);
 	weft_stream_step(st, WEFT_QP_ABORT);
 	weft_teardown_wait(st);
+	WRITE_ONCE(st->discard, false);
 }
 
 static void renew_connection(struct weft_stream *st)

@@ -193,6 +193,7 @@ free:
 void weft_stream_end(struct weft_stream *st)
 {
 	weft_tx_settle(st);
+	WRITE_ONCE(st->discard, true);
 	weft_stream_step(st, WEFT_QP_ABORT);
 	weft_teardown_wait(st);
 	xa_erase_irq(&st->index->xa, st->qpn);

@@ -46,6 +46,10 @@ static int weft_hot complete_in_order(struct weft_stream *st, struct weft_cq_bat
 		bool wanted = swr->status || st->cfg.signal_all ||
 			      swr->wqe.flags & WEFT_WRF_SIGNALED;
 
+		if (READ_ONCE(st->discard)) {
+			weft_sendq_advance_cons(sq, swr);
+			continue;
+		}
 		if (wanted)
 			cqe = (struct weft_cqe){
 				.wr_id = swr->wqe.wr_id,
@@ -283,6 +287,8 @@ static void flush_receive(struct weft_stream *st, struct weft_cq_batch *batch)
 		.flags = WEFT_WCF_SOLICITED,
 	};
 
+	if (READ_ONCE(st->discard))
+		return;
 	weft_count(&st->counters, WEFT_CTR_WR_FLUSHES);
 	trace_weft_receive_done(st->cfg.ifindex, st->qpn, cqe.wr_id, cqe.status, cqe.byte_len);
 	weft_cq_post(st->cfg.recv_cq, &cqe, batch);

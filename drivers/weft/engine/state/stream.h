@@ -47,6 +47,7 @@ struct weft_stream_hooks;
  * @lost: the connection is over, and cm knows; no request that waits fails before its time
  * @oldest_fault: what the oldest request says when it is flushed; NONE: just that
  * @quiet: rx will not touch the receive queue again
+ * @discard: the QP is being destroyed or reset: its requests end without completions
  * @loopback: the way to a peer on this host, or NULL; written with tx claim and socket lock
  * @hooks: what lower layers have upper ones do
  * @wq: where its work is done
@@ -77,6 +78,7 @@ struct weft_stream {
 	enum weft_fault oldest_fault;
 	bool quiet;
 	bool reserved;
+	bool discard;
 
 	spinlock_t complete_lock; /* states of work requests, index of the oldest */
 

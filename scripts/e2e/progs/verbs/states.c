@@ -298,6 +298,51 @@ CASE("states", a_connected_qp_with_an_srq_is_reset)
 	CHECK(!ibv_destroy_srq(srq));
 }
 
+/*
+ * A receive, and a Read that is not answered, since the message in front of it finds no receive.
+ * Both queues are to tell of what comes next.
+ */
+static void has_requests(struct end *e, struct end *peer)
+{
+	CHECK(!send_sge(e, 1, sge(e->own, 0, SLOT), 0));
+	expect(e->id->send_cq, 1, IBV_WC_SUCCESS);
+	CHECK(!post(e, 2, IBV_WR_RDMA_READ, sge(e->own, 0, SLOT), (uintptr_t)peer->buf,
+		    peer->open->rkey, IBV_SEND_SIGNALED));
+	give(e, 3);
+	CHECK(!ibv_req_notify_cq(e->id->send_cq, 0) && !ibv_req_notify_cq(e->id->recv_cq, 0));
+}
+
+static void hears_nothing(struct end *e)
+{
+	CHECK(!event_within(e->id->send_cq_channel, 100));
+	CHECK(!event_within(e->id->recv_cq_channel, 0));
+	nothing(e->id->send_cq);
+	nothing(e->id->recv_cq);
+}
+
+/* Another thread that waits for events, or polls, must not hear of a QP that its owner ends. */
+CASE("states", requests_of_a_qp_that_is_reset_raise_no_event)
+{
+	connect_pair(&c2, &s2, NULL);
+	has_requests(&s2, &c2);
+	to_state(s2.id->qp, IBV_QPS_RESET);
+	hears_nothing(&s2);
+	end_pair();
+}
+
+CASE("states", requests_of_a_qp_that_is_destroyed_raise_no_event)
+{
+	connect_pair(&c2, &s2, NULL);
+	has_requests(&s2, &c2);
+	CHECK(!ibv_destroy_qp(s2.id->qp));
+	s2.id->qp = NULL;
+	hears_nothing(&s2);
+	CHECK(!ibv_destroy_cq(s2.id->send_cq) && !ibv_destroy_cq(s2.id->recv_cq));
+	CHECK(!ibv_destroy_comp_channel(s2.id->send_cq_channel));
+	CHECK(!ibv_destroy_comp_channel(s2.id->recv_cq_channel));
+	end_pair();
+}
+
 /* A window of type 2 that was bound in one life opens nothing in the next. */
 CASE("states", a_window_ends_with_the_life_it_was_bound_in)
 {
