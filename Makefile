@@ -39,11 +39,18 @@ have: kerneldir
 	@CC='$(if $(findstring command,$(origin CC)),$(CC))' \
 		scripts/conftest.sh $(KERNELDIR) $(HAVE)
 
+# Of a tree that cannot be built against one line says why, and what to do.
 kerneldir:
-	@test -n '$(RELEASE)' || { \
-		echo "KERNELDIR='$(KERNELDIR)' is no configured kernel tree;" \
-			"install linux-headers-$$(dpkg --print-architecture) or run scripts/deps build" >&2; \
-		exit 1; }
+	@no() { echo "weft: KERNELDIR='$(KERNELDIR)' is $$*" >&2; exit 1; }; \
+	[ -n '$(RELEASE)' ] || no "no configured kernel tree: install" \
+		"linux-headers-$$(dpkg --print-architecture) or run scripts/deps build"; \
+	case '$(RELEASE)' in [0-5].* | 6.0 | 6.0[!0-9]*) \
+		no "of Linux $(RELEASE), and weft needs 6.1 or later: name another tree" ;; \
+	esac; \
+	for option in INFINIBAND INFINIBAND_ADDR_TRANS; do \
+		grep -qs "^CONFIG_$$option=[ym]" '$(KERNELDIR)/include/config/auto.conf' || \
+			no "of a kernel without CONFIG_$$option: name the tree of another kernel"; \
+	done
 
 provider: ## userspace-provider/libweft-rdmavNN.so
 	+$(MAKE) -C userspace-provider
