@@ -2,7 +2,7 @@
 /*
  * The lock of a queue. One whose owner promised to use it from one thread at a
  * time, by a thread domain or when creating the CQ, costs nothing; the others are
- * taken and left in line, since a call to another library is as dear as the rest.
+ * taken and released inline, since a call to another library costs as much as the rest.
  *
  * A child may inherit a lock that a thread of its parent held, and has no such thread.
  * The holder's generation stands in the lock: with an older one it is free.

@@ -24,8 +24,8 @@ needs() {
 modprobe -q configfs
 mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
 
-# said WORDS: has the kernel, since the test began? (All is read: who writes to a grep
-# that has ended, fails.)
+# said WORDS: has the kernel, since the test began? (All is read: a write to a grep
+# that has ended fails.)
 said() { kernel_says | grep "$1" >/dev/null; }
 
 # memory_disk NAME MEGABYTES: a null_blk disk that keeps what is written; its

@@ -52,7 +52,7 @@ struct weft_conn_ops {
  *	one of accept, reject and the worker goes on
  * @state: enum weft_conn_state
  * @todo: enum weft_conn_action not carried out yet
- * @id: whom iw_cm knows us by, a reference held; protected by @lock, as is the next one
+ * @id: of iw_cm, a reference held; protected by @lock, as is the next one
  * @established: iw_cm has that event
  * @context: of the consumer, whose @id it is
  * @by_context: in the table of that name in @cm, as long as there is an @id

@@ -197,7 +197,7 @@ static struct weft_listener *new_listener(struct weft_cm *cm, struct iw_cm_id *i
 /**
  * weft_listener_open - listen
  * @cm: of the device
- * @cfg: for whom, where and how
+ * @cfg: for which consumer, where and how
  *
  * Context: process. Return: the listener, for weft_listener_close(), or an
  * ERR_PTR.

@@ -28,7 +28,7 @@ enum weft_wildcard_scope {
 
 /**
  * struct weft_listener_config - what a consumer listens for
- * @id: whom iw_cm knows us by; a reference is taken
+ * @id: of iw_cm; a reference is taken
  * @addr: where
  * @backlog: requests that the consumer is told of before it has answered one
  * @tos: for the connections, -1: none

@@ -430,7 +430,7 @@ int weft_recvq_resize(struct weft_recvq *rq, struct weft_ring *ring)
 		weft_ring_copy(ring, &rq->ring, rq->cons, rq->cons + count);
 	WRITE_ONCE(ctl->cons, rq->cons);
 	WRITE_ONCE(ctl->state, READ_ONCE(rq->ctl->state));
-	/* The producer is the caller, or stands still for it. */
+	/* The producer is the caller, or waits for it. */
 	WRITE_ONCE(ctl->prod, rq->cons + count);
 	rq->ctl = ctl;
 	swap(rq->ring, *ring);

@@ -111,9 +111,9 @@ static void on_link(struct weft_device *dev)
  * weft_netdev_leave - the network device goes, so does this one
  * @work: of a device that is kept registered by a reference
  *
- * First the consumers get some time to hear that their connections have ended, and to
- * let go of their QPs. Some that hear of the device at once would say goodbye to
- * their peers, and wait a minute for answers over a wire that is no more.
+ * First the consumers get some time to learn that their connections have ended, and to
+ * destroy their QPs. Some that learned of the removal at once would disconnect from their
+ * peers, and wait a minute for answers that cannot come any more.
  *
  * Context: process.
  */

@@ -42,7 +42,7 @@
 static struct workqueue_struct *user_wq;
 static struct workqueue_struct *kernel_wq;
 
-/* Its size lies badly between those of kmalloc(), and there are thousands. */
+/* Its size is just above one of those of kmalloc(), and there are thousands. */
 static struct kmem_cache *streams;
 
 int weft_stream_module_init(void)

@@ -73,7 +73,7 @@ bool weft_paging_start(struct weft_stream *st, struct weft_paging *paging)
 
 /**
  * weft_paging_end - nothing waits any more
- * @st: stream whose directions both stand still for good
+ * @st: stream whose directions have both stopped for good
  *
  * Context: may sleep.
  */

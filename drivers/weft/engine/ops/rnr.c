@@ -11,7 +11,7 @@
  *	   |                         v
  *	   +--- there is one --- a last look ---> no receive: Terminate
  *
- * The flag is @rnr_waits of the stream. tx does not stand still, so two ends that wait for each
+ * The flag is @rnr_waits of the stream. tx does not stop, so two ends that wait for each
  * other's receive both get it when it is posted, and if it never is, the timer ends the wait.
  */
 #include "engine/ops/rnr.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Deferred doorbells: while an application streams, posting is a store, and a timer sees to it
- * that nothing lies there for long.
+ * Deferred doorbells: while an application streams, posting is a store, and a timer bounds how
+ * long a post waits.
  */
 #ifndef WEFT_ENGINE_RUN_DEFER_H
 #define WEFT_ENGINE_RUN_DEFER_H

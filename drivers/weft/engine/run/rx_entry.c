@@ -142,7 +142,7 @@ void weft_rx_entry_init(struct weft_stream *st)
 /*
  * Tasklet and worker read no more, and nothing is left that would have them, or tx, go on: what
  * queues the worker ends before it does. Context: may sleep; no callback is attached, rx takes no
- * segments, and tx stands still.
+ * segments, and tx has stopped.
  */
 void weft_rx_entry_end(struct weft_stream *st)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * On-demand paging of what is not plain memory: swapped out, huge pages, windows on it; and who
- * pays for it.
+ * On-demand paging of what is not plain memory: swapped out, huge pages, windows on it; and to
+ * which process it is charged.
  */
 #define _GNU_SOURCE
 #include "odp.h"

@@ -224,7 +224,7 @@ CASE("resources", as_many_pds_as_the_device_names)
 	while (count <= dev.max_pd && (pd[count] = ibv_alloc_pd(c.id->verbs)))
 		count++;
 	printf("%d PDs, then: %s\n", count, strerror(errno));
-	/* A few others are there: of the two ends, and of who else uses the device. */
+	/* A few others are there: of the two ends, and of other users of the device. */
 	CHECK(errno == ENOMEM && count < dev.max_pd && count >= dev.max_pd - 16);
 	CHECK(!ibv_dealloc_pd(pd[--count]));
 	pd[count] = ibv_alloc_pd(c.id->verbs);
