@@ -158,14 +158,21 @@ newer() {
 case_of() { limit 100 "${cli[@]}" /usr/bin/python3 "$direct" --device "$sdev" --peer "$cdev" \
 	--gid "$index" "$@"; }
 
-hand_cases() {
+# cases TITLE CASE...
+cases() {
 	local name
-	for name in both_orders posts_wait one_way many attributes depths second_life late_receive \
-		no_receive refused_requests no_peer \
-		peer_goes error_and_destroy bad_attributes wrong_psn psn_known_late anothers_qp; do
-		t "$1: $name" case_of $name
-	done
+	for name in "${@:2}"; do t "$1: $name" case_of "$name"; done
 }
+
+# What depends on addresses, on the device that connects, and on the way of the data.
+hand_cases() {
+	cases "$1" both_orders posts_wait one_way many attributes depths second_life refused_requests \
+		error_and_destroy bad_attributes psn_known_late anothers_qp
+}
+
+# What waits for deadlines. They run from what is posted and what has arrived, wherever the peer
+# is, so one topology is enough.
+patient_cases() { cases "$1" late_receive no_receive no_peer peer_goes wrong_psn; }
 
 # Only one of two devices connects, and that with the smaller GID.
 both_ends_are_counted() {
@@ -227,6 +234,7 @@ for program in ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_rea
 	t "the newer $program" newer $program -n 200
 done
 hand_cases "one device"
+patient_cases "one device"
 t "a QP connected to itself" case_of itself
 t "switched off" case_of switched_off
 t "what operator and program choose" case_of choices
