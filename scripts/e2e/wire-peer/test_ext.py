@@ -247,14 +247,15 @@ def atomics_of_several_streams(f):
 
 @test("RDMAP-083", "EXT-029", "EXT-024")
 def more_atomics_than_were_agreed_on(f):
-    source = f.mr(4 << 20)
+    source = f.mr(1 << 20)
     link = f.running(rev=1, ird=2)
     link.peer.sock.setsockopt(1, 8, 4096)
-    link.peer.raw(link.peer.read(source.rkey, source.iova, 4 << 20, hold=True) +
+    link.peer.raw(link.peer.read(source.rkey, source.iova, 1 << 20, hold=True) +
                   b"".join(link.peer.atomic(FETCH_ADD, source.rkey, source.iova, 1, hold=True)
                            for _ in range(3)))
     term = link.peer.expect_terminate(timeout=20)
     assert term.what == (1, 2, 2), term
+    link.peer.close()
     link.dead(QP_REQ_ERR)
 
 

@@ -142,6 +142,11 @@ def a_server_listens_again_at_once(f):
         f.agent.cmd("destroy", k=k)
 
 
+def asks_again_after(milliseconds):
+    """ARP of weft's end, which gives up after the third time."""
+    netdev.weft_netns("sysctl", "-qw", "net.ipv4.neigh.va.retrans_time_ms=%d" % milliseconds)
+
+
 @test()
 def a_host_that_is_gone(f):
     """It answered when its address was resolved; what ARP reports then is UNREACHABLE."""
@@ -153,6 +158,8 @@ def a_host_that_is_gone(f):
         netdev.own_netns("ip", "addr", "del", gone + "/24", "dev", "vb")
     f.undo.append(lambda: f.agent.cmd("destroy", k=k))
     netdev.weft_netns("ip", "neigh", "flush", "dev", "va")
+    f.undo.append(lambda: asks_again_after(1000))
+    asks_again_after(200)
     before = f.counted("connections_unreachable")
     f.agent.cmd("qp", k=k, pd="pd", cq="cq")
     f.agent.cmd("connect", k=k)

@@ -146,7 +146,7 @@ def fuzzed_frames(f):
         wire.raw(bytes(frame))
         wire.fin()
         try:
-            wire.exactly(20, 3)
+            wire.exactly(20, 0.5)
             raise AssertionError("answered without its consumer: %s" % frame.hex())
         except (peer.Closed, peer.Timeout):
             pass
