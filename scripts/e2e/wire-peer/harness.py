@@ -122,10 +122,12 @@ class Link:
         if region is None:
             region = self.f.mr(length=max(1, count * size), access=access,
                                domain=self.f.domain_of[self.k])
-        for n in range(count):
-            wr = self.post("recv", sge=region.sge(n * size, size) if size else None)
-            self.posted.append(wr)
-            self.slots[wr] = (region, n * size)
+        wrs = [next(self.f.wr_ids) for _ in range(count)]
+        self.agent.cmds([("post", dict(k=self.k, op="recv", wr=wr,
+                                       sge=region.sge(n * size, size) if size else None))
+                         for n, wr in enumerate(wrs)])
+        self.posted += wrs
+        self.slots |= {wr: (region, n * size) for n, wr in enumerate(wrs)}
         return region
 
     def wc(self, wr=None, status=OK, timeout=5, **match):
@@ -407,8 +409,7 @@ class Fixture:
     # --- the aftermath -----------------------------------------------------------------
 
     def guards(self):
-        for region in self.regions:
-            self.agent.cmd("guard", name=region.name)
+        self.agent.cmds([("guard", dict(name=region.name)) for region in self.regions])
 
     def release(self):
         for undo in reversed(self.undo):
@@ -436,10 +437,9 @@ class Fixture:
                 self.agent.cmd("dealloc", name=name)
             except AgentError:
                 pass
-        for region in list(self.regions):
-            region.dereg()
-        for name in self.domains:
-            self.agent.cmd("droppd", name=name)
+        self.agent.cmds([("dereg", dict(name=region.name, keep=0)) for region in self.regions] +
+                        [("droppd", dict(name=name)) for name in self.domains])
+        self.regions.clear()
         self.agent.forget()
         if late:
             raise late

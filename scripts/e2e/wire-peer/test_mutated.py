@@ -299,9 +299,9 @@ class Pruned:
         return getattr(self.agent, name)
 
     def forget(self):
-        with self.agent.cond:
-            self.agent.lines = [line for line in self.agent.lines
-                                if line.get("type") == "CONNECT_REQUEST"]
+        self.agent.look()
+        self.agent.lines = [line for line in self.agent.lines
+                            if line.get("type") == "CONNECT_REQUEST"]
 
 
 class Round(harness.Fixture):
@@ -322,9 +322,8 @@ class Round(harness.Fixture):
     def unasked(self):
         """Requests that were good enough after all."""
         while True:
-            with self.agent.cond:
-                found = self.agent._take("event", dict(  # pylint: disable=protected-access
-                    type="CONNECT_REQUEST", listener=self.listener))
+            self.agent.look()
+            found = self.agent.take("event", type="CONNECT_REQUEST", listener=self.listener)
             if not found:
                 return
             self.agent.cmd("destroy", k=found["k"])

@@ -91,7 +91,7 @@ int parse_access(const char *letters);
 
 extern struct ibv_srq *srq;
 void conn_event(void);
-void poll_queues(void);
+int poll_queues(void);
 void queue_event(struct queue *q);
 
 #endif

@@ -237,10 +237,17 @@ static int gather(struct pollfd *fds, struct queue **owners)
 	return n;
 }
 
+/* Completions come without an event, so they are looked for: less often when none has come lately. */
+static int pause_after(int idle)
+{
+	return idle < 200 ? 1 : 5;
+}
+
 int main(void)
 {
 	struct queue *owners[MAX_OBJECTS + 3];
 	struct pollfd fds[MAX_OBJECTS + 3];
+	int idle = 0;
 
 	cm_channel = rdma_create_event_channel();
 	if (!cm_channel) {
@@ -251,14 +258,16 @@ int main(void)
 	for (;;) {
 		int n = gather(fds, owners);
 
-		poll(fds, n, 1);
-		conn_event();
+		idle = poll(fds, n, pause_after(idle)) > 0 ? 0 : idle + 1;
+		if (fds[1].revents)
+			conn_event();
 		if (fds[2].revents)
 			async_event();
 		for (int i = 3; i < n; i++)
 			if (fds[i].revents)
 				queue_event(owners[i]);
-		poll_queues();
+		if (poll_queues())
+			idle = 0;
 		fflush(stdout);
 		if (fds[0].revents && !read_commands())
 			return 0;

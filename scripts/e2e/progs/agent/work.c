@@ -88,11 +88,14 @@ static int drain(struct queue *q, int most)
 	return seen;
 }
 
-void poll_queues(void)
+int poll_queues(void)
 {
+	int seen = 0;
+
 	for (int i = 0; i < MAX_OBJECTS; i++)
 		if (queues[i].cq && !queues[i].manual)
-			drain(&queues[i], 1 << 20);
+			seen += drain(&queues[i], 1 << 20);
+	return seen;
 }
 
 /* poll name= [most=] */
