@@ -19,7 +19,7 @@ user() {
 	start 60 "$tmp/user.$1" "$tmp/removed" "$addr4"
 	users[$1]=$started
 	for _ in $(seq 100); do
-		grep -q '^ready' "$tmp/user.$1" && return
+		grep -q '^ready' "$tmp/user.$1" && { note_loopback; return; }
 		sleep 0.1
 	done
 	cat "$tmp/user.$1"
