@@ -6,6 +6,8 @@
  *
  * A child may inherit a lock that a thread of its parent held, and has no such thread.
  * The holder's generation stands in the lock: with an older one it is free.
+ *
+ *	0, or an older generation --- weft_lock() ---> generation --- weft_unlock() ---> 0
  */
 #ifndef WEFT_LOCK_H
 #define WEFT_LOCK_H

@@ -102,7 +102,15 @@ struct weft_stag_mapping {
  * @ref: of the structure alone: its owner, and a wait for it to drain
  * @rcu: for its end
  *
- * Owned by the MR or MW that added it; freed through RCU.
+ * Owned by the MR or MW that added it; freed through RCU. Accesses change @pins without a lock::
+ *
+ *	     enable                pin
+ *	0 -----------> UNUSED -------------> UNUSED + accesses
+ *	^                |    <-------------        |
+ *	|                |        unpin             | invalidate, revoke: the pin of validity
+ *	|  invalidate,   |                          v is dropped, no new access begins
+ *	+----------------+------------------- accesses
+ *	   revoke            last unpin
  */
 struct weft_mem_region {
 	u8 kind;

@@ -33,7 +33,13 @@ enum weft_loopback_mode {
  * @mode: least mode that both ends need
  * @written, @read: TCP's sequence numbers at which the stream starts
  *
- * All but @users and @peer are written before the end is in the table.
+ * All but @users and @peer are written before the end is in the table. @users changes without a
+ * lock::
+ *
+ *	     enter
+ *	1 ------------> 1 + contexts --- leave ---> contexts --- the last exits ---> 0, for good
+ *	  <------------
+ *	      exit
  */
 struct weft_loopback_end {
 	struct hlist_node node;

@@ -175,6 +175,11 @@ struct weft_sq_ctl {
  * late receives are flushed. Then the application rings after publishing, with the same
  * fences as on the send queue: an SRQ of its own method, and only if it said WEFT_SRQ_DOORBELL.
  * A shared queue turns to it for good when its device goes: the doorbell, and so posting, fails.
+ *
+ *	     a message waits for a receive, the QP fails, the device goes
+ *	OPEN -----------------------------------------------------------> NEED_DOORBELL
+ *	 ^        no message waits any more, or the QP was reset            |
+ *	 +------------------------------------------------------------------+
  */
 enum weft_rq_state {
 	WEFT_RQ_OPEN		= 0,
@@ -194,7 +199,12 @@ struct weft_rq_ctl {
  * stands beside @prod, which both look at anyway: the kernel does not touch the line
  * that polling writes to until the queue seems full.
  * The kernel publishes @prod with release, fences, and takes @arm back to
- * WEFT_ARM_NONE with one exchange when it raises the event.
+ * WEFT_ARM_NONE with one exchange when it raises the event. So @arm has two writers:
+ *
+ *	NONE --- application: solicited ---> SOLICITED --- application: any ---> NEXT
+ *	| ^                                      |                               ^ |
+ *	| +------ kernel: event -----------------+----------- kernel: event -----|-+
+ *	+-------- application: any ----------------------------------------------+
  */
 enum weft_arm {
 	WEFT_ARM_NONE		= 0,

@@ -4,6 +4,10 @@
  * vectors to spread their work over the CPUs. Here the interrupt is a call to
  * the vector's CPU. A process's queues need none of this: what notifies them
  * only wakes the process, wherever it sleeps.
+ *
+ * The word @pending, which merges notifications until the call has begun:
+ *
+ *	0 --- weft_vector_fire() ---> 1 --- arrive(), before it notifies ---> 0
  */
 #include "verbs/vector.h"
 
