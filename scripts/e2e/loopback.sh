@@ -155,9 +155,11 @@ for name in inline_data several_elements zero_length unsignalled fence solicited
 	atomic_misaligned_fadd window_after_remote_invalidate dereg_while_written; do
 	t "verbs: $name" grows verbs_case "$name"
 done
+set_attribute close_timeout_ms 1000
 for name in late_receives_both_ways late_long_messages late_peer_disconnects late_destroy late_srq; do
 	t "late: ${name#late_}" verbs_with "$name" rnr_timeout_ms 600000 1000
 done
+set_attribute close_timeout_ms 5000
 t "late: never" verbs_with late_never rnr_timeout_ms 600 1000
 for index in 1 2; do
 	for name in no_receive refused_requests; do

@@ -178,8 +178,11 @@ CASE_WITH("late", late_not_allowed, "rnr_timeout_ms=0")
 	CHECK(counted("rnr_waits") == waits);
 }
 
-/* What the peer sent before it closed is delivered, then its end is seen. */
-CASE_WITH("late", late_peer_disconnects, "rnr_timeout_ms=600000")
+/*
+ * What the peer sent before it closed is delivered, then its end is seen. The peer waits for the
+ * other end to close, as long as close_timeout_ms says.
+ */
+CASE_WITH("late", late_peer_disconnects, "rnr_timeout_ms=600000 close_timeout_ms=1000")
 {
 	send_id(&c, 1);
 	send_id(&c, 2);
