@@ -21,18 +21,34 @@ static const struct {
 	u8 op;
 	bool payload;
 } send_kinds[] = {
-	[IB_WR_SEND] = { true, WEFT_WR_SEND, true },
-	[IB_WR_SEND_WITH_INV] = { true, WEFT_WR_SEND_INV, true },
-	[IB_WR_RDMA_WRITE] = { true, WEFT_WR_WRITE, true },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { true, WEFT_WR_WRITE_IMM, true },
-	[IB_WR_RDMA_READ] = { true, WEFT_WR_READ, true },
-	[IB_WR_RDMA_READ_WITH_INV] = { true, WEFT_WR_READ_INV, true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, WEFT_WR_ATOMIC_FADD, true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { true, WEFT_WR_ATOMIC_CSWAP, true },
-	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { true, WEFT_WR_ATOMIC_FADD, true },
-	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { true, WEFT_WR_ATOMIC_CSWAP, true },
-	[IB_WR_LOCAL_INV] = { true, WEFT_WR_LOCAL_INV, false },
-	[IB_WR_REG_MR] = { true, WEFT_WR_REG_MR, false },
+	[IB_WR_SEND] = { .known = true, .op = WEFT_WR_SEND, .payload = true },
+	[IB_WR_SEND_WITH_INV] = { .known = true, .op = WEFT_WR_SEND_INV, .payload = true },
+	[IB_WR_RDMA_WRITE] = { .known = true, .op = WEFT_WR_WRITE, .payload = true },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { .known = true, .op = WEFT_WR_WRITE_IMM, .payload = true },
+	[IB_WR_RDMA_READ] = { .known = true, .op = WEFT_WR_READ, .payload = true },
+	[IB_WR_RDMA_READ_WITH_INV] = { .known = true, .op = WEFT_WR_READ_INV, .payload = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
+		.known = true,
+		.op = WEFT_WR_ATOMIC_FADD,
+		.payload = true,
+	},
+	[IB_WR_ATOMIC_CMP_AND_SWP] = {
+		.known = true,
+		.op = WEFT_WR_ATOMIC_CSWAP,
+		.payload = true,
+	},
+	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = {
+		.known = true,
+		.op = WEFT_WR_ATOMIC_FADD,
+		.payload = true,
+	},
+	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = {
+		.known = true,
+		.op = WEFT_WR_ATOMIC_CSWAP,
+		.payload = true,
+	},
+	[IB_WR_LOCAL_INV] = { .known = true, .op = WEFT_WR_LOCAL_INV },
+	[IB_WR_REG_MR] = { .known = true, .op = WEFT_WR_REG_MR },
 };
 
 static void fill_atomic(struct weft_sqe *sqe, const struct ib_send_wr *wr)
