@@ -56,15 +56,25 @@ connection_storm() {
 	assert_no_match 'fail|error|timed out|REJECTED' "$tmp/client.log"
 }
 
-# stream PROGRAM OPTION...: several sizes, data verified. All sizes (-S all) move
-# 14 GB in millions of messages, too much for an emulated CPU: scripts/e2e/stream.sh.
+# stream PROGRAM: sizes from a short message to many segments, data verified, one at a time each way
+# and many in one way. By default and for all sizes (-S all) it moves up to 14 GB in millions of
+# messages, too much for an emulated CPU: scripts/e2e/stream.sh.
 stream() {
-	serve 7471 400 "$1" -T v "${@:2}"
-	client 380 "$1" -s "$saddr4" -T v "${@:2}"
-	wait_server
-	expect '^64_lat|^64 ' "$tmp/client.log"
-	expect '^1m_lat|^1m ' "$tmp/client.log"
-	assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	local size bytes count rounds options
+	while read -r size bytes count rounds; do
+		options=(-T v -S "$bytes" -C "${count/k/000}" -I "${rounds/k/000}")
+		serve 7471 100 "$1" "${options[@]}"
+		client 90 "$1" -s "$saddr4" "${options[@]}"
+		wait_server
+		expect "^custom +$size +$count +$rounds " "$tmp/client.log" 1
+		assert_no_match 'verification failed|rsend|rrecv|rconnect' "$tmp/client.log"
+	done <<-'EOF'
+		64 64 1 500
+		1m 1048576 1 10
+		64 64 5k 1
+		4k 4096 500 1
+		1m 1048576 20 1
+	EOF
 }
 
 # stream_with OPTION...: small runs in every calling style of rsockets.

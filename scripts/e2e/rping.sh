@@ -21,28 +21,36 @@ established() { rdma resource show qp | grep -c 'state RTS'; }
 
 # A persistent server makes a thread per connection. Its requests come one after
 # the other, for rping itself loses one of two that come together; then all
-# eight are connected at once.
+# eight are connected at once. They stand still while others connect and while their output is
+# looked at, for one client alone keeps emulated CPUs busy.
 eight_at_once() {
-	local i pids=()
+	local i all='' pids=() before=()
 	serve 7174 150 rping -s -P -a "$saddr4" -S 4096
 	for i in 1 2 3 4 5 6 7 8; do
 		start 120 "$tmp/c$i" "${cli[@]}" stdbuf -oL \
 			rping -c -a "$saddr4" -v -V -C 100000 -S 4096
 		pids+=("$started")
-		until grep -q 'rdma-ping-1:' "$tmp/c$i"; do
+		all+=${all:+,}$started
+		until [[ $(<"$tmp/c$i") == *rdma-ping-1:* ]]; do
 			kill -0 "$started" || { cat "$tmp/c$i"; fail "client $i ended"; }
-			sleep 0.1
+			sleep_nofork 0.1
 		done
+		pkill -STOP -P "$started"
 	done
 	rdma resource show qp
 	[ "$(established)" -eq 16 ] || fail "not eight connections at once"
-	sleep 2
+	for i in 1 2 3 4 5 6 7 8; do before+=("$(wc -l <"$tmp/c$i")"); done
+	pkill -CONT -P "$all"
+	sleep_nofork 2
+	pkill -STOP -P "$all"
 	for i in 1 2 3 4 5 6 7 8; do
 		kill -0 "${pids[i - 1]}" || { tail "$tmp/c$i"; fail "client $i ended early"; }
 		assert_no_match 'mismatch|error|fail' "$tmp/c$i"
 		expect '^ping data: rdma-ping-[0-9]' "$tmp/c$i"
+		[ "$(wc -l <"$tmp/c$i")" -gt "${before[i - 1]}" ] || fail "client $i stands still"
 	done
 	kill "${pids[@]}"
+	pkill -CONT -P "$all" || true
 	wait "${pids[@]}" || true
 	stop_server
 }
