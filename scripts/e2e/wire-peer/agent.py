@@ -47,7 +47,7 @@ class Agent:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         bufsize=0)
         self.to, self.come = (pipe.fileno() for pipe in (self.process.stdin, self.process.stdout))
-        # What it says while nobody reads must not hold it up.
+        # What it says while the test does something else must not hold it up.
         fcntl.fcntl(self.come, F_SETPIPE_SZ, 1 << 20)
         os.set_blocking(self.to, False)
         self.rest = b""

@@ -308,7 +308,7 @@ def a_blocked_read_holds_back_what_follows_but_not_our_responses(f):
 
 @test("RDMAP-072", "DDP-038", "VERBS-017")
 def a_send_waits_for_tcp(f):
-    """A peer that takes nothing: no completion before TCP has all bytes, of which it buffers less."""
+    """A peer that takes nothing: no completion before TCP has all bytes, more than it buffers."""
     wire = f.connect(rcvbuf=4096)
     link = f.running(rev=1, wire=wire)
     size = 8 << 20
