@@ -10,6 +10,7 @@ suite addresses <<'TOPOLOGY'
   wa: va (10.77.0.1, fd77::1) weftA --- vb --- br0 (10.77.0.2, fd77::2) weftB :wb
       vc (10.77.0.3, fd77::3) weftC --- vd ----+
 TOPOLOGY
+only_plugins "$driver" rxe siw
 
 a=${driver}A b=${driver}B c=${driver}C
 mac_a=02:00:00:00:77:0a mac_c=02:00:00:00:77:0c
@@ -22,34 +23,39 @@ wb() { ip -n wb "$@"; }
 # link NETDEV DEVICE [TYPE]: in the namespace of the server.
 link() { driver=${3:-$driver} make_link "$2" "$1" "${srv[@]}"; }
 
+# It is made anew for each test, by few programs: an emulated CPU takes its time to start one.
 topology() {
-	local ns name
-	modprobe -q veth
-	modprobe -q ipv6
-	modprobe -q bridge
+	local ns
 	for ns in wa wb; do
 		ip netns add $ns
-		ip -n $ns link set lo up
 		ip netns exec $ns sysctl -qw net.ipv4.conf.all.rp_filter=0 \
 			net.ipv4.conf.default.rp_filter=0 net.ipv6.conf.all.accept_dad=0 \
 			net.ipv6.conf.default.accept_dad=0
 	done
-	ip link add va netns wa address $mac_a type veth peer name vb netns wb
-	ip link add vc netns wa address $mac_c type veth peer name vd netns wb
-	wb link add br0 type bridge
-	for name in vb vd; do
-		wb link set $name master br0
-		wb link set $name up
-	done
-	wb link set br0 up
-	wa link set va up
-	wa link set vc up
-	wa addr add 10.77.0.1/24 dev va
-	wa addr add 10.77.0.3/24 dev vc
-	wa addr add fd77::1/64 dev va nodad
-	wa addr add fd77::3/64 dev vc nodad
-	wb addr add 10.77.0.2/24 dev br0
-	wb addr add fd77::2/64 dev br0 nodad
+	ip -batch - <<-EOF
+		link add va netns wa address $mac_a type veth peer name vb netns wb
+		link add vc netns wa address $mac_c type veth peer name vd netns wb
+	EOF
+	wb -batch - <<-EOF
+		link set lo up
+		link add br0 type bridge
+		link set vb master br0
+		link set vd master br0
+		link set vb up
+		link set vd up
+		link set br0 up
+		addr add 10.77.0.2/24 dev br0
+		addr add fd77::2/64 dev br0 nodad
+	EOF
+	wa -batch - <<-EOF
+		link set lo up
+		link set va up
+		link set vc up
+		addr add 10.77.0.1/24 dev va
+		addr add 10.77.0.3/24 dev vc
+		addr add fd77::1/64 dev va nodad
+		addr add fd77::3/64 dev vc nodad
+	EOF
 	link va "$a"
 	link vc "$c"
 	make_link "$b" br0 "${cli[@]}"
@@ -63,8 +69,9 @@ through() { wb neigh replace "$1" lladdr "$2" dev br0; }
 # served_by DEVICE: the last connection was accepted, and counted there.
 declare -A count_before
 remember_counts() {
-	local name
-	for name in $(rdma link show | sed -n "s,^link \(${driver}[^/]*\)/.*,\1,p"); do
+	local dir name
+	for dir in "/sys/class/infiniband/$driver"*; do
+		name=${dir##*/}
 		count_before[$name]=$(counted connections_passive "$name")
 	done
 }
@@ -112,7 +119,11 @@ for_the_other_netdev() {
 	reach "$1" "$2" "$3"
 }
 
-elsewhere() { wa addr add 10.88.0.1/32 dev "$1"; wb route replace 10.88.0.1 via 10.77.0.1; }
+elsewhere() {
+	wa addr add 10.88.0.1/32 dev "$1"
+	wb route replace 10.88.0.1 via 10.77.0.1
+	through 10.77.0.1 "$mac_a"	# no seconds of ARP
+}
 
 on_lo_without_weft() {
 	elsewhere lo
@@ -137,6 +148,7 @@ on_dummy() {
 # A wildcard follows the address, and so does a new listener on it.
 floats() {
 	wa addr add 10.77.0.9/24 dev va
+	through 10.77.0.9 "$mac_a"
 	reach 0.0.0.0 10.77.0.9 "$a"
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
@@ -416,6 +428,7 @@ after_test() {
 	new_splats
 }
 
+for module in veth ipv6 bridge; do modprobe -q $module; done
 t "one subnet: a wildcard, v4" for_the_other_netdev 0.0.0.0 10.77.0.3 "$c"
 t "one subnet: a wildcard, v6" for_the_other_netdev :: fd77::3 "$c"
 t "one subnet: an address, v4" for_the_other_netdev 10.77.0.3 10.77.0.3 "$c"

@@ -11,6 +11,7 @@
 suite kverbs <<'TOPOLOGY'
   kernel_verbs.ko, both ends --- wd0 (dummy, 10.77.0.1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 all_cases() {
 	local lines

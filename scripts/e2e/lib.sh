@@ -49,6 +49,7 @@ command_not_found_handle() {
 
 suite_exit() {
 	cleanup >"$tmp/cleanup" 2>&1
+	[ ! -d "$tmp/plugins" ] || umount /etc/libibverbs.d
 	kill "$listener"
 	rm -rf "$tmp"
 }
@@ -282,7 +283,11 @@ idle() {
 }
 
 # counted NAME [DEVICE]: a counter of a device.
-counted() { cat "/sys/class/infiniband/${2:-$dev}/ports/1/hw_counters/$1"; }
+counted() {
+	local value
+	read -r value <"/sys/class/infiniband/${2:-$dev}/ports/1/hw_counters/$1"
+	echo "$value"
+}
 
 # note_loopback: after each test, and before a test deletes its devices.
 note_loopback() {
@@ -409,6 +414,17 @@ cleanup() {
 	for ns in wa wb; do ip netns delete "$ns" 2>/dev/null; done
 }
 
+# only_plugins DRIVER...: until the end of the suite. libibverbs loads the plugins of all drivers, with
+# Debian's seventeen, whenever a program starts; on an emulated CPU that takes a quarter of a second.
+# (smoke, devinfo and the suites of other projects' programs have them all.)
+only_plugins() {
+	local dir=/etc/libibverbs.d name
+	mkdir "$tmp/plugins"
+	for name; do [ ! -e "$dir/$name.driver" ] || cp "$dir/$name.driver" "$tmp/plugins/"; done
+	mount -t tmpfs plugins "$dir"
+	cp "$tmp/plugins/"* "$dir/"
+}
+
 # --- Programs with deadlines -------------------------------------------------------
 
 # short_timeouts DEVICE: a process that is killed while it connects to itself cannot end before
@@ -455,16 +471,19 @@ progresses() {
 	done
 }
 
-# listening PORT: does anything listen there, in the server's namespace? (A program
-# takes its time to start in an emulated guest, so there is none where none is needed.)
+# listening PORT [PROCESS]: does anything listen there, in the server's namespace? It is that of what
+# PROCESS runs, which "start" has started. (A program takes its time to start in an emulated guest,
+# so there is none where none is needed.)
 listening() {
-	local table line
+	local table line child
 	printf -v line ':%04X [0-9A-F]+:0000 0A ' "$1"
 	if [ ${#srv[@]} -eq 0 ]; then
 		table=$(</proc/net/tcp)$(</proc/net/tcp6)
+	elif [ -n "${2:-}" ] && read -r child _ <"/proc/$2/task/$2/children"; then
+		table=$(<"/proc/$child/net/tcp")$(<"/proc/$child/net/tcp6")
 	else
 		table=$("${srv[@]}" cat /proc/net/tcp /proc/net/tcp6)
-	fi
+	fi 2>/dev/null
 	[[ $table =~ $line ]]
 }
 
@@ -475,7 +494,7 @@ serve() {
 	shift 2
 	start "$seconds" "$tmp/server.log" "${srv[@]}" "$@"
 	server=$started
-	until listening "$port"; do
+	until listening "$port" "$server"; do
 		kill -0 "$server" 2>/dev/null || fail_server "it ended before it listened"
 		[ "$SECONDS" -lt "$end" ] || fail_server "it does not listen on port $port"
 		sleep_nofork 0.1
@@ -510,7 +529,7 @@ client() {
 	local seconds=$1 rc=0
 	shift
 	limit "$seconds" "${cli[@]}" "$@" >"$tmp/client.log" 2>&1 || rc=$?
-	cat "$tmp/client.log"
+	printf '%s\n' "$(<"$tmp/client.log")"
 	[ "$rc" -eq 0 ] && return 0
 	echo "client: status $rc; the server said:"
 	cat "$tmp/server.log"

@@ -26,7 +26,6 @@ before_test() {
 	for name in $(rdma link show | sed -n "s,^link \(${driver}[^/]*\)/.*,\1,p"); do
 		timeout 20 rdma link delete "$name"
 	done
-	umount /etc/libibverbs.d
 	for name in wd1 wd2 wd3 wd4 wd5 wd0.7 wbr0 wv0 wtun0; do ip link delete "$name"; done
 	return 0
 }
@@ -205,14 +204,6 @@ cycle() {
 	rdma link delete "$dev"
 }
 
-# no_other_plugins: libibverbs of a short-lived program does not load seventeen more.
-no_other_plugins() {
-	local dir=/etc/libibverbs.d
-	cp "$dir/$driver.driver" "$tmp/"
-	mount -t tmpfs plugins "$dir"
-	cp "$tmp/$driver.driver" "$dir/"
-}
-
 # slabs: active objects per cache, once everything that can go has gone. Address ranges that
 # vmalloc() has freed wait by the thousand, until 64 MB and more of them are freed; drop_caches
 # takes those away that newer kernels keep for reuse. TIME_WAIT lasts a minute, and each CPU keeps
@@ -239,7 +230,6 @@ grown() {
 
 many_cycles() {
 	local i
-	no_other_plugins
 	mkfifo "$tmp/never_written"
 	for i in $(seq 10); do cycle; done
 	[ "$cycles" -lt 200 ] || slabs >"$tmp/slabs.before"
@@ -247,7 +237,6 @@ many_cycles() {
 		cycle || fail "cycle $i"
 		[ $((i % 50)) -ne 0 ] || echo "lifecycle: $i cycles" >/dev/kmsg
 	done
-	umount /etc/libibverbs.d
 	[ "$cycles" -ge 200 ] || return 0
 	slabs >"$tmp/slabs.after"
 	grown | tee "$tmp/grown"
@@ -264,6 +253,7 @@ module_goes_and_comes() {
 	rdma link delete "$dev"
 }
 
+only_plugins "$driver"
 netdev
 t "no such netdev" no_such_netdev
 t "a netdev that is not Ethernet" unsuitable_netdev

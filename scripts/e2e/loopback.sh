@@ -9,6 +9,7 @@ suite loopback <<'TOPOLOGY'
   one program, both ends --- wd0 (dummy, 10.77.0.1, fd77::1) --- no TCP but for start and end
   or: wa, va (10.77.0.1) weft on it --- veth --- wb, vb (10.77.0.2) weft on it
 TOPOLOGY
+only_plugins "$driver"
 
 set_attribute() { echo "$2" >"/sys/class/infiniband/${3:-$dev}/params/$1"; }
 

@@ -7,6 +7,7 @@
 suite netdev-kinds <<'TOPOLOGY'
   wa: ka (10.88.0.1, fd88::1), of a kind --- on va --- veth --- vb --- wb: kb (10.88.0.2, fd88::2)
 TOPOLOGY
+only_plugins "$driver"
 
 # KIND|module that this kernel may lack|what "ip link add" gets at the end on top of @below, whose
 # peer has the address @remote; or nothing, when a function make_KIND does it.

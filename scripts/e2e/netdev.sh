@@ -7,6 +7,7 @@
 suite netdev <<'TOPOLOGY'
   wa: va (10.77.0.1) --- veth --- wb: vb (10.77.0.2); also bonds and VLANs on top
 TOPOLOGY
+only_plugins "$driver"
 
 port=7174
 

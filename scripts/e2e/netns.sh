@@ -7,6 +7,7 @@
 suite netns <<'TOPOLOGY'
   wa: va (10.77.0.1) weft on it --- veth --- wb: vb (10.77.0.2) weft on it
 TOPOLOGY
+only_plugins "$driver"
 
 # fresh MODE: the topology again, in that mode.
 fresh() {

@@ -12,6 +12,7 @@ attempts=2
 suite perftest <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 # both PROGRAM OPTION...: run a pair; the table is in client.log.
 both() {

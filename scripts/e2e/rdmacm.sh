@@ -10,6 +10,7 @@ attempts=2
 suite rdmacm <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 # The passive side sends first: needs the peer-to-peer start-up, or buffering.
 passive_side_first() {

@@ -7,6 +7,7 @@
 suite removal <<'TOPOLOGY'
   a program that is both ends --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 before_test() {
 	modprobe -q "$driver"

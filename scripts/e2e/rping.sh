@@ -9,6 +9,7 @@ attempts=2
 suite rping <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 # rounds ADDRESS SIZE COUNT
 rounds() {

@@ -9,6 +9,7 @@
 suite verbs <<'TOPOLOGY'
   one program, both ends --- wd0 (dummy, 10.77.0.1, fd77::1) --- lo
 TOPOLOGY
+only_plugins "$driver"
 
 # BIG=1 adds the 4 GiB message: half a minute where code runs natively.
 case_() {

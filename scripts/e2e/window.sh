@@ -9,6 +9,7 @@ suite window <<'TOPOLOGY'
   server and client --- wd0 (dummy, 10.77.0.1) --- lo, MTU 1500
   server --- va (10.77.0.1) === vb (10.77.0.2) --- client, MTU 1500, without offload
 TOPOLOGY
+only_plugins "$driver"
 
 runs=8
 

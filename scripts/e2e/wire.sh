@@ -12,6 +12,7 @@ suite wire <<'TOPOLOGY'
   va ----------- veth, MTU 1500 ------------ vb
   (captured here)
 TOPOLOGY
+only_plugins "$driver"
 
 capture=${WEFT_RESULTS:-$tmp}/wire.pcap
 table=$tmp/wire.json
