@@ -279,13 +279,13 @@ def an_initiator_that_left_keeps_its_place_until_it_is_answered(f):
 @test("CM-036")
 def a_request_outlives_its_listener(f):
     """The consumer may close it and take its time: its own, not that for a request to arrive."""
-    f.policy("mpa_request_timeout_ms", 1000 * f.world.slow)
-    f.policy("accept_timeout_ms", 3000 * f.world.slow)
+    f.policy("mpa_request_timeout_ms", 500 * f.world.slow)
+    f.policy("accept_timeout_ms", 2000 * f.world.slow)
     listener = listen(f, 4)
     wire, late = ask(f, 2)
     asked, asked_late = (f.asked(listener=listener) for _ in range(2))
     f.agent.cmd("destroy", k=listener)
-    time.sleep(1.5 * f.world.slow)
+    time.sleep(0.8 * f.world.slow)
     link = Link(f, wire, asked["k"])
     f.links.append(link)
     f.domain_of[link.k] = "pd"
