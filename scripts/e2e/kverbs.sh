@@ -44,7 +44,7 @@ late_dumps() {
 		limit 60 "$verbs" "$saddr4" "$name"
 	done
 	VERBS_QPN=$(parameter idle_qpn) limit 60 "$verbs" "$saddr4" connects_the_qp_of_another
-	for name in answered late looked_up early bound late_bound; do
+	for name in answered late looked_up early bound late_bound held; do
 		echo "$name: $(parameter "$name")" | tee -a "$tmp/late"
 	done
 	expect '^late: 0$' "$tmp/late" 1
@@ -53,6 +53,7 @@ late_dumps() {
 	expect '^bound: [0-9][0-9]' "$tmp/late" 1
 	expect '^answered: [0-9][0-9]' "$tmp/late" 1
 	expect '^looked_up: [1-9]' "$tmp/late" 1
+	expect '^held: [1-9]' "$tmp/late" 1
 }
 
 topology_dummy

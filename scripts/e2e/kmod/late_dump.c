@@ -3,14 +3,16 @@
  * Dumps that come late. The core of many kernels finds an object for netlink until its driver
  * has destroyed it, and a dump that has begun goes on meanwhile. This module stands between
  * the core and the destroy functions of one device: while one of them runs, and once more when it
- * has returned, it asks what a dump asks. iw_cm is played as well: it looks a QP up by its
- * number, and takes its reference a little later, in the same critical section. And a QP is
- * bound to a counter, as netlink does for those that it finds.
+ * has returned, it asks what a dump asks. Where the kernel has kprobes, some dumps of CQs are held
+ * up in the middle. iw_cm is played as well: it looks a QP up by its number, and takes its
+ * reference a little later, in the same critical section. And a QP is bound to a counter, as
+ * netlink does for those that it finds.
  *
  *	insmod late_dump.ko device=weft0
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -20,6 +22,7 @@
 #include <rdma/ib_verbs.h>
 
 #define LOOKUPS 8 /* each takes tens of milliseconds */
+#define HOLDS	8 /* likewise */
 
 static char *device = "";
 module_param(device, charp, 0444);
@@ -39,7 +42,7 @@ MODULE_PARM_DESC(looked_up, "QPs that iw_cm found while they were destroyed");
 
 static uint early;
 module_param(early, uint, 0444);
-MODULE_PARM_DESC(early, "of these, destroyed before iw_cm let go of them");
+MODULE_PARM_DESC(early, "of these, and of those held, destroyed before they were let go of");
 
 static uint bound;
 module_param(bound, uint, 0444);
@@ -48,6 +51,10 @@ MODULE_PARM_DESC(bound, "QPs that were bound to a counter before they were destr
 static uint late_bound;
 module_param(late_bound, uint, 0444);
 MODULE_PARM_DESC(late_bound, "QPs that were bound while, or after, they were destroyed");
+
+static uint held;
+module_param(held, uint, 0444);
+MODULE_PARM_DESC(held, "CQs that were destroyed while a dump of theirs was held up");
 
 static uint idle_qpn;
 module_param(idle_qpn, uint, 0444);
@@ -199,6 +206,68 @@ static void end_lookup(struct lookup *l)
 		kthread_stop(l->thread);
 }
 
+/* --- a dump in the middle --------------------------------------------------------- */
+
+/* The CQ that is destroyed next: its dump has got hold of it; it is destroyed. */
+static struct {
+	bool wanted;
+	bool inside;
+	bool destroyed;
+} hold;
+
+#ifdef CONFIG_KPROBES
+/* The dump has its reference, and reads what goes with the CQ. Context: preemption is disabled. */
+static int stand_still(struct kprobe *p, struct pt_regs *regs)
+{
+	if (!READ_ONCE(hold.wanted) || !(current->flags & PF_KTHREAD))
+		return 0;
+	WRITE_ONCE(hold.inside, true);
+	mdelay(20);
+	early += READ_ONCE(hold.destroyed);
+	return 0;
+}
+
+static struct kprobe probe = { .symbol_name = "weft_cq_inspect", .pre_handler = stand_still };
+
+static int begin_holding(void)
+{
+	return register_kprobe(&probe);
+}
+
+static void end_holding(void)
+{
+	unregister_kprobe(&probe);
+}
+#else
+static int begin_holding(void)
+{
+	held = HOLDS; /* none can be */
+	return 0;
+}
+
+static void end_holding(void)
+{
+}
+#endif
+
+/* The dumps of @a go on until it is destroyed. */
+static int destroy_held(struct ib_cq *cq, struct ib_udata *udata)
+{
+	unsigned long end = jiffies + HZ;
+	int ret;
+
+	WRITE_ONCE(hold.destroyed, false);
+	WRITE_ONCE(hold.inside, false);
+	WRITE_ONCE(hold.wanted, held < HOLDS);
+	while (hold.wanted && !READ_ONCE(hold.inside) && time_before(jiffies, end))
+		cond_resched();
+	held += READ_ONCE(hold.inside);
+	ret = real.destroy_cq(cq, udata);
+	WRITE_ONCE(hold.destroyed, true);
+	WRITE_ONCE(hold.wanted, false);
+	return ret;
+}
+
 /* --- what the core calls ------------------------------------------------------- */
 
 static int destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
@@ -223,7 +292,7 @@ static int destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 	int ret;
 
 	begin(&a);
-	ret = real.destroy_cq(cq, udata);
+	ret = destroy_held(cq, udata);
 	end(&a);
 	return ret;
 }
@@ -266,6 +335,7 @@ static void drop_idle(void)
 static void remove(struct ib_device *ib, void *data)
 {
 	drop_idle();
+	end_holding();
 	real.counter_dealloc(&counter);
 	ib->ops.destroy_qp = real.destroy_qp;
 	ib->ops.destroy_cq = real.destroy_cq;
@@ -303,7 +373,7 @@ static int __init late_dump_init(void)
 
 	if (ret)
 		return ret;
-	ret = dev ? make_idle() : -ENODEV;
+	ret = dev ? make_idle() ?: begin_holding() : -ENODEV;
 	if (!ret)
 		return 0;
 	ib_unregister_client(&client);
