@@ -375,6 +375,9 @@ static int case_refused(void)
 	const struct ib_send_wr *bad = NULL;
 	struct ib_sge sge = op_half(0);
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1000 };
+	struct ib_sge sges[2] = { sge, sge };
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
 	const struct ib_recv_wr *bad_recv = NULL;
 	const struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1000 };
 
@@ -384,10 +387,40 @@ static int case_refused(void)
 	wr.num_sge = 1;
 	wr.opcode = 0x77;
 	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EOPNOTSUPP);
+	wr.opcode = IB_WR_SEND_WITH_IMM; /* below the largest that is known */
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EOPNOTSUPP);
+	CHECK(!ib_query_qp(world.self.to.client->qp, &attr, IB_QP_CAP, &init));
+	sges[0].length = attr.cap.max_inline_data;
+	sges[1].length = 1;
+	wr.opcode = IB_WR_SEND;
+	wr.send_flags = IB_SEND_INLINE;
+	wr.sg_list = sges;
+	wr.num_sge = ARRAY_SIZE(sges);
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL);
 	CHECK(ib_post_recv(world.self.to.client->qp, &recv, &bad_recv) == -EINVAL &&
 	      bad_recv == &recv);
 	CHECK(IS_ERR(ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, 1 << 20)));
 	return case_send();
+}
+
+/* What the consumer asked for, and what the connection has. */
+static int case_query(void)
+{
+	struct ib_qp *qp = world.self.to.client->qp;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	CHECK(!ib_query_qp(qp, &attr, IB_QP_STATE | IB_QP_CAP, &init));
+	CHECK(attr.qp_state == IB_QPS_RTS && attr.cur_qp_state == IB_QPS_RTS);
+	CHECK(attr.cap.max_send_wr >= 16 && attr.cap.max_recv_wr >= 16);
+	CHECK(attr.cap.max_send_sge && attr.cap.max_recv_sge);
+	CHECK(attr.max_rd_atomic == world.self.maker->depth);
+	CHECK(attr.max_dest_rd_atomic == world.self.maker->depth);
+	CHECK(!memcmp(&init.cap, &attr.cap, sizeof(init.cap)));
+	CHECK(init.qp_type == IB_QPT_RC && init.sq_sig_type == IB_SIGNAL_REQ_WR);
+	CHECK(init.send_cq == world.cq && init.recv_cq == world.cq && !init.srq);
+	CHECK(init.qp_context == qp->qp_context);
+	return 0;
 }
 
 /* A key that does not exist ends the connection, whatever is posted afterwards. */
@@ -476,6 +509,7 @@ static const struct named_case cases[] = {
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
 	{ "refused objects", case_refused_objects },
+	{ "query", case_query },
 	{ "shared receive queue", case_srq },
 };
 

@@ -100,6 +100,21 @@ static const struct self_maker maker = {
 	.depth = 1,
 };
 
+/* The receives of the QP are those of the SRQ. */
+static int query_with_srq(void)
+{
+	struct ib_qp *qp = s.self.server->qp;
+	const struct ib_recv_wr *bad = NULL;
+	struct ib_qp_init_attr init = {};
+	const struct ib_recv_wr wr = {};
+	struct ib_qp_attr attr = {};
+
+	CHECK(ib_post_recv(qp, &wr, &bad) == -EINVAL && bad == &wr);
+	CHECK(!ib_query_qp(qp, &attr, IB_QP_CAP, &init));
+	CHECK(init.srq == s.srq);
+	return 0;
+}
+
 /* Each receive completes as one of the QP that took it; the last has less than the limit left. */
 static int receive_from_srq(void)
 {
@@ -152,7 +167,9 @@ int case_srq(void)
 	s.srq = ib_create_srq(world.pd, &attr);
 	if (IS_ERR(s.srq))
 		return PTR_ERR(s.srq);
-	ret = self_connect(&s.self, &maker, (struct sockaddr *)&sa) ?: receive_from_srq();
+	ret = self_connect(&s.self, &maker, (struct sockaddr *)&sa) ?:
+		      query_with_srq()				    ?:
+								      receive_from_srq();
 	self_drop(&s.self);
 	ib_destroy_srq(s.srq);
 	return ret;
