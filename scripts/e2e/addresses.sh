@@ -157,14 +157,24 @@ floats() {
 	reach 10.77.0.9 10.77.0.9 "$c"
 }
 
-# rdma_cm has given the listener to one device, and gives the connection to the other.
+# rdma_cm has given the listener to one device, and gives the connection to the other. The first QP
+# of either has the same number; that of the listener's device is of another program.
 floats_under_a_listener() {
+	local other
+	start 60 "$tmp/other" "${srv[@]}" stdbuf -oL ibv_rc_pingpong -d "$a" -g 1 -p 18600
+	other=$started
+	until grep -q 'local address' "$tmp/other"; do
+		kill -0 "$other" || { cat "$tmp/other"; fail "it has no QP"; }
+		sleep_nofork 0.1
+	done
 	wa addr add 10.77.0.9/24 dev va
 	serve "$port" 60 rping -s -a 10.77.0.9 -V -C 2
 	wa addr del 10.77.0.9/24 dev va
 	wa addr add 10.77.0.9/24 dev vc
 	through 10.77.0.9 "$mac_c"
 	fails_at_once 10.77.0.9 'REJECTED|refused'
+	kill "$other"
+	wait "$other" || true
 }
 
 # --- routes that differ there and back ----------------------------------------------
@@ -220,9 +230,13 @@ at_home() {
 	reach "$1" "$2" "$3" "$2"
 }
 
+guid() { cat "/sys/class/infiniband/$1/node_guid"; }
+
 # works_beside NETDEV ADDRESS DEVICE OTHER-ADDRESS OTHER-DEVICE
 each_is_its_own() {
 	local upper=${driver}T lower=$3
+	# librdmacm tells them apart by it.
+	[ "$(guid "$upper")" != "$(guid "$lower")" ] || fail "they have the same GUID"
 	if lenient; then upper=any lower=any; fi
 	at_home "$1" "$1" "$upper"
 	at_home 0.0.0.0 "$1" "$upper"

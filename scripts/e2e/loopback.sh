@@ -145,6 +145,56 @@ link_goes() {
 	LOOPBACK=1 make_link "$dev" wd0
 }
 
+# What is local in a VRF goes by its device, not by lo.
+in_a_vrf() {
+	modprobe -q vrf || skip "this kernel has no VRF"
+	ip link add wv6 type vrf table 77
+	ip link add wd6 type dummy
+	ip link set wd6 master wv6
+	ip link set wv6 up
+	ip link set wd6 up
+	ip addr add 10.86.0.1/24 dev wd6
+	ip route add 10.86.0.1/32 dev wv6
+	sysctl -qw net.ipv4.ip_nonlocal_bind=1 net.ipv4.tcp_l3mdev_accept=1
+	LOOPBACK=1 make_link "${driver}v" wd6
+	dev=${driver}v grows direct_case 1 one_way
+	rdma link delete "${driver}v"
+	ip link delete wd6
+	ip link delete wv6
+	sysctl -qw net.ipv4.ip_nonlocal_bind=0 net.ipv4.tcp_l3mdev_accept=0
+}
+
+# Each end sees the other at an address that is translated: the sequence numbers are the same.
+translated() {
+	modprobe -q tun || skip "this kernel has no tun"
+	ip netns exec wa ip tuntap add ka mode tun
+	ip netns exec wb ip tuntap add kb mode tun
+	start 60 "$tmp/forward" python3 "$here/progs/tun_forward.py" wa ka wb kb \
+		10.88.0.1=10.66.0.1 10.66.0.2=10.88.0.2
+	until grep -q ready "$tmp/forward"; do
+		kill -0 "$started" || { cat "$tmp/forward"; fail "no process carries the packets"; }
+		sleep_nofork 0.1
+	done
+	local forwarder=$started
+	netns_end wa ka 10.88.0.1 fd88::1 "${driver}ka" "$driver"
+	netns_end wb kb 10.88.0.2 fd88::2 "${driver}kb" "$driver"
+	ip -n wa route add 10.66.0.2/32 dev ka
+	ip -n wb route add 10.66.0.1/32 dev kb
+	set_attribute loopback 2 "${driver}ka"
+	set_attribute loopback 2 "${driver}kb"
+	serve 7174 60 rping -s -a 10.88.0.1 -V -C 20
+	client 60 rping -c -a 10.66.0.1 -V -C 20
+	wait_server
+	sleep 0.1
+	[ "$(counted loopback_tx_segments "${driver}kb")" -eq 0 ] ||
+		fail "$(counted loopback_tx_segments "${driver}kb") segments did not go by TCP"
+	rdma link delete "${driver}ka"
+	rdma link delete "${driver}kb"
+	kill "$forwarder"
+	ip -n wa link delete ka
+	ip -n wb link delete kb
+}
+
 topology_dummy
 verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 set_attribute loopback 0
@@ -174,6 +224,7 @@ t "attribute: changes amid traffic" attribute_changes_amid_traffic
 t "killed: client" killed client server
 t "killed: server" killed server client
 t "removal: link" link_goes
+t "a VRF" in_a_vrf
 cleanup >/dev/null 2>&1
 
 topology_veth
@@ -186,6 +237,7 @@ done
 set_attribute loopback 2 "${driver}a"
 t "namespaces: 2 is not" grows pings 300 60000
 t "namespaces: 2 at one end becomes 1" narrowed
+t "namespaces: 2, and addresses are translated" translated
 set_attribute loopback 1 "${driver}b"
 t "namespaces: 2 at one end only is TCP" stays pings 20 5000
 finish
