@@ -110,6 +110,8 @@ static void weft_recvq_limit_is_raised_once(struct kunit *test)
 	spin_unlock_irq(&rq->lock);
 	KUNIT_EXPECT_EQ(test, i, ENTRIES);
 
+	KUNIT_EXPECT_EQ(test, weft_recvq_set_limit(rq, ENTRIES), 0); /* no less than that */
+	KUNIT_EXPECT_EQ(test, raised, 1U);
 	KUNIT_EXPECT_EQ(test, weft_recvq_set_limit(rq, ENTRIES - 1), 0);
 	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), 0);
 	KUNIT_EXPECT_EQ(test, raised, 1U);

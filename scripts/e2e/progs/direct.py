@@ -385,6 +385,13 @@ def choices():
         found = subprocess.run(["ss", "-tnH", "--tos", f"( sport = {PORT} or dport = {PORT} )"],
                                capture_output=True, text=True, check=True).stdout
         assert found.count("tos:0x48") == 2, found
+    with turned("ird_max", 2):
+        a, b = two()
+        a.connect(b)
+        b.connect(a)
+        messages(a, b)
+        for one in (a, b): # the peer takes no more, and what the program says later does not count
+            assert one.qp.query(0x1fffff)[0].max_rd_atomic == 2
 
 
 def consumers_choices():

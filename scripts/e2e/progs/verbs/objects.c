@@ -507,6 +507,9 @@ CASE("objects", unknown_words_are_refused)
 	const struct ib_uverbs_modify_qp timer = { .qp_handle = s.id->qp->handle,
 						   .attr_mask = IBV_QP_MIN_RNR_TIMER,
 						   .min_rnr_timer = 3 };
+	const struct ib_uverbs_create_srq shared = {
+		.response = at, .pd_handle = s.id->pd->handle, .max_wr = 4, .max_sge = 1
+	};
 	struct ib_uverbs_resize_cq larger = { .response = at, .cqe = 100 };
 
 	CHECK(cq);
@@ -525,6 +528,9 @@ CASE("objects", unknown_words_are_refused)
 	CHECK(command(IB_USER_VERBS_CMD_RESIZE_CQ, &larger, sizeof(larger), 0) == 0);
 	CHECK(command(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair), 1) == EOPNOTSUPP);
 	CHECK(command(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair), 0) == 0);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_SRQ, &shared, sizeof(shared), 2) == EOPNOTSUPP);
+	CHECK(command(IB_USER_VERBS_CMD_CREATE_SRQ, &shared, sizeof(shared), WEFT_SRQ_DOORBELL) ==
+	      0);
 	CHECK(command(IB_USER_VERBS_CMD_MODIFY_QP, &timer, sizeof(timer), 1) == EOPNOTSUPP);
 	CHECK(command(IB_USER_VERBS_CMD_MODIFY_QP, &timer, sizeof(timer), 0) == 0);
 	works(&c, &s);
