@@ -47,8 +47,13 @@ xserver() {
 	expect 'end 0' "$tmp/server.log" 1
 }
 
-# The server has no end of its own for all versions: stop it.
+# The server has no end of its own for all versions: stop it. That of rdma-core 56 opens a socket of
+# TCP at the address and port of its RDMA listener, which a software RNIC has taken from the host.
 connection_storm() {
+	if cmtime -h 2>&1 | grep -q base_qpn; then
+		echo "this cmtime wants its port for TCP as well"
+		exit 77
+	fi
 	serve 7471 200 cmtime
 	client 180 cmtime -s "$saddr4" -c "$1" -t 20000
 	stop_server
