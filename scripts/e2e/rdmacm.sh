@@ -50,10 +50,7 @@ xserver() {
 # The server has no end of its own for all versions: stop it. That of rdma-core 56 opens a socket of
 # TCP at the address and port of its RDMA listener, which a software RNIC has taken from the host.
 connection_storm() {
-	if cmtime -h 2>&1 | grep -q base_qpn; then
-		echo "this cmtime wants its port for TCP as well"
-		exit 77
-	fi
+	! cmtime -h 2>&1 | grep -q base_qpn || skip "this cmtime wants its port for TCP as well"
 	serve 7471 200 cmtime
 	client 180 cmtime -s "$saddr4" -c "$1" -t 20000
 	stop_server

@@ -100,16 +100,17 @@ typedef unsigned int gfp_t;
 
 #define be32_to_cpu(n)		__builtin_bswap32(n)
 #define cpu_to_be32(n)		__builtin_bswap32(n)
+/* By void pointers: what memcpy() is given by its type, UBSan wants aligned. */
 #define get_unaligned(p)						\
 	({								\
 		__typeof__(*(p) + 0) host_v;				\
-		memcpy(&host_v, (p), sizeof(*(p)));			\
+		memcpy(&host_v, (const void *)(p), sizeof(*(p)));	\
 		host_v;							\
 	})
 #define put_unaligned(v, p)						\
 	do {								\
 		__typeof__(*(p)) host_w = (v);				\
-		memcpy((p), &host_w, sizeof(host_w));			\
+		memcpy((void *)(p), &host_w, sizeof(host_w));		\
 	} while (0)
 #define fls64(n)		((n) ? 64 - __builtin_clzll(n) : 0)
 

@@ -24,6 +24,8 @@ ATOMIC_REQUEST = 10
 ATOMIC_RESPONSE = 11
 
 SUITE = "--suite" in sys.argv[3:]
+# What flags are called, by the version of tshark.
+FLAGS = {"False": 0, "True": 1}
 
 
 def enough(count, least, what):
@@ -38,7 +40,8 @@ def complete(condition, what):
 
 
 def number(text):
-    return int(text, 0)
+    """Of a flag tshark 4.4 says True or False, older ones 1 or 0."""
+    return FLAGS[text] if text in FLAGS else int(text, 0)
 
 
 
