@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # One module, many libibverbs: each finds the plugin of its private ABI. scripts/test-providers
-# runs it: LIBRARIES are directories with a library each, PLUGINS has the plugins.
+# runs it: LIBRARIES are directories with a library each, PLUGINS has the plugins, OLDER_PLUGINS and
+# NEWER_PLUGINS have those of another version of the module's interface.
 . "$(dirname "$0")/lib.sh"
 
 suite providers <<'TOPOLOGY'
@@ -44,16 +45,18 @@ drivers() {
 	echo "$2" >"$etc/libibverbs.d/weft.driver"
 }
 
+# plugin_for LIBS [PLUGINS]
 plugin_for() {
-	local abi
+	local abi plugins=${2:-$PLUGINS}
 	abi=$(abi_of "$1")
 	abi=${abi##*_}
-	drivers "$1" "driver $PLUGINS/$abi/libweft"
-	[ -e "$PLUGINS/$abi/libweft-rdmav$abi.so" ] || fail "no plugin for $abi"
+	drivers "$1" "driver $plugins/$abi/libweft"
+	[ -e "$plugins/$abi/libweft-rdmav$abi.so" ] || fail "no plugin for $abi"
 }
 
+# opens LIBS [PLUGINS]
 opens() {
-	plugin_for "$1"
+	plugin_for "$@"
 	"$tmp/under" "$1" ibv_devinfo -v -d "$dev" >"$tmp/info" 2>&1 || fail "$(cat "$tmp/info")"
 	expect 'transport:.*iWARP' "$tmp/info" 1
 	expect 'PORT_ACTIVE \(4\)' "$tmp/info" 1
@@ -80,6 +83,19 @@ of_no_plugin() {
 	expect "couldn't load driver" "$tmp/devices"
 }
 
+# A plugin that is older than the module does not know what this one wants of it.
+of_an_older_version() {
+	plugin_for "$1" "$OLDER_PLUGINS"
+	"$tmp/under" "$1" ibv_devices >"$tmp/devices" 2>&1
+	assert_no_match "^ *$dev" "$tmp/devices"
+	expect 'does not support the kernel ABI of [0-9]+ \(supports [0-9]+ to [0-9]+\)' "$tmp/devices"
+}
+
+of_a_newer_version() {
+	opens "$1" "$NEWER_PLUGINS"
+	rpings "$1"
+}
+
 # rping of rdma-core 64 and later can wait for an event that is gone: its last thread looks
 # whether there is one, rdma_destroy_id() takes it away, and rdma_get_cm_event() waits.
 attempts=2
@@ -93,4 +109,8 @@ for root in $LIBRARIES; do
 	t "$name: ibv_rc_pingpong with an extended CQ" pingpongs "$libs"
 done
 t "without a plugin there is a message, and no device" of_no_plugin "$libs"
+# shellcheck disable=SC2086  # directories
+libs=$(where ${LIBRARIES%% *})
+t "a plugin older than the module: a message, and no device" of_an_older_version "$libs"
+t "a plugin newer than the module works" of_a_newer_version "$libs"
 finish
