@@ -46,18 +46,16 @@ void weft_handshake_close(struct weft_conn *conn)
 	conn->sock = NULL;
 }
 
-/* Of an initiator, the first or the second. */
-static int begin_attempt(struct weft_conn *conn)
+/*
+ * rdma_cm picks a local port without asking TCP, and does not say whether it was the consumer.
+ * In both cases the consumer is told that this is its port.
+ */
+static int connect_from(struct weft_conn *conn, const struct sockaddr_storage *local)
 {
 	struct weft_handshake *hs = conn->hs;
 	struct net *net;
 	int ret;
 
-	ret = weft_mpa_build_request(&hs->policy, hs->pd, hs->pd_len, hs->out.frame);
-	if (ret < 0)
-		return ret;
-	hs->out.len = ret;
-	hs->out.sent = 0;
 	net = weft_cm_get_net(conn->cm);
 	if (!net)
 		return -ENETDOWN;
@@ -68,20 +66,15 @@ static int begin_attempt(struct weft_conn *conn)
 	if (weft_stream_serves_kernel(conn->stream))
 		weft_sock_set_memalloc(conn->sock);
 	weft_cm_tune(conn->cm, conn->sock, hs->tos);
-	/*
-	 * rdma_cm picks a local port without asking TCP, and does not say whether it was the
-	 * consumer. In both cases the consumer is told that this is its port, so no other one
-	 * will do.
-	 */
-	ret = weft_sock_bind(conn->sock, &hs->local, true);
+	ret = weft_sock_bind(conn->sock, local, true);
 	if (ret == -EADDRINUSE)
-		ret = weft_sock_bind_shared(conn->sock, &hs->local);
+		ret = weft_sock_bind_shared(conn->sock, local);
 	if (!ret && hs->itself)
 		ret = weft_sock_local(conn->sock, &hs->remote);
 	if (!ret) {
 		weft_sock_attach(conn->sock, &sock_events, conn);
 		ret = weft_sock_connect(conn->sock, &hs->remote);
-		if (ret == -EADDRNOTAVAIL && weft_addr_port(&hs->local))
+		if (ret == -EADDRNOTAVAIL && weft_addr_port(local))
 			ret = -EADDRINUSE;	/* this port has a connection to this peer */
 		if (ret == -EINPROGRESS)
 			return 0;
@@ -89,6 +82,30 @@ static int begin_attempt(struct weft_conn *conn)
 	if (ret)
 		weft_handshake_close(conn);
 	return ret;
+}
+
+/*
+ * Of an initiator, the first or the second. No other port will do for a process, which may have
+ * named it, and looks at it. RTRS connects several times from one port to one peer
+ * (rdma_set_reuseaddr()), which TCP cannot do; consumers in the kernel get another port then.
+ */
+static int begin_attempt(struct weft_conn *conn)
+{
+	struct weft_handshake *hs = conn->hs;
+	struct sockaddr_storage any;
+	int ret;
+
+	ret = weft_mpa_build_request(&hs->policy, hs->pd, hs->pd_len, hs->out.frame);
+	if (ret < 0)
+		return ret;
+	hs->out.len = ret;
+	hs->out.sent = 0;
+	ret = connect_from(conn, &hs->local);
+	if (ret != -EADDRINUSE || !weft_stream_serves_kernel(conn->stream))
+		return ret;
+	any = hs->local;
+	weft_addr_set_port(&any, 0);
+	return connect_from(conn, &any);
 }
 
 /**

@@ -23,6 +23,16 @@ __be16 weft_addr_port(const struct sockaddr_storage *addr)
 }
 
 /**
+ * weft_addr_set_port - replace the TCP port
+ * @addr: changed
+ * @port: 0 for any that is free
+ */
+void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port)
+{
+	((struct sockaddr_in *)addr)->sin_port = port;
+}
+
+/**
  * weft_addr_is_any - is it the unspecified address?
  * @addr: of either family
  */

@@ -13,6 +13,7 @@ struct net;
 struct net_device;
 
 __be16 weft_addr_port(const struct sockaddr_storage *addr);
+void weft_addr_set_port(struct sockaddr_storage *addr, __be16 port);
 bool weft_addr_is_any(const struct sockaddr_storage *addr);
 bool weft_addr_is_unicast(const struct sockaddr_storage *addr);
 bool weft_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);

@@ -476,6 +476,40 @@ static int case_drain_reads(void)
 	return 0;
 }
 
+/* Connects @second from the address and port of @first, which TCP cannot do. */
+static int connect_from_port_of(struct rdma_cm_id *first, struct self *second)
+{
+	struct rdma_addr *addr = &first->route.addr;
+	struct rdma_cm_id *id = connect_id(self_on_event, second);
+
+	CHECK(!IS_ERR(id));
+	second->to.client = id;
+	init_completion(&second->to.event);
+	CHECK(!rdma_set_reuseaddr(first, 1) && !rdma_set_reuseaddr(id, 1));
+	return connect_waited(&second->to,
+			      rdma_resolve_addr(id, (struct sockaddr *)&addr->src_addr,
+						(struct sockaddr *)&addr->dst_addr, 2000)) ?:
+		       connect_waited(&second->to, rdma_resolve_route(id, 2000)) ?:
+		       second->maker->qp(id)					 ?:
+		       connect_finish(&second->to, second->maker->depth);
+}
+
+/* As RTRS does. The listener's handler takes the other end for that of the first connection. */
+static int case_one_port_twice(void)
+{
+	struct self *self = &world.self;
+	struct self second = { .maker = self->maker };
+	struct rdma_cm_id *server = self->server;
+	int ret = connect_from_port_of(self->to.client, &second);
+
+	if (self->server != server)
+		second.server = self->server;
+	self->server = server;
+	connect_drop(second.to.client);
+	connect_drop(second.server);
+	return ret;
+}
+
 /* Both ends and then the queue go, with an event held back and nothing drained. */
 static int case_goes_with_event_held(void)
 {
@@ -511,6 +545,7 @@ static const struct named_case cases[] = {
 	{ "refused objects", case_refused_objects },
 	{ "query", case_query },
 	{ "shared receive queue", case_srq },
+	{ "one port twice", case_one_port_twice },
 };
 
 /* They end the connection, so a round has one of them. */
