@@ -220,6 +220,8 @@ class World:
         k, qpn = self.taken()
         wire.read_reply()
         wire.full_operation(True)
+        # The reply is out before the stream begins.
+        self.agent.wait("event", 10, type="ESTABLISHED", k=k)
         return wire, k, qpn
 
     # --- the operator's tools ----------------------------------------------------
