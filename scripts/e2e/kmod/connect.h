@@ -75,15 +75,21 @@ static inline int connect_waited(struct connecting *c, int ret)
 	return ret ?: c->status;
 }
 
-/* First the device is found; then the caller makes a QP, and connects. */
-static inline int connect_resolve(struct connecting *c, struct rdma_cm_id *id, struct sockaddr *sa)
+/* First the device is found; then the caller makes a QP, and connects. @from may be NULL. */
+static inline int connect_resolve_from(struct connecting *c, struct rdma_cm_id *id,
+				       struct sockaddr *from, struct sockaddr *to)
 {
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	c->client = id;
 	init_completion(&c->event);
-	return connect_waited(c, rdma_resolve_addr(id, NULL, sa, 2000)) ?:
+	return connect_waited(c, rdma_resolve_addr(id, from, to, 2000)) ?:
 		       connect_waited(c, rdma_resolve_route(id, 2000));
+}
+
+static inline int connect_resolve(struct connecting *c, struct rdma_cm_id *id, struct sockaddr *sa)
+{
+	return connect_resolve_from(c, id, NULL, sa);
 }
 
 static inline int connect_finish(struct connecting *c, u8 depth)

@@ -482,15 +482,10 @@ static int connect_from_port_of(struct rdma_cm_id *first, struct self *second)
 	struct rdma_addr *addr = &first->route.addr;
 	struct rdma_cm_id *id = connect_id(self_on_event, second);
 
-	CHECK(!IS_ERR(id));
-	second->to.client = id;
-	init_completion(&second->to.event);
-	CHECK(!rdma_set_reuseaddr(first, 1) && !rdma_set_reuseaddr(id, 1));
-	return connect_waited(&second->to,
-			      rdma_resolve_addr(id, (struct sockaddr *)&addr->src_addr,
-						(struct sockaddr *)&addr->dst_addr, 2000)) ?:
-		       connect_waited(&second->to, rdma_resolve_route(id, 2000)) ?:
-		       second->maker->qp(id)					 ?:
+	CHECK(!IS_ERR(id) && !rdma_set_reuseaddr(first, 1) && !rdma_set_reuseaddr(id, 1));
+	return connect_resolve_from(&second->to, id, (struct sockaddr *)&addr->src_addr,
+				    (struct sockaddr *)&addr->dst_addr) ?:
+		       second->maker->qp(id)			      ?:
 		       connect_finish(&second->to, second->maker->depth);
 }
 

@@ -317,7 +317,7 @@ static void has_requests(struct end *e, struct end *peer)
 	CHECK(!ibv_req_notify_cq(e->id->send_cq, 0) && !ibv_req_notify_cq(e->id->recv_cq, 0));
 }
 
-static void hears_nothing(struct end *e)
+static void raises_nothing(struct end *e)
 {
 	CHECK(!event_within(e->id->send_cq_channel, 100));
 	CHECK(!event_within(e->id->recv_cq_channel, 0));
@@ -325,13 +325,13 @@ static void hears_nothing(struct end *e)
 	nothing(e->id->recv_cq);
 }
 
-/* Another thread that waits for events, or polls, must not hear of a QP that its owner ends. */
+/* Another thread that waits for events, or polls, must not learn of a QP that its owner ends. */
 CASE("states", requests_of_a_qp_that_is_reset_raise_no_event)
 {
 	connect_pair(&c2, &s2, NULL);
 	has_requests(&s2, &c2);
 	to_state(s2.id->qp, IBV_QPS_RESET);
-	hears_nothing(&s2);
+	raises_nothing(&s2);
 	end_pair();
 }
 
@@ -341,7 +341,7 @@ CASE("states", requests_of_a_qp_that_is_destroyed_raise_no_event)
 	has_requests(&s2, &c2);
 	CHECK(!ibv_destroy_qp(s2.id->qp));
 	s2.id->qp = NULL;
-	hears_nothing(&s2);
+	raises_nothing(&s2);
 	CHECK(!ibv_destroy_cq(s2.id->send_cq) && !ibv_destroy_cq(s2.id->recv_cq));
 	CHECK(!ibv_destroy_comp_channel(s2.id->send_cq_channel));
 	CHECK(!ibv_destroy_comp_channel(s2.id->recv_cq_channel));
