@@ -31,6 +31,13 @@ static void check(bool good, const char *what, size_t count)
 	_exit(1);
 }
 
+// A rank that has its result may still have a Write to wait for, and Gloo aborts a program that
+// destroys the algorithm before.
+static void let_writes_complete()
+{
+	usleep(300000);
+}
+
 // No two elements have the same sum, so a chunk in the wrong place is noticed.
 template <typename Algorithm> static void reduce(Context context, const char *what, size_t count)
 {
@@ -46,9 +53,7 @@ template <typename Algorithm> static void reduce(Context context, const char *wh
 		for (size_t i = 0; i < count; i++)
 			check(data[i] == sum * long(i + round), what, count);
 	}
-	// A rank that has its result may still have a Write to wait for, and Gloo aborts a
-	// program that destroys the algorithm before.
-	usleep(300000);
+	let_writes_complete();
 }
 
 static void gather(Context context, size_t count)
@@ -60,7 +65,7 @@ static void gather(Context context, size_t count)
 	algorithm.run();
 	for (size_t i = 0; i < all.size(); i++)
 		check(all[i] == long(i / count) + 1, "gather", count);
-	usleep(300000);
+	let_writes_complete();
 }
 
 static void broadcast(Context context, size_t count)
@@ -72,7 +77,7 @@ static void broadcast(Context context, size_t count)
 	algorithm.run();
 	for (long value : data)
 		check(value == context->size - 1, "broadcast", count);
-	usleep(300000);
+	let_writes_complete();
 }
 
 int main(int argc, char **argv)
@@ -93,7 +98,7 @@ int main(int argc, char **argv)
 	}
 	gloo::BarrierAllToAll barrier(context);
 	barrier.run();
-	usleep(300000);
+	let_writes_complete();
 	printf("done\n");
 	return 0;
 }
