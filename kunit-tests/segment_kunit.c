@@ -8,6 +8,8 @@
 #define weft_segment_drop real_segment_drop
 #include "engine/path/tx_segment.c"
 
+#include "engine/path/tx.h"
+#include "engine/state/claim.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -150,9 +152,43 @@ static void weft_segment_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
 }
 
+struct late_row {
+	const char *name;
+	enum weft_qp_state state;
+	enum selected selected;
+};
+
+static const struct late_row late_rows[] = {
+	{ "rts", WEFT_QP_RTS, SELECTED_MESSAGE },
+	{ "closing", WEFT_QP_CLOSING, SELECTED_MESSAGE },
+	{ "terminate", WEFT_QP_TERMINATE, SELECTED_NONE },
+	{ "error", WEFT_QP_ERROR, SELECTED_NONE },
+};
+
+WEFT_ROWS(late_rows)
+
+/* A turn that began before the failure finds it. Its flush is what ib_drain_sq() waits for. */
+static void weft_segment_leaves_a_late_post(struct kunit *test)
+{
+	const struct late_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&w->st.tx.claim));
+	w->st.state = row->state;
+	post_send(w, WEFT_WR_WRITE, 0);
+	KUNIT_EXPECT_EQ(test, select_request(&w->st), row->selected);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 0U);
+	if (row->selected == SELECTED_MESSAGE)
+		return;
+	weft_tx_flush(&w->st);
+	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
+	KUNIT_EXPECT_NULL(test, w->st.tx.swr);
+}
+
 static struct kunit_case segment_cases[] = {
 	KUNIT_CASE_PARAM(weft_segment_turns, turn_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_segment_refuses, refused_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_segment_leaves_a_late_post, late_rows_gen_params),
 	{},
 };
 

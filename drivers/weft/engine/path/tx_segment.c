@@ -356,10 +356,15 @@ static bool weft_hot select_response(struct weft_stream *st)
 	return false;
 }
 
-/* Takes the next request from the send queue, if none is in hand. */
+/*
+ * Takes the next request from the send queue, if none is in hand. One that was posted when the
+ * stream had failed already is owed a flush, also if it asks for no completion: ib_drain_sq() waits
+ * for that. So the state is looked at after the request, and the flush finds it in hand.
+ */
 static enum selected fetch_request(struct weft_stream *st)
 {
 	struct weft_sendq *sq = st->cfg.sq;
+	enum weft_qp_state state;
 	struct weft_swr *swr;
 
 	if (st->tx.swr)
@@ -375,6 +380,9 @@ static enum selected fetch_request(struct weft_stream *st)
 		return SELECTED_NONE;
 	swr->tx_end = U64_MAX;
 	st->tx.swr = swr;
+	state = READ_ONCE(st->state); /* after the producer index, which is loaded with acquire */
+	if (unlikely(state == WEFT_QP_ERROR || state == WEFT_QP_TERMINATE))
+		return SELECTED_NONE;
 	return SELECTED_MESSAGE;
 }
 
