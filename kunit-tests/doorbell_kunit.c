@@ -7,8 +7,10 @@
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 
+/* The suite looks into it. */
+#include "engine/run/defer.c"
+
 #include "engine/path/tx.h"
-#include "engine/run/defer.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/claim.h"
 #include "stream_world.h"
@@ -115,7 +117,7 @@ WEFT_ROWS(look_rows)
 
 /*
  * Each late look asks for tx, which stands still here; the last one does in any case. The timer
- * ends after looks that find nothing new.
+ * ends after looks that find nothing new, and what went wrong before is forgiven.
  */
 static void weft_defer_looks(struct kunit *test)
 {
@@ -126,6 +128,8 @@ static void weft_defer_looks(struct kunit *test)
 	u32 i;
 
 	poll->index.sq_poll_interval = 1000;
+	KUNIT_ASSERT_NOT_NULL(test, new_defer(st));
+	st->defer->backoff = BACKOFF_MAX;
 	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&st->tx.claim));
 	KUNIT_ASSERT_TRUE(test, weft_defer_begin(st));
 	weft_sendq_ctl(&poll->w->sq)->state = WEFT_SQ_POLLED;
@@ -133,6 +137,7 @@ static void weft_defer_looks(struct kunit *test)
 	for (i = 0; i < 1000 && weft_defer_is_active(st); i++)
 		msleep(20);
 	KUNIT_EXPECT_FALSE(test, weft_defer_is_active(st));
+	KUNIT_EXPECT_EQ(test, st->defer->backoff, (unsigned long)BACKOFF_MIN);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), 0);
 	hits = weft_counters_read(&poll->w->counters, WEFT_CTR_SQ_POLL_HITS);
 	merged = weft_counters_read(&poll->w->counters, WEFT_CTR_TX_WORK_MERGED);

@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 
 #include "engine/ops/op.h"
+#include "engine/ops/rnr.h"
 #include "engine/path/rx.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
@@ -215,6 +216,24 @@ static void weft_rx_counts_what_is_left_to_the_worker(struct kunit *test)
 	take_socket(w, sock);
 }
 
+/* A message that waits for a receive does so no longer: the queue may outlive the stream. */
+static void weft_rx_stop_ends_a_wait(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	struct socket *sock;
+
+	give_socket(test, w, &sock);
+	w->index.rnr_timeout = 60000;
+	KUNIT_ASSERT_EQ(test, weft_rnr_wait(st), WEFT_FAULT_NOT_READY);
+	weft_rx_stop(st);
+	KUNIT_EXPECT_FALSE(test, st->rnr_waits);
+	KUNIT_EXPECT_EQ(test, w->rq.ctl->state, (u32)WEFT_RQ_OPEN);
+	weft_rnr_cancel(st);
+	weft_rnr_end(st);
+	take_socket(w, sock);
+}
+
 /* An atomic as it stands once TCP has it, whose answer is to go to @lkey. */
 static void await_atomic(struct kunit *test, struct stream_world *w, u32 lkey)
 {
@@ -379,6 +398,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
 	KUNIT_CASE(weft_rx_counts_what_is_left_to_the_worker),
+	KUNIT_CASE(weft_rx_stop_ends_a_wait),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),

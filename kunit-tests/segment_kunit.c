@@ -185,10 +185,58 @@ static void weft_segment_leaves_a_late_post(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, w->st.tx.swr);
 }
 
+static void join(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer)
+{
+	lb->end.owner = &w->st;
+	lb->end.peer = &peer->end;
+	lb->end.mode = WEFT_LOOPBACK_NETNS;
+	atomic_set(&lb->end.users, 1);
+	w->st.loopback = lb;
+	w->index.loopback = WEFT_LOOPBACK_NETNS;
+}
+
+/* A Send that the peer on this host takes later is not sent: it is complete when it is taken. */
+static void weft_segment_waits_for_the_peer(struct kunit *test)
+{
+	struct weft_loopback at_w = {}, at_peer = {};
+	struct stream_world *w = test->priv;
+	struct stream_world *peer;
+	struct weft_swr *swr;
+
+	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
+	peer = test->priv;
+	join(w, &at_w, &at_peer);
+	join(peer, &at_peer, &at_w);
+	peer->st.rx.first_seen = true;
+	weft_ddp_tx_init(&w->st.tx.ddp);
+	weft_ddp_rx_init(&peer->st.rx.ddp);
+	post_receive(peer);
+	post_send(w, WEFT_WR_SEND, 0);
+	peer->st.rx.sock.reassembly.open = true; /* it is within an FPDU that came by TCP */
+	non_block_start();
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_WAITS);
+	swr = weft_sendq_wr(&w->sq, 0);
+	KUNIT_EXPECT_EQ(test, swr->tx_end, U64_MAX);
+	weft_complete_pushed(&w->st, w->st.tx.sock.pos, NULL);
+	expect_sends(test, w, 0, 0, WEFT_STATUS_SUCCESS);
+	peer->st.rx.sock.reassembly.open = false;
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	non_block_end();
+	weft_complete_pushed(&w->st, w->st.tx.sock.pos, NULL);
+	expect_sends(test, w, 0, 1, WEFT_STATUS_SUCCESS);
+	weft_loopback_batch_end(&w->st, NULL);
+	KUNIT_EXPECT_EQ(test, segments, 0U);
+	w->st.loopback = NULL;
+	peer->st.loopback = NULL;
+	free_stream(test);
+	test->priv = w;
+}
+
 static struct kunit_case segment_cases[] = {
 	KUNIT_CASE_PARAM(weft_segment_turns, turn_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_segment_refuses, refused_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_segment_leaves_a_late_post, late_rows_gen_params),
+	KUNIT_CASE(weft_segment_waits_for_the_peer),
 	{},
 };
 

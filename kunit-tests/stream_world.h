@@ -9,6 +9,7 @@
 
 #include <kunit/test.h>
 
+#include "engine/life/teardown.h"
 #include "engine/path/tx_segment.h"
 #include "engine/state/fsm.h"
 #include "engine/state/stream.h"
@@ -69,7 +70,10 @@ struct played_net {
  * @posted, @received: sends and receives posted so far; also the wr_id of the next
  */
 struct stream_world {
-	struct weft_stream st;
+	union {
+		struct weft_stream st;
+		struct weft_stream_life life;
+	};
 	struct weft_sendq sq;
 	struct weft_recvq rq;
 	struct weft_cq send_cq;

@@ -61,6 +61,26 @@ static void weft_tx_budget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_tx_spent(&run), row->spent);
 }
 
+/* It has to come to its end; a callback runs on behalf of no process. */
+static void weft_tx_killed_process_stops(struct kunit *test)
+{
+	struct weft_tx_run process, callback;
+
+	start_run(&process, false, 0);
+	start_run(&callback, true, 0);
+	spin_lock_irq(&current->sighand->siglock);
+	sigaddset(&current->pending.signal, SIGKILL);
+	set_tsk_thread_flag(current, TIF_SIGPENDING);
+	spin_unlock_irq(&current->sighand->siglock);
+	KUNIT_EXPECT_TRUE(test, weft_tx_spent(&process));
+	KUNIT_EXPECT_FALSE(test, weft_tx_spent(&callback));
+	spin_lock_irq(&current->sighand->siglock);
+	sigdelset(&current->pending.signal, SIGKILL);
+	clear_tsk_thread_flag(current, TIF_SIGPENDING);
+	spin_unlock_irq(&current->sighand->siglock);
+	KUNIT_EXPECT_FALSE(test, weft_tx_spent(&process));
+}
+
 static struct stream_world *make_sender(struct kunit *test, u32 segments)
 {
 	struct stream_world *w = test->priv;
@@ -293,6 +313,7 @@ static void weft_tx_limit_ord_of_an_ended_stream(struct kunit *test)
 }
 
 static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_rows_gen_params),
+					KUNIT_CASE(weft_tx_killed_process_stops),
 					KUNIT_CASE(weft_tx_callback_stops),
 					KUNIT_CASE(weft_tx_process_sends_all),
 					KUNIT_CASE(weft_tx_process_that_is_late_stops),

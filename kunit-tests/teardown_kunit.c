@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The way down: whose fault is told, what counts as progress of the peer, and that a stream that
+ * is reset is as it was made.
+ */
+/* What the peer has acknowledged is played here; for other suites it is 0. */
+#define weft_tcp_bytes_acked played_acked
+#include "engine/life/teardown.c"
+
+#include "engine/life/stream.h"
+#include "stream_world.h"
+#include "suite.h"
+
+/* Played: TCP. */
+static struct {
+	u64 acked;
+	u64 received;
+	bool all_acked;
+} tcp;
+
+u64 played_acked(const struct weft_sock *s)
+{
+	return tcp.acked;
+}
+
+u64 weft_tcp_bytes_received(const struct weft_sock *s)
+{
+	return tcp.received;
+}
+
+bool weft_tcp_all_acked(const struct weft_sock *s)
+{
+	return tcp.all_acked;
+}
+
+/* Played, and not called: the end of a socket. */
+void weft_stream_count_tcp(struct weft_stream *st)
+{
+}
+
+void weft_sock_detach(struct weft_sock *s)
+{
+}
+
+void weft_sock_half_close(struct weft_sock *s)
+{
+}
+
+void weft_sock_reset(struct weft_sock *s)
+{
+}
+
+void weft_sock_release(struct weft_sock *s)
+{
+}
+
+void weft_mpa_tx_free(struct weft_mpa_tx *tx)
+{
+}
+
+static int make_ending(struct kunit *test)
+{
+	struct stream_world *w;
+	int err = make_stream(test);
+
+	if (err)
+		return err;
+	w = test->priv;
+	memset(&tcp, 0, sizeof(tcp));
+	mutex_init(&w->st.lifecycle);
+	weft_teardown_init(&w->st);
+	return 0;
+}
+
+/* --- events --- */
+
+static int told;
+
+static void hear(void *owner, enum weft_stream_event event)
+{
+	told = event;
+}
+
+/* Of every other fault: WEFT_STREAM_FATAL. */
+static const u8 events[WEFT_FAULT_COUNT] = {
+	[WEFT_FAULT_TAGGED_STAG] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_TAGGED_BOUNDS] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_TAGGED_STREAM] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_TAGGED_WRAP] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_TAGGED_VERSION] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_QN] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_NO_BUFFER] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_MSN] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_MO] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_TOO_LONG] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_UNTAGGED_VERSION] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_RDMAP_STAG] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_BOUNDS] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_ACCESS] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_STREAM] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_WRAP] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_INVALIDATE] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_PROTECTION] = WEFT_STREAM_ACCESS_ERR,
+	[WEFT_FAULT_RDMAP_VERSION] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_RDMAP_OPCODE] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_RDMAP_CATASTROPHIC] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_RDMAP_GLOBAL] = WEFT_STREAM_REQ_ERR,
+	[WEFT_FAULT_RDMAP_OPERATION] = WEFT_STREAM_REQ_ERR,
+};
+
+static void weft_teardown_tells_whose_fault(struct kunit *test)
+{
+	static const struct weft_stream_qp_events qp_events = { .async = hear };
+	struct stream_world *w = test->priv;
+	u32 fault;
+
+	w->st.cfg.events = &qp_events;
+	for (fault = WEFT_FAULT_NONE + 1; fault < WEFT_FAULT_COUNT; fault++) {
+		told = -1;
+		w->st.fault.fault = fault;
+		report_fault(&w->st);
+		KUNIT_EXPECT_EQ_MSG(test, told, events[fault], "%s", weft_fault_info(fault)->name);
+	}
+}
+
+/* --- progress --- */
+
+static const struct progress_row {
+	const char *name;
+	enum weft_qp_state state;
+	bool reading;	/* a Read waits for its response */
+	u64 acked;
+	bool all_acked;
+	u64 received;
+	bool moves;
+} progress_rows[] = {
+	{ "nothing", WEFT_QP_CLOSING, .reading = true },
+	{ "takes_some", WEFT_QP_CLOSING, .acked = 1, .moves = true },
+	{ "takes_some_of_a_terminate", WEFT_QP_TERMINATE, .acked = 1, .moves = true },
+	{ "has_taken_all", WEFT_QP_CLOSING, .acked = 1, .all_acked = true },
+	{ "has_taken_the_terminate", WEFT_QP_TERMINATE, .acked = 1, .all_acked = true },
+	{ "answers", WEFT_QP_CLOSING, true, .received = 1, .moves = true },
+	{ "sends_what_is_not_waited_for", WEFT_QP_CLOSING, .received = 1 },
+	{ "answers_what_has_failed", WEFT_QP_TERMINATE, true, .received = 1 },
+};
+
+WEFT_ROWS(progress_rows);
+
+/* A peer may take its time as long as it takes bytes, or sends what is waited for. */
+static void weft_teardown_sees_progress(struct kunit *test)
+{
+	const struct progress_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	w->st.sock = &w->sock;
+	w->st.state = row->state;
+	if (row->reading)
+		weft_readq_sent_push(&w->st.readq);
+	KUNIT_EXPECT_FALSE(test, makes_progress(&w->st));
+	tcp.acked = row->acked;
+	tcp.all_acked = row->all_acked;
+	tcp.received = row->received;
+	KUNIT_EXPECT_EQ(test, makes_progress(&w->st), row->moves);
+	KUNIT_EXPECT_FALSE(test, makes_progress(&w->st));
+}
+
+/* --- a second life --- */
+
+static const struct weft_stream_cm_events cm_events;
+
+/* As far as a connection may have changed it. */
+static void use_up(struct stream_world *w)
+{
+	struct weft_teardown *down = weft_stream_teardown(&w->st);
+	struct weft_stream *st = &w->st;
+
+	memset(&st->rx.msgs, 1, sizeof(st->rx.msgs));
+	st->rx.rtr_send = true;
+	st->rx.tx_needed = true;
+	st->rx.written = 1;
+	st->rx.placed = 1;
+	st->tx.burst = 1;
+	st->tx.term_staged = true;
+	st->tx.drained = true;
+	st->cm_events = &cm_events;
+	st->cm = w;
+	memset(&st->mpa, 1, sizeof(st->mpa));
+	st->close_error = -EPROTO;
+	memset(&st->fault, 1, sizeof(st->fault));
+	memset(&st->peer_term, 1, sizeof(st->peer_term));
+	st->peer_fault = WEFT_FAULT_MPA_CRC;
+	st->peer_terminated = true;
+	st->initiator = true;
+	st->lost = true;
+	st->oldest_fault = WEFT_FAULT_UNREACHABLE;
+	st->ird = 1;
+	st->ord = 1;
+	st->acked = 1;
+	st->quiet = true;
+	st->readq_mem = NULL; /* the suite's */
+	down->acked = 1;
+	down->received = 1;
+	down->handed = 1;
+	down->taken = 1;
+	down->renewals = 1;
+	down->late = true;
+	down->told_closing = true;
+	down->over = true;
+	memset(&w->life.tcp_counted, 1, sizeof(w->life.tcp_counted));
+}
+
+#define EXPECT_ZERO(_test, _field) \
+	KUNIT_EXPECT_NULL_MSG(_test, memchr_inv(&(_field), 0, sizeof(_field)), #_field)
+
+static void weft_teardown_reset_forgets_all(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+
+	use_up(w);
+	st->state = WEFT_QP_ERROR;
+	KUNIT_ASSERT_EQ(test, weft_stream_reset(st), 0);
+	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_IDLE);
+	EXPECT_ZERO(test, st->rx.msgs);
+	EXPECT_ZERO(test, st->rx.rtr_send);
+	EXPECT_ZERO(test, st->rx.tx_needed);
+	EXPECT_ZERO(test, st->rx.written);
+	EXPECT_ZERO(test, st->rx.placed);
+	EXPECT_ZERO(test, st->tx.burst);
+	EXPECT_ZERO(test, st->tx.term_staged);
+	EXPECT_ZERO(test, st->tx.drained);
+	EXPECT_ZERO(test, st->cm_events);
+	EXPECT_ZERO(test, st->cm);
+	EXPECT_ZERO(test, st->mpa);
+	EXPECT_ZERO(test, st->close_error);
+	EXPECT_ZERO(test, st->fault);
+	EXPECT_ZERO(test, st->peer_term);
+	EXPECT_ZERO(test, st->peer_fault);
+	EXPECT_ZERO(test, st->peer_terminated);
+	EXPECT_ZERO(test, st->gate_open);
+	EXPECT_ZERO(test, st->initiator);
+	EXPECT_ZERO(test, st->lost);
+	EXPECT_ZERO(test, st->oldest_fault);
+	EXPECT_ZERO(test, st->ird);
+	EXPECT_ZERO(test, st->ord);
+	EXPECT_ZERO(test, st->acked);
+	EXPECT_ZERO(test, st->readq);
+	EXPECT_ZERO(test, st->quiet);
+	EXPECT_ZERO(test, w->life.down.acked);
+	EXPECT_ZERO(test, w->life.down.received);
+	EXPECT_ZERO(test, w->life.down.handed);
+	EXPECT_ZERO(test, w->life.down.taken);
+	EXPECT_ZERO(test, w->life.down.renewals);
+	EXPECT_ZERO(test, w->life.down.late);
+	EXPECT_ZERO(test, w->life.down.told_closing);
+	EXPECT_ZERO(test, w->life.down.over);
+	EXPECT_ZERO(test, w->life.tcp_counted);
+}
+
+static struct kunit_case teardown_cases[] = {
+	KUNIT_CASE(weft_teardown_tells_whose_fault),
+	KUNIT_CASE_PARAM(weft_teardown_sees_progress, progress_rows_gen_params),
+	KUNIT_CASE(weft_teardown_reset_forgets_all),
+	{},
+};
+
+static struct kunit_suite teardown_suite = {
+	.name = "weft_teardown",
+	.init = make_ending,
+	.exit = free_stream,
+	.test_cases = teardown_cases,
+};
+
+kunit_test_suite(teardown_suite);
