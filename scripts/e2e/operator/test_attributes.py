@@ -3,6 +3,7 @@
 
 import errno
 import os
+import subprocess
 import time
 
 from world import FLUSH, TX_RUNS, at_least, manual_table, same, test
@@ -64,6 +65,12 @@ def congestion_takes_what_tcp_knows(w):
     same(w.attr("tcp_congestion_control"), "reno", "tcp_congestion_control")
     for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic"):
         refused(w, "tcp_congestion_control", text)
+    # As one that is unknown: what only an administrator of the network may choose.
+    tried = subprocess.run(
+        ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin", "--", "dd",
+         "of=" + w.attr_file("tcp_congestion_control"), "status=none"], input=b"htcp",
+        capture_output=True, env={**os.environ, "LC_ALL": "C"}, check=False, timeout=60)
+    same(b"Invalid argument" in tried.stderr, True, tried)
     w.write_attr("tcp_congestion_control", "default")
     same(w.attr("tcp_congestion_control"), "default", "tcp_congestion_control")
 

@@ -586,6 +586,7 @@ def a_retransmission_is_counted_once(w):
     moved = w.since(before)
     subset(moved, {"tcp_retransmits": retransmitted})
     at_least(moved["tcp_retransmit_bytes"], 100, "bytes")
+    subset(moved, {"tcp_retransmit_bytes": said(w, pair, "bytes_retrans")})
     subset(w.since(before), {name: moved[name] for name in ("tcp_retransmits",
                                                             "tcp_retransmit_bytes")})
     pair.close()

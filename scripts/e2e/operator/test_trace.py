@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
+from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, run, same, test
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -94,6 +94,20 @@ def traces_agree_with_the_counters(w):
     same({f["status"] for f in sends}, {"0"}, "their status")
     same([f["length"] for f in trace.all("weft_receive_done", qpn=pair.qpn[pair.p])],
          ["100", "200", "100", "100"], "lengths of receives done")
+
+
+@test
+def a_message_in_batches_is_traced_with_all_its_bytes(w):
+    w.turn("mpa_crc", 0)
+    run("ip", "link", "set", "lo", "mtu", "1500")
+    w.undo.append(lambda: run("ip", "link", "set", "lo", "mtu", "65536"))
+    pair = w.pair()
+    with Trace(w) as trace:
+        for _ in range(2):
+            pair.one("write", sge="mr:0:65536", **pair.remote())
+            pair.send()
+    for name in ("weft_message_sent", "weft_message_received"):
+        same([f["length"] for f in trace.all(name, opcode="write")], ["65536"] * 2, name)
 
 
 @test
