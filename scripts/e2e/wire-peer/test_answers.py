@@ -198,6 +198,14 @@ def a_reject_of_an_initiator_that_left(f, how):
     answer_after_it_left(f, how, "reject")
 
 
+@test()
+def an_initiator_that_left_is_let_go_before_it_is_answered(f):
+    """TCP does not wait for the consumer."""
+    link = left(f, "fin")
+    link.peer.expect_end(reset=False)
+    fails(ECONNRESET, f, "reject", k=link.k)
+
+
 @test(each=("between FPDUs", "within one"))
 def urgent_data_ends_the_stream(f, where):
     """TCP reads no further than up to it, so that nothing that follows would be seen."""

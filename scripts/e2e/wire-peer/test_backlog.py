@@ -86,6 +86,33 @@ def what_exceeds_the_backlog_waits(f, backlog):
 
 
 @test()
+def a_request_that_rdma_cm_refuses_keeps_its_turn(f):
+    """It is the next one again. Each is sent when the one before waits already."""
+    listener = listen(f, 1)
+    # All are taken from TCP before the first one asks: none is as long as a request is queued.
+    wires = [f.connect(port=PORT) for _ in range(8)]
+    deadline = time.monotonic() + 10 * f.world.slow
+    while held("pending_mpa_request", 1) < len(wires):
+        assert time.monotonic() < deadline, "they are not taken"
+        time.sleep(0.01)
+    with hung(f):
+        for i, wire in enumerate(wires):
+            wire.send_request(rev=1, pd=b"%u" % i)
+            deadline = time.monotonic() + 10 * f.world.slow
+            while held("pending_accept", 1) + held("queued", 1) <= i:
+                assert time.monotonic() < deadline, "%u do not wait" % (i + 1)
+                time.sleep(0.01)
+        time.sleep(1)       # time enough to offer one that is refused
+    for i in range(len(wires)):
+        asked = f.asked(timeout=10, listener=listener)
+        assert bytes.fromhex(asked["pdata"]) == b"%u" % i, asked
+        f.agent.cmd("reject", k=asked["k"])
+        f.agent.cmd("destroy", k=asked["k"])
+    for wire in wires:
+        assert wire.read_reply().r == 1
+
+
+@test()
 def requests_may_be_collected_before_one_is_answered(f):
     listener = listen(f, 2)
     wires = ask(f, 30)

@@ -259,11 +259,12 @@ def more_atomics_than_were_agreed_on(f):
     link.dead(QP_REQ_ERR)
 
 
-@test("RDMAP-103", "EXT-001")
-def atomics_can_be_switched_off(f):
+@test("RDMAP-103", "EXT-001", each=(4, 0))
+def atomics_can_be_switched_off(f, depth):
+    """The peer has sent what is unknown, not more than was agreed on."""
     f.policy("atomics", 0)
     target = f.mr(8)
-    link = f.running(rev=1)
+    link = f.running(rev=1, ird=depth)
     link.peer.atomic(FETCH_ADD, target.rkey, target.iova, 0)
     link.refused(0, 2, 6)
 

@@ -180,6 +180,9 @@ def a_reply_that_does_not_negotiate(f, which):
                     ird=6, ord=7)
     state = link.state()
     assert (state["ird"], state["ord"]) == (6, 7), state
+    # What the peer does not say is told as it was settled.
+    told = link.established["ird"], link.established["ord"]
+    assert told == (2 if which == "ird" else 6, 7), link.established
 
 
 @test("CM-069", "CM-047")

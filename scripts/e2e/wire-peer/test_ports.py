@@ -6,7 +6,7 @@ import sys
 from errno import EADDRINUSE, ETIMEDOUT
 
 import netdev
-from harness import AgentError, test
+from harness import AgentError, Skip, test
 
 SERVER = """
 import socket, sys
@@ -112,13 +112,25 @@ def a_port_that_has_a_connection_to_that_peer(f):
     raise AssertionError("connected")
 
 
-@test("CM-077")
-def the_second_attempt_comes_from_the_same_port(f):
+def slow_answers():
+    """What the peer sends, acknowledgments as well, takes a while."""
+    try:
+        netdev.own_netns("tc", "qdisc", "add", "dev", "vb", "root", "netem", "delay", "200ms")
+    except subprocess.CalledProcessError:
+        raise Skip("no netem here") from None
+
+
+@test("CM-077", each=("at once", "late"))
+def the_second_attempt_comes_from_the_same_port(f, acknowledged):
+    """Also while the peer's TCP has not said that it has the end of the first one."""
     listener = f.listen()
     link = from_port(f, listener, 40321)
     f.agent.cmd("connect", k=link.k)
     first = listener.accept()
     assert first.read_request().rev == 2
+    if acknowledged == "late":
+        slow_answers()
+        f.undo.append(lambda: netdev.own_netns("tc", "qdisc", "del", "dev", "vb", "root"))
     first.close()
     link.peer = listener.accept()
     f.peers.append(link.peer)
