@@ -20,8 +20,8 @@ from pyverbs.device import Context
 from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 import direct_strangers
-from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, initiator_first, messages,
-                        param, refused, turned, two)
+from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, counters, initiator_first,
+                        messages, param, refused, turned, two)
 from direct_frames import (PORT, READY, answer, dial, hello, plain_listener, reason, request)
 
 
@@ -92,6 +92,15 @@ def itself():
     a.post(e.IBV_WR_RDMA_READ, 4096, a)
     a.expect()
     assert a.state() == e.IBV_QPS_RTS
+    # It sends no more requests at a time than it takes.
+    c = End(psn=77)
+    c.init()
+    c.rtr(c, depth=1)
+    c.rts(depth=8)
+    for _ in range(16):
+        c.post(e.IBV_WR_RDMA_READ, 4096, c)
+    for _ in range(16):
+        c.expect()
     b = End(psn=77)
     b.init()
     b.rtr(b, psn=76)
@@ -305,13 +314,20 @@ def refused_requests():
         other.close()
 
 
+def refusals():
+    """Attempts that have failed, at both ends."""
+    return sum(counters(device)["refused"] for device in {args.device, args.peer})
+
+
 def no_peer():
     """The peer never listens or never connects: the oldest request fails with the reason."""
     ways = [two(), two()[::-1]]
+    before = refusals()
     for one, other in ways:
         one.connect(other)
         one.receive()
     time.sleep(4)
+    assert 0 < refusals() - before < 100, "%u attempts" % (refusals() - before)
     began = time.monotonic()
     for one, _ in ways:
         assert one.state() == e.IBV_QPS_RTS
@@ -370,8 +386,22 @@ def silent_peer():
     assert operators + 1 < own < 30, (operators, own)
 
 
+def classes():
+    """What ss shows of the connections of QPs."""
+    return subprocess.run(["ss", "-tnH", "--tos", f"( sport = {PORT} or dport = {PORT} )"],
+                          capture_output=True, text=True, check=True).stdout
+
+
 def choices():
-    """The operator limits the depth; the program chooses the traffic class."""
+    """The operator limits the depth; the program chooses the traffic class, or leaves it."""
+    with turned("ip_tos", 0x28):
+        a, b = two()
+        a.connect(b)
+        b.connect(a)
+        messages(a, b)
+        assert classes().count("tos:0x28") == 2, classes()
+        a.close()
+        b.close()
     with turned("ird_max", 2), turned("ord_max", 1):
         a, b = two()
         for one, other in ((a, b), (b, a)):
@@ -382,9 +412,7 @@ def choices():
         for one in (a, b):
             attr, _ = one.qp.query(0x1fffff)
             assert (attr.max_dest_rd_atomic, attr.max_rd_atomic) == (2, 1)
-        found = subprocess.run(["ss", "-tnH", "--tos", f"( sport = {PORT} or dport = {PORT} )"],
-                               capture_output=True, text=True, check=True).stdout
-        assert found.count("tos:0x48") == 2, found
+        assert classes().count("tos:0x48") == 2, classes()
     with turned("ird_max", 2):
         a, b = two()
         a.connect(b)

@@ -192,8 +192,8 @@ def turned(name, value):
             param(name, old, device=device)
 
 
-def counters():
-    files = pathlib.Path(f"/sys/class/infiniband/{args.device}/ports/1/hw_counters")
+def counters(device=None):
+    files = pathlib.Path(f"/sys/class/infiniband/{device or args.device}/ports/1/hw_counters")
     return collections.Counter({
         what: int((files / f"connections_{what}").read_text(encoding="ascii"))
         for what in ("active", "passive", "refused")})

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import pyverbs.enums as e
-from direct_end import End, accepting, args, counts, initiator_first, messages, param
+from direct_end import End, accepting, args, counts, initiator_first, messages, param, turned
 from direct_frames import (BAD_PSN, BAD_VERSION, BUSY, CRC, MALFORMED, NO_QP, PORT, REQUEST, answer,
                            dial, hello, plain_listener, reason, reply, request)
 
@@ -43,6 +43,11 @@ def strangers():
     messages(a, b)
     assert reason(b, request(hello(*good))) == BUSY
     messages(a, b)
+    # One that has not said what it wants ends with the port.
+    with turned("mpa_request_timeout_ms", 60000), dial(b, b"MPA ID Req") as sock:
+        time.sleep(0.3)
+        b.reset()
+        assert answer(sock, 20) is None
 
 
 def wrong_address():
