@@ -75,6 +75,16 @@ listener.accept()'
 	if limit 20 "${cli[@]}" rping -s -a 0.0.0.0 -v -C 3; then fail "two listen"; fi
 }
 
+# rdma_cm has each device listen for it, wherever that is: the loopback of another namespace is
+# another one.
+loopback_listens_at_home() {
+	make_link "${driver}l" lo "${cli[@]}"
+	make_link "${driver}L" lo "${srv[@]}"
+	serve 7174 60 rping -s -a 127.0.0.1
+	if socket_in wb 7174; then fail "a socket in the other namespace"; fi
+	stop_server
+}
+
 ping_between() {
 	serve 7174 60 rping -s -a "$saddr4" -v -C 3
 	client 60 rping -c -a "$saddr4" -v -C 3
@@ -189,6 +199,7 @@ t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
 t "shared mode: a wildcard listens though another namespace has the port" \
 	wildcard_listens_beside_others
+t "shared mode: an address of the loopback is that of its namespace" loopback_listens_at_home
 t "exclusive mode: each namespace has its own, and they communicate" exclusive
 t "rdma dev set netns, there and back" device_moves
 t "rdma dev set netns moves a device that is in use" moved_in_use
