@@ -349,6 +349,27 @@ static void weft_complete_named_by_terminate(struct kunit *test)
 	}
 }
 
+/* The Send for which there was no receive says so, and no other request. */
+static void weft_complete_named_for_want_of_a_receive(struct kunit *test)
+{
+	static const u8 wanted[] = { WEFT_STATUS_FLUSH, WEFT_STATUS_RNR_RETRY_EXC };
+	struct stream_world *w = test->priv;
+	struct weft_cqe cqe;
+	u32 i;
+
+	send_one(test, w, WEFT_WR_READ, 0);
+	send_one(test, w, WEFT_WR_SEND, 0)->msn = 1;
+	push_to(w, 2);
+	w->st.oldest_fault = WEFT_FAULT_NO_RECEIVE;
+	w->st.peer_term = (struct weft_term)TERM(.qn = WEFT_QN_SEND, .msn = 1);
+	w->st.peer_terminated = true;
+	weft_complete_flush_sends(&w->st, NULL);
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 1U);
+		KUNIT_EXPECT_EQ(test, cqe.status, wanted[i]);
+	}
+}
+
 /* A request that is not planned has no number yet; one that failed keeps its own reason. */
 static void weft_complete_named_but_not_sent(struct kunit *test)
 {
@@ -425,6 +446,7 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_flush_is_bounded),
 	KUNIT_CASE(weft_complete_flush_of_receives_is_bounded),
 	KUNIT_CASE_PARAM(weft_complete_named_by_terminate, named_rows_gen_params),
+	KUNIT_CASE(weft_complete_named_for_want_of_a_receive),
 	KUNIT_CASE(weft_complete_named_but_not_sent),
 	KUNIT_CASE(weft_complete_flush_of_receives),
 	KUNIT_CASE(weft_complete_flush_leaves_shared_receives),

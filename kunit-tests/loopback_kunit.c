@@ -201,6 +201,8 @@ static void weft_loopback_takes_in_order(struct kunit *test)
 	non_block_end();
 	KUNIT_EXPECT_EQ(test, handed, row->handed);
 	KUNIT_EXPECT_EQ(test, p->at_b.peer_waits, waits);
+	KUNIT_EXPECT_EQ(test, weft_loopback_progress(&p->a->st, false), waits ? 0 : (u64)seg.u.len);
+	KUNIT_EXPECT_EQ(test, weft_loopback_progress(&p->b->st, true), waits ? 0 : (u64)seg.u.len);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->b->counters, WEFT_CTR_RX_MSGS), (u64)!waits);
 	rx->held.busy = NULL;
 }
