@@ -6,7 +6,6 @@ import time
 
 from harness import (FLUSH, LOC_PROT, QP_ACCESS_ERR, QP_FATAL, QP_REQ_ERR, REM_ACCESS, WITH_INV,
                      AgentError, pattern, test)
-from netdev import set_mtu
 from wirepeer import ddp, peer, rdmap
 
 MAX64 = 2 ** 64
@@ -385,26 +384,6 @@ def a_work_request_with_a_bad_local_key(f, op):
     assert (term.layer, term.etype, term.bits) == (0, 0, 0), term
     link.peer.close()
     link.wc(wr=wr, status=LOC_PROT)
-    link.dead(QP_FATAL)
-
-
-@test("RDMAP-091")
-def nothing_of_a_request_goes_out_whose_second_element_is_bad(f):
-    """It has been put together for the most part, right behind a good one, before that shows.
-    Both wait until they may be sent, and the FPDU is longer than what is allocated at once."""
-    set_mtu(65535)
-    f.undo.append(lambda: set_mtu(1500))
-    out = f.mr(40000)
-    out.poke(pattern(out.len))
-    link = f.passive(rev=1)
-    good = link.post("send", sge=out.sge(0, 64))
-    bad = link.post("send", sge=out.sge() + ",@0x1000:8:0x12345")
-    link.start_responder()
-    assert link.peer.expect(rdmap.SEND).payload == pattern(64)
-    link.peer.expect_terminate(0, 0, 0)
-    link.peer.close()
-    link.wc(wr=good)
-    link.wc(wr=bad, status=LOC_PROT)
     link.dead(QP_FATAL)
 
 

@@ -3,7 +3,7 @@
 
 import socket
 
-from harness import pattern, send_out, test
+from harness import LOC_PROT, pattern, send_out, test
 from netdev import Tap, frag_needed, own_netns, set_mtu, weft_netns, widen
 from wirepeer import ddp, mpa, rdmap
 
@@ -76,6 +76,29 @@ def segments_of_64_kib(f, markers):
         assert max(longest) == mpa.ULPDU_MAX, longest
     finally:
         set_mtu(1500)
+
+
+@test("RDMAP-091")
+def nothing_of_a_request_goes_out_whose_second_element_is_bad(f):
+    """It has been put together for the most part, right behind a good one, before that shows. Both
+    wait for a response, and the FPDU is longer than what is allocated at once."""
+    set_mtu(65535)
+    f.undo.append(lambda: set_mtu(1500))
+    link = f.running(rev=1)
+    out, sink = f.mr(400000), f.mr(64)
+    out.poke(pattern(out.len))
+    assert max(longest_of(link, out) for _ in range(6)) == mpa.ULPDU_MAX
+    read = link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x4242)
+    request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+    good = link.post("send", sge=out.sge(0, 64), flags="sf")
+    bad = link.post("send", sge=out.sge(0, 40000) + ",@0x1000:8:0x12345")
+    link.peer.read_response(request, pattern(64))
+    link.wc(wr=read)
+    assert link.peer.expect(rdmap.SEND).payload == pattern(64)
+    link.peer.expect_terminate(0, 0, 0)
+    link.peer.close()
+    link.wc(wr=good)
+    link.wc(wr=bad, status=LOC_PROT)
 
 
 @test("MPA-051", "DDP-001", "MPA-071", "MPA-032", each=(0, 1))
