@@ -2,6 +2,7 @@
 """More connections than a listener takes: which wait, are reported, or are dropped."""
 
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -205,6 +206,19 @@ while True:
 """
 
 
+def put(file, value):
+    """The scheduler answers EBUSY where the deadline tasks of a moment do not fit."""
+    end = time.monotonic() + 10
+    while True:
+        try:
+            file.write_text(value, encoding="ascii")
+            return
+        except OSError as err:
+            if err.errno != errno.EBUSY or time.monotonic() > end:
+                raise
+        time.sleep(0.05)
+
+
 @contextlib.contextmanager
 def settings(values):
     """Files of the kernel, put back at the end; those that it does not have are left out."""
@@ -213,11 +227,11 @@ def settings(values):
     try:
         for file, value in files:
             if file.exists():
-                file.write_text(value, encoding="ascii")
+                put(file, value)
         yield
     finally:
-        for file, value in before:
-            file.write_text(value, encoding="ascii")
+        for file, value in reversed(before):
+            put(file, value)
 
 
 @contextlib.contextmanager
