@@ -103,6 +103,8 @@ static void weft_recvq_limit_is_raised_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_recvq_set_limit(rq, ENTRIES + 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, weft_recvq_set_limit(rq, 1), 0);
 	KUNIT_EXPECT_EQ(test, raised, 1U);
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(rq, rwr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, raised, 1U);
 
 	spin_lock_irq(&rq->lock);
 	for (i = 0; weft_recvq_reserve(rq); i++)

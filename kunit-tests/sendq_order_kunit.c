@@ -10,6 +10,7 @@
 
 #define ENTRIES	16U
 #define BYTES	52U	/* of each request in the stream */
+#define FIRST	(0U - ENTRIES / 2) /* index; they wrap soon */
 #define STEPS	20000
 #define SHUT	500	/* of them that a window is shut for: Reads go round the queue */
 
@@ -37,6 +38,13 @@ static int make_world(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_ASSERT_EQ(test, weft_sendq_init(&w->sq, ENTRIES, 1, 0, NULL), 0);
 	w->sq.user = true;
+	w->sq.fetched = FIRST;
+	w->sq.cons = FIRST;
+	weft_sendq_ctl(&w->sq)->prod = FIRST;
+	weft_sendq_ctl(&w->sq)->cons = FIRST;
+	w->prod = FIRST;
+	w->sent = FIRST;
+	w->completed = FIRST;
 	test->priv = w;
 	return 0;
 }
@@ -152,8 +160,29 @@ static void weft_sendq_order_after_early_responses(struct kunit *test)
 			KUNIT_ASSERT_TRUE(test, post(w, WEFT_WR_SEND) && stage(test, w));
 		push(w, parts[i].pushes);
 		hear_of_push(test, w);
-		KUNIT_ASSERT_EQ(test, w->completed * BYTES, w->pushed);
+		KUNIT_ASSERT_EQ(test, (w->completed - FIRST) * BYTES, w->pushed);
 	}
+	all_completes(test, w);
+}
+
+/* The same of fewer Reads than the queue holds, whose indices wrap. */
+static void weft_sendq_order_where_indices_wrap(struct kunit *test)
+{
+	const u32 reads = ENTRIES - 4;
+	struct world *w = test->priv;
+	u32 i;
+
+	for (i = 0; i < reads; i++)
+		KUNIT_ASSERT_TRUE(test, post(w, WEFT_WR_READ) && stage(test, w));
+	while (respond(test, w, true))
+		;
+	KUNIT_ASSERT_EQ(test, w->sq.cons, FIRST + reads);
+	KUNIT_ASSERT_LT(test, w->sq.cons, w->sent);
+	while (post(w, WEFT_WR_SEND))
+		stage(test, w);
+	push(w, ENTRIES);
+	hear_of_push(test, w);
+	KUNIT_EXPECT_EQ(test, w->completed - FIRST, ENTRIES);
 	all_completes(test, w);
 }
 
@@ -164,7 +193,7 @@ static void weft_sendq_order_keeps_the_first_outcome(struct kunit *test)
 	struct weft_swr *swr;
 
 	KUNIT_ASSERT_TRUE(test, post(w, WEFT_WR_READ) && stage(test, w));
-	swr = weft_sendq_wr(&w->sq, 0);
+	swr = weft_sendq_wr(&w->sq, FIRST);
 	weft_sendq_done(swr, WEFT_FAULT_LOCAL_PROTECTION);
 	weft_sendq_done(swr, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, swr->status, WEFT_STATUS_LOC_PROT);
@@ -212,7 +241,7 @@ static void weft_sendq_order_is_that_of_posting(struct kunit *test)
 		}
 	}
 	all_completes(test, w);
-	KUNIT_EXPECT_GT(test, w->completed, STEPS / 10);
+	KUNIT_EXPECT_GT(test, w->completed - FIRST, STEPS / 10);
 }
 
 static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
@@ -236,6 +265,7 @@ static void weft_sendq_discard_takes_what_is_posted(struct kunit *test)
 
 static struct kunit_case sendq_order_cases[] = {
 	KUNIT_CASE(weft_sendq_order_after_early_responses),
+	KUNIT_CASE(weft_sendq_order_where_indices_wrap),
 	KUNIT_CASE(weft_sendq_order_keeps_the_first_outcome),
 	KUNIT_CASE_PARAM(weft_sendq_order_is_that_of_posting, order_rows_gen_params),
 	KUNIT_CASE(weft_sendq_discard_takes_what_is_posted),
