@@ -60,6 +60,11 @@ int area_register(struct area *a)
 
 int area_register_by(struct ib_qp *qp, struct area *a)
 {
+	return area_register_from(qp, a, 0);
+}
+
+int area_register_from(struct ib_qp *qp, struct area *a, unsigned int skip)
+{
 	struct ib_reg_wr wr = {
 		.wr.opcode = IB_WR_REG_MR,
 		.wr.send_flags = IB_SEND_SIGNALED,
@@ -73,7 +78,7 @@ int area_register_by(struct ib_qp *qp, struct area *a)
 	ib_update_fast_reg_key(a->mr, ib_inc_rkey(a->mr->rkey));
 	wr.key = a->mr->rkey;
 	wr.wr.wr_cqe = &op.cqe;
-	CHECK(ib_map_mr_sg(a->mr, a->sgt.sgl, a->sgt.nents, NULL, PAGE_SIZE) == PAGES);
+	CHECK(ib_map_mr_sg(a->mr, a->sgt.sgl, a->sgt.nents, &skip, PAGE_SIZE) == PAGES);
 	return ib_post_send(qp, &wr.wr, NULL) ?: op_wait(&op);
 }
 

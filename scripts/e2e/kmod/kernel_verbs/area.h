@@ -25,6 +25,7 @@ void area_drop(struct area *a);
 
 int area_register(struct area *a);
 int area_register_by(struct ib_qp *qp, struct area *a);
+int area_register_from(struct ib_qp *qp, struct area *a, unsigned int skip);
 int area_post_rdma_of(struct op *op, enum ib_wr_opcode opcode, struct ib_sge sge,
 		      const struct area *remote);
 int area_post_rdma(struct op *op, enum ib_wr_opcode opcode, struct area *local,

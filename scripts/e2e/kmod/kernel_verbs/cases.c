@@ -183,6 +183,36 @@ static int case_local_inv(void)
 	return op_do_send(IB_WR_LOCAL_INV, world.a.mr->rkey) ?: area_register(&world.a);
 }
 
+/* One half of the small memory to or from the beginning of an area. */
+static int do_half(enum ib_wr_opcode opcode, int n, struct area *remote)
+{
+	struct op op;
+
+	return area_post_rdma_of(&op, opcode, op_half(n), remote) ?: op_wait(&op);
+}
+
+/* A region whose first byte is not the first of its page. Both halves are the same after a Send. */
+static int case_within_a_page(void)
+{
+	const unsigned int skip = 100;
+	char *landed = (char *)page_address(world.b.pages[0]) + skip;
+	int ret;
+
+	area_fill(&world.b, 8);
+	ret = op_do_send(IB_WR_LOCAL_INV, world.b.mr->rkey);
+	ret = ret ?: area_register_from(world.self.to.client->qp, &world.b, skip);
+	ret = ret ?: case_send() ?: do_half(IB_WR_RDMA_WRITE, 1, &world.b);
+	if (ret)
+		return ret;
+	memset(world.small, 0, PAGE_SIZE / 2);
+	ret = do_half(IB_WR_RDMA_READ, 0, &world.b);
+	if (ret)
+		return ret;
+	CHECK(!memcmp(world.small, world.small + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	CHECK(!memcmp(landed, world.small, PAGE_SIZE / 2));
+	return op_do_send(IB_WR_LOCAL_INV, world.b.mr->rkey) ?: area_register(&world.b);
+}
+
 static int case_send_with_inv(void)
 {
 	u32 key = world.b.mr->rkey;
@@ -344,6 +374,40 @@ static int case_solicited(void)
 	if (ret)
 		return ret; /* perhaps still armed, and the core expects no events */
 	world.cq->comp_handler = handler;
+	return 0;
+}
+
+/* As many completions as there is room for, and no more, however many wait. */
+static int case_polled_one_by_one(void)
+{
+	struct op send[3], recv[3];
+	struct ib_wc wc[2] = {};
+	int taken = 0;
+	int i, got;
+
+	if (world.context != IB_POLL_DIRECT)
+		return 0;
+	for (i = 0; i < 3; i++) {
+		op_init(&send[i]);
+		op_init(&recv[i]);
+		CHECK(!op_post_recv(world.self.server->qp, &recv[i]));
+		CHECK(!op_post_send(world.self.to.client->qp, &send[i], IB_WR_SEND, 0));
+	}
+	msleep(SETTLED); /* so that several wait */
+	for (i = 0; i < 1000 && taken < 6; i++) {
+		got = ib_poll_cq(world.cq, 1, wc);
+		CHECK(got == 0 || got == 1);
+		CHECK(!wc[1].wr_cqe);
+		taken += got;
+		if (got)
+			wc[0].wr_cqe->done(world.cq, &wc[0]);
+		else
+			msleep(20);
+	}
+	for (i = 0; i < 3; i++) {
+		CHECK(completion_done(&send[i].done) && op_is_as_due(&send[i]));
+		CHECK(completion_done(&recv[i].done) && op_is_as_due(&recv[i]));
+	}
 	return 0;
 }
 
@@ -530,14 +594,17 @@ static const struct named_case cases[] = {
 	{ "post from the handler", case_post_from_handler },
 	{ "read with invalidate", case_read_with_inv },
 	{ "local invalidate", case_local_inv },
+	{ "registration within a page", case_within_a_page },
 	{ "send with invalidate", case_send_with_inv },
 	{ "write with immediate, inline", case_write_with_imm },
 	{ "moderated events", case_moderated },
 	{ "solicited events", case_solicited },
 	{ "missed events", case_missed_events },
+	{ "polled one by one", case_polled_one_by_one },
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
 	{ "refused objects", case_refused_objects },
+	{ "reset", case_reset },
 	{ "query", case_query },
 	{ "shared receive queue", case_srq },
 	{ "one port twice", case_one_port_twice },

@@ -7,6 +7,7 @@
 
 #include <linux/random.h>
 #include <linux/string.h>
+#include <net/netlink.h>
 
 #include "op.h"
 #include "world.h"
@@ -48,19 +49,53 @@ static bool mr_is_refused(struct ib_mr *mr)
 	return false;
 }
 
+static bool srq_is_refused(struct ib_srq_init_attr *attr)
+{
+	struct ib_srq *srq = ib_create_srq(world.pd, attr);
+
+	if (IS_ERR(srq))
+		return PTR_ERR(srq) == -EOPNOTSUPP;
+	ib_destroy_srq(srq);
+	return false;
+}
+
+/* A string of what the driver tells of a region. */
+static bool mr_tells(struct ib_mr *mr, const char *word)
+{
+	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	const size_t len = strlen(word) + 1;
+	bool found = false;
+	unsigned int i;
+
+	if (!msg)
+		return false;
+	if (!mr->device->ops.fill_res_mr_entry(msg, mr))
+		for (i = 0; i + len <= msg->len && !found; i++)
+			found = !memcmp(msg->data + i, word, len);
+	nlmsg_free(msg);
+	return found;
+}
+
 /* Of a process, the core or the provider would not let them through. */
 int case_refused_objects(void)
 {
 	const struct ib_device_ops *ops = &world.pd->device->ops;
+	struct ib_srq_init_attr tagged = {
+		.attr = { .max_wr = 1, .max_sge = 1 },
+		.srq_type = IB_SRQT_TM,
+		.ext.cq = world.cq,
+	};
 	struct ib_qp_init_attr attr = plain_qp();
 	struct ib_mr *mr;
 	int odd, even;
+	bool told;
 
 	attr.qp_type = IB_QPT_UC;
 	CHECK(qp_is_refused(&attr));
 	attr = plain_qp();
 	attr.create_flags = IB_QP_CREATE_CROSS_CHANNEL;
 	CHECK(qp_is_refused(&attr));
+	CHECK(srq_is_refused(&tagged));
 
 	/* Of the driver itself: the core has no call for the second. */
 	CHECK(mr_is_refused(ops->alloc_mr(world.pd, IB_MR_TYPE_SG_GAPS, 1)));
@@ -70,9 +105,52 @@ int case_refused_objects(void)
 	CHECK(!IS_ERR(mr));
 	odd = ib_map_mr_sg(mr, world.a.sgt.sgl, 1, NULL, 3 * PAGE_SIZE);
 	even = ib_map_mr_sg(mr, world.a.sgt.sgl, 1, NULL, PAGE_SIZE);
+	told = mr_tells(mr, "fast-register") && mr_tells(mr, "invalid");
 	CHECK(!ib_dereg_mr(mr));
-	CHECK(odd == -EINVAL && even == 1);
+	CHECK(odd == -EINVAL && even == 1 && told);
 	return 0;
+}
+
+/* A work request fails with its QP, of which a RESET leaves no completion in either queue. */
+static int forgotten(struct ib_cq *sends, struct ib_cq *receives)
+{
+	struct ib_qp_init_attr attr = plain_qp();
+	struct ib_qp_attr to = { .qp_state = IB_QPS_ERR };
+	struct ib_qp *qp;
+	struct ib_wc wc;
+	struct op op[2];
+	int ret;
+
+	attr.send_cq = sends;
+	attr.recv_cq = receives;
+	qp = ib_create_qp(world.pd, &attr);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	op_init(&op[0]);
+	op_init(&op[1]);
+	ret = op_post_send(qp, &op[0], IB_WR_SEND, 0) ?: op_post_recv(qp, &op[1]);
+	ret = ret ?: ib_modify_qp(qp, &to, IB_QP_STATE);
+	to.qp_state = IB_QPS_RESET;
+	ret = ret ?: ib_modify_qp(qp, &to, IB_QP_STATE);
+	if (!ret && (ib_poll_cq(sends, 1, &wc) || ib_poll_cq(receives, 1, &wc)))
+		ret = -EINVAL;
+	ib_destroy_qp(qp);
+	return ret;
+}
+
+int case_reset(void)
+{
+	struct ib_cq *sends = ib_alloc_cq(world.pd->device, NULL, 8, 0, IB_POLL_DIRECT);
+	struct ib_cq *receives = ib_alloc_cq(world.pd->device, NULL, 8, 0, IB_POLL_DIRECT);
+	int ret = -ENOMEM;
+
+	if (!IS_ERR(sends) && !IS_ERR(receives))
+		ret = forgotten(sends, receives);
+	if (!IS_ERR(sends))
+		ib_free_cq(sends);
+	if (!IS_ERR(receives))
+		ib_free_cq(receives);
+	return ret;
 }
 
 static void on_srq_event(struct ib_event *event, void *context)

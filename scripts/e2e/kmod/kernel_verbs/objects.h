@@ -6,6 +6,7 @@
 #define WEFT_TEST_OBJECTS_H
 
 int case_refused_objects(void);
+int case_reset(void);
 int case_srq(void);
 
 #endif
