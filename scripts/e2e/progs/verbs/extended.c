@@ -17,7 +17,7 @@ static const uint64_t all_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_
 				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
 				IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
 
-static void extended(struct end *e)
+static void make_extended(struct end *e, int all_signalled)
 {
 	struct ibv_cq_init_attr_ex cq = {
 		.cqe = 64,
@@ -32,7 +32,7 @@ static void extended(struct end *e)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = all_ops,
 		.pd = s.id->pd,
-		.sq_sig_all = 1,
+		.sq_sig_all = all_signalled,
 	};
 
 	cq_ex = ibv_create_cq_ex(e->id->verbs, &cq);
@@ -43,6 +43,16 @@ static void extended(struct end *e)
 	e->id->send_cq = e->id->recv_cq = attr.send_cq;
 	qp_ex = ibv_qp_to_qp_ex(e->id->qp);
 	CHECK(qp_ex);
+}
+
+static void extended(struct end *e)
+{
+	make_extended(e, 1);
+}
+
+static void extended_unsignalled(struct end *e)
+{
+	make_extended(e, 0);
 }
 
 /* Starts a poll that finds @id; the caller reads and ends it. */
@@ -398,6 +408,32 @@ CASE("queues", qp_ex_every_opcode)
 	qp_ex_data();
 	qp_ex_atomics();
 	qp_ex_windows();
+	end_ex();
+}
+
+static void send_with_flags(uint64_t id, unsigned int flags)
+{
+	begin_wr(id);
+	qp_ex->wr_flags = flags;
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, "abc", 3);
+	CHECK(!ibv_wr_complete(qp_ex));
+}
+
+/* A request completes, and wakes its peer, if it is flagged so. */
+CASE("queues", qp_ex_heeds_its_flags)
+{
+	connect_pair(&c2, &s2, extended_unsignalled);
+	CHECK(!recv_sge(&c2, 0, sge(c2.own, 0, 8)) && !recv_sge(&c2, 1, sge(c2.own, 0, 8)));
+	CHECK(!ibv_req_notify_cq(c2.id->recv_cq, 1));
+	send_with_flags(1, 0);
+	expect(c2.id->recv_cq, 0, IBV_WC_SUCCESS);
+	CHECK(!event_within(c2.id->recv_cq_channel, 0));
+	nothing(ibv_cq_ex_to_cq(cq_ex));
+	send_with_flags(2, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+	completed(2, IBV_WC_SEND);
+	CHECK(event_within(c2.id->recv_cq_channel, 5000));
+	expect(c2.id->recv_cq, 1, IBV_WC_SUCCESS);
 	end_ex();
 }
 

@@ -36,6 +36,18 @@ static void daemon_ends_well(const char *name)
 	alarm(0);
 }
 
+static int child(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	alarm(30);
+	run();
+	exit(0);
+}
+
 /* rdma_cm does not serve a child through its parent's channel; through its own it does. */
 static void move_to_own_channel(struct rdma_cm_id *id)
 {
@@ -89,18 +101,6 @@ static void an_event_comes(void)
 	CHECK(event_within(s.id->recv_cq_channel, 5000));
 	good(s.id->recv_cq, 1);
 	good(c.id->send_cq, 1);
-}
-
-static int child(void (*run)(void))
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid)
-		return pid;
-	alarm(30);
-	run();
-	exit(0);
 }
 
 /* The device is the daemon's by now, and not its children's as well. */
@@ -232,12 +232,14 @@ static void make_more(void)
 
 static void destroy_all(void)
 {
+	struct ibv_modify_cq_attr moderation = { .attr_mask = IBV_CQ_ATTR_MODERATE };
 	struct ibv_srq_attr attr = { .max_wr = 100 };
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 
 	/* What would be seen by the parent is refused. */
 	CHECK(ibv_modify_qp(s.id->qp, &error, IBV_QP_STATE) == EPERM);
 	CHECK(ibv_resize_cq(s.id->recv_cq, 1000) == EPERM);
+	CHECK(ibv_modify_cq(s.id->recv_cq, &moderation) == EPERM);
 	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EPERM);
 	CHECK(ibv_rereg_mr(s.own, TRANSLATION, NULL, s.buf + BYTES, BYTES, 0));
 	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
@@ -260,6 +262,29 @@ CASE("processes", a_child_destroys_what_it_inherited)
 	release(&c2);
 	release(&s2);
 	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
+}
+
+static struct ibv_mr *part_shared;
+
+static void may_not_send_a_part(void)
+{
+	CHECK(send_sge(&c, 1, sge(part_shared, 0, 8), 0) == EFAULT);
+}
+
+/* Memory that a child has a copy of is no less a copy for a page that it shares. */
+CASE("processes", a_region_that_is_shared_in_part)
+{
+	const int access = PROT_READ | PROT_WRITE, flags = MAP_ANONYMOUS | MAP_PRIVATE;
+	long page = sysconf(_SC_PAGESIZE);
+	char *at = mmap(NULL, 2 * page, access, flags, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	CHECK(mmap(at, page, access, MAP_ANONYMOUS | MAP_SHARED | MAP_FIXED, -1, 0) == at);
+	part_shared = ibv_reg_mr(c.id->pd, at, 2 * page, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(part_shared);
+	ends_well(child(may_not_send_a_part));
+	works(&c, &s);
+	CHECK(!ibv_dereg_mr(part_shared));
 }
 
 static void make_and_destroy(void)

@@ -84,32 +84,73 @@ CASE("threads", arming_beside_resizing)
 	works(&c, &s);
 }
 
-/* An extended poll is under way, and the polling thread arms for an event. */
-CASE("threads", arming_amid_a_poll)
+static struct ibv_cq_ex *amid_cq;
+static struct ibv_qp *amid_qp;
+
+/* A poll begins, at what a QP in error has flushed. */
+static void begin_poll(struct ibv_pd *domain)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 16,
+		.comp_mask = domain ? IBV_CQ_INIT_ATTR_MASK_PD : 0,
+		.parent_domain = domain,
+	};
 	struct ibv_poll_cq_attr poll = {};
-	struct ibv_cq_ex *cq = ibv_create_cq_ex(s.id->verbs, &attr);
 	struct ibv_qp_init_attr qp = { .cap = { WRS, WRS, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_recv_wr *bad, wr = {};
 	double end = now() + 10;
 	int ret;
 
-	CHECK(cq);
-	qp.send_cq = qp.recv_cq = ibv_cq_ex_to_cq(cq);
-	CHECK((c2.id = calloc(1, sizeof(*c2.id))));
-	c2.id->qp = ibv_create_qp(s.id->pd, &qp);
-	CHECK(c2.id->qp && !ibv_modify_qp(c2.id->qp, &error, IBV_QP_STATE));
-	CHECK(!ibv_post_recv(c2.id->qp, &wr, &bad));
+	amid_cq = ibv_create_cq_ex(s.id->verbs, &attr);
+	CHECK(amid_cq);
+	qp.send_cq = qp.recv_cq = ibv_cq_ex_to_cq(amid_cq);
+	amid_qp = ibv_create_qp(s.id->pd, &qp);
+	CHECK(amid_qp && !ibv_modify_qp(amid_qp, &error, IBV_QP_STATE));
+	CHECK(!ibv_post_recv(amid_qp, &wr, &bad));
 	/* The QP flushes by a worker. */
-	while ((ret = ibv_start_poll(cq, &poll)) == ENOENT && now() < end)
+	while ((ret = ibv_start_poll(amid_cq, &poll)) == ENOENT && now() < end)
 		usleep(1000);
-	CHECK(!ret && cq->status == IBV_WC_WR_FLUSH_ERR);
-	CHECK(!ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 0));
-	ibv_end_poll(cq);
-	CHECK(!ibv_destroy_qp(c2.id->qp) && !ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
-	free(c2.id);
+	CHECK(!ret && amid_cq->status == IBV_WC_WR_FLUSH_ERR);
+}
+
+static void drop_polled(void)
+{
+	CHECK(!ibv_destroy_qp(amid_qp) && !ibv_destroy_cq(ibv_cq_ex_to_cq(amid_cq)));
+}
+
+/* An extended poll is under way, and the polling thread arms for an event. */
+CASE("threads", arming_amid_a_poll)
+{
+	begin_poll(NULL);
+	CHECK(!ibv_req_notify_cq(ibv_cq_ex_to_cq(amid_cq), 0));
+	ibv_end_poll(amid_cq);
+	drop_polled();
+}
+
+static void *poll_once(void *unused)
+{
+	CHECK(ibv_poll_cq(ibv_cq_ex_to_cq(amid_cq), 1, &(struct ibv_wc){}) == 0);
+	stop = 1;
+	return unused;
+}
+
+/* Without a thread domain, a parent domain promises nothing: one poll waits for another. */
+CASE("threads", polls_in_a_parent_domain_exclude_each_other)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = s.id->pd };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(s.id->verbs, &attr);
+	pthread_t thread;
+
+	CHECK(parent);
+	begin_poll(parent);
+	thread = begin(poll_once);
+	usleep(200000);
+	CHECK(!stop);
+	ibv_end_poll(amid_cq);
+	pthread_join(thread, NULL);
+	drop_polled();
+	CHECK(!ibv_dealloc_pd(parent));
 }
 
 static long sleeps(void)

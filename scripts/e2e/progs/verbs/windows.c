@@ -112,6 +112,34 @@ CASE("windows", window1)
 	done();
 }
 
+/* A bind that finds no room in the queue is none: the window is what it was. */
+CASE("windows", window1_whose_bind_is_not_posted)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND };
+	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = s.id->send_cq,
+					 .recv_cq = s.id->recv_cq };
+	struct ibv_qp *full = ibv_create_qp(s.id->pd, &attr);
+	uint32_t key;
+	int ret;
+
+	CHECK(full);
+	while (!(ret = ibv_post_send(full, &wr, &bad)))
+		;
+	CHECK(ret == ENOMEM);
+	prepare(IBV_MW_TYPE_1);
+	bind.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, 2000, ACCESS };
+	CHECK(!ibv_bind_mw(s.id->qp, mw, &bind));
+	expect(s.id->send_cq, 5, IBV_WC_SUCCESS);
+	key = mw->rkey;
+	CHECK(ibv_bind_mw(full, mw, &bind) == ENOMEM && mw->rkey == key);
+	writes(&c, 100, 1000, key);
+	CHECK(!ibv_destroy_qp(full));
+	done();
+}
+
 /* A region that a window is bound to stays as it is, and pins no more than before. */
 CASE("windows", rereg_under_a_window)
 {
