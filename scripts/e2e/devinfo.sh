@@ -35,6 +35,8 @@ complete() {
 	at_least vendor_id 1
 	value fw_ver | grep -q . || fail "no fw_ver"
 	[ "$driver" != weft ] || is fw_ver "$(cat "$here/../../VERSION").0"
+	# The plugin's word, and the module's.
+	[ "$(value fw_ver)" = "$(<"/sys/class/infiniband/$dev/fw_ver")" ] || fail "fw_ver in sysfs"
 }
 
 guids() {

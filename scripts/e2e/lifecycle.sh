@@ -45,6 +45,8 @@ no_such_netdev() { refused 'No such device' add "$dev" nosuch0; }
 
 # A tun can be of any kind: here of that of PPP (TUNSETLINK).
 unsuitable_netdev() {
+	local unsupported='Operation not supported'
+	[ "$driver" = weft ] || unsupported='Operation not supported|Invalid argument'
 	modprobe -q tun || skip "this kernel has no tun"
 	ip tuntap add wtun0 mode tun
 	python3 - <<-'PYTHON'
@@ -54,7 +56,7 @@ unsuitable_netdev() {
 		fcntl.ioctl(tun, 0x400454CD, 512)
 	PYTHON
 	[ "$(cat /sys/class/net/wtun0/type)" = 512 ] || fail "it stays a tun"
-	refused 'Operation not supported|Invalid argument' add "$dev" wtun0
+	refused "$unsupported" add "$dev" wtun0
 	ip link delete wtun0
 }
 

@@ -48,6 +48,14 @@ counted_apart() {
 	[ "$(counter port_xmit_data)" -eq $(($(stat_of tx_bytes) / 4)) ]
 }
 
+# Files that drivers of adapters have.
+names_its_kind() {
+	local file
+	for file in hca_type board_id; do
+		[ "$(<"/sys/class/infiniband/$dev/$file")" = weft ] || fail "$file"
+	done
+}
+
 rate_is() { [ "$(cat "/sys/class/infiniband/$1/ports/1/rate")" = "$2" ]; }
 
 rates_are_true_and_silent() {
@@ -229,6 +237,7 @@ t "with what QPs count apart" counted_apart
 t "weft-top shows what the device sends and receives" top_shows_the_device
 t "weft-top shows what each queue pair moves" top_shows_queue_pairs
 t "weft-top shows what TCP was given" top_shows_tcp_bytes
+t "the kind of device is in its files" names_its_kind
 t "node_exporter shows the device" node_exporter_shows_it
 t "rates are the netdev's, and nothing is logged" rates_are_true_and_silent
 t "each speed of the netdev has its rate" speeds_have_rates

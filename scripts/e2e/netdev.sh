@@ -87,14 +87,19 @@ follows() {
 	raised ACTIVE "$1"
 }
 
-# First our own end of the cable, then the other one.
-port_follows_link() {
-	start $((60 * slow)) "$tmp/events" stdbuf -oL ibv_asyncwatch -d "${driver}b"
+# watch_events DEVICE: from now on, in $tmp/events; $started watches.
+watch_events() {
 	local end=$((SECONDS + 20 * slow))
+	start $((60 * slow)) "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$1"
 	until grep -q 'async event' "$tmp/events"; do
 		[ "$SECONDS" -lt "$end" ] || fail "ibv_asyncwatch does not start"
 		sleep 0.1
 	done
+}
+
+# First our own end of the cable, then the other one.
+port_follows_link() {
+	watch_events "${driver}b"
 	reaches ACTIVE
 	follows 1 wb vb
 	follows 2 wa va
@@ -117,6 +122,19 @@ bond_end() {
 	make_link "${driver}bond$2" bond0 ip netns exec "$1"
 }
 
+# The bond's own link, not that of a member: once each.
+bond_tells_of_its_link() {
+	watch_events "${driver}bondb"
+	ip -n wb link set xb down
+	raised ERR 1
+	ip -n wb link set xb up
+	raised ACTIVE 1
+	sleep 1
+	kill "$started"
+	expect IBV_EVENT_PORT_ERR "$tmp/events" 1
+	expect IBV_EVENT_PORT_ACTIVE "$tmp/events" 1
+}
+
 bond_fails_over() {
 	modprobe -q bonding || skip "no bonding"
 	ip link add xa netns wa type veth peer name xb netns wb
@@ -134,6 +152,7 @@ bond_fails_over() {
 	ip -n wb link set yb down
 	progresses "$load" 20
 	stop_load
+	bond_tells_of_its_link
 	ip -n wa link delete bond0
 	ip -n wb link delete bond0
 	ip -n wa link delete xa

@@ -286,15 +286,16 @@ def one_counter_for_two_qps(w):
 def a_qp_that_goes_leaves_its_counts_to_the_port(w):
     pair = w.pair()
     before, packets = w.counters(), port_file(w, "port_xmit_packets")
-    bind(w, pair.qpn[pair.a])
+    for k in (pair.a, pair.p):
+        bind(w, pair.qpn[k])
     pair.mix()
     w.agent.cmd("sync")
-    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets of the bound QP too")
+    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets of bound QPs too")
     pair.close()
     w.pairs.remove(pair)
-    w.eventually(lambda: not w.qp_counters(), "the counter is gone")
+    w.eventually(lambda: not w.qp_counters(), "the counters are gone")
     subset(w.since(before), {"tx_messages": MIX_MESSAGES, "tx_bytes": MIX_BYTES})
-    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets, without the QP")
+    same(port_file(w, "port_xmit_packets") - packets, MIX_MESSAGES, "packets, without the QPs")
 
 
 @test
@@ -317,11 +318,13 @@ def counters_can_be_bound_and_let_go_under_traffic(w):
     pair = w.pair()
     before = w.counters()
     rounds = 8
+    cntns = []
     for _ in range(rounds):
-        cntn = bind(w, pair.qpn[pair.a])
+        cntns.append(bind(w, pair.qpn[pair.a]))
         pair.send()
-        run("rdma", "statistic", "qp", "unbind", "link", link(w), "cntn", str(cntn),
+        run("rdma", "statistic", "qp", "unbind", "link", link(w), "cntn", str(cntns[-1]),
             "lqpn", str(pair.qpn[pair.a]))
         pair.send()
+    same(len(set(cntns)), rounds, "numbers, none of which is given again at once")
     sent = 2 * rounds
     subset(w.since(before), {"tx_sends": sent, "rx_sends": sent, "tx_bytes": 100 * sent})

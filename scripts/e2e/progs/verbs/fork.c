@@ -195,6 +195,99 @@ CASE("processes", a_daemon_accepts)
 	daemon_ends_well("accepts_as_a_daemon");
 }
 
+#define LEAVERS 100
+
+static struct ibv_pd *left_behind;
+
+static void opens_the_device(void)
+{
+	struct ibv_context *context = ibv_open_device(s.id->verbs->device);
+
+	CHECK(context && (left_behind = ibv_alloc_pd(context)));
+}
+
+/* The device is its own from here on. */
+static void outlives_its_parent(void)
+{
+	pid_t parent = getpid();
+
+	become_a_daemon();
+	while (getppid() == parent)
+		usleep(100);
+	CHECK(!ibv_dealloc_pd(left_behind));
+}
+
+static void opens_and_leaves(void)
+{
+	opens_the_device();
+	outlives_its_parent();
+}
+
+/* Paged memory refers to the address space that it is of. */
+static void advises_and_leaves(void)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
+	struct ibv_sge sg = { (uintptr_t)s.buf, BYTES };
+	struct ibv_mr *mr;
+
+	opens_the_device();
+	mr = ibv_reg_mr(left_behind, s.buf, BYTES, access);
+	if (!mr && errno == EOPNOTSUPP)
+		return;
+	CHECK(mr);
+	sg.lkey = mr->lkey;
+	for (int flush = 0; flush < 2; flush++)
+		CHECK(!ibv_advise_mr(left_behind, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+				     flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sg, 1));
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* Address spaces that the kernel keeps; -1: it does not say. */
+static int address_spaces(void)
+{
+	FILE *f = fopen("/sys/kernel/slab/mm_struct/shrink", "w");
+	int count = -1;
+
+	if (f) { /* what CPUs hold free is counted as used, else */
+		fputs("1", f);
+		fclose(f);
+	}
+	f = fopen("/sys/kernel/slab/mm_struct/objects", "r");
+	if (f) {
+		CHECK(fscanf(f, "%d", &count) == 1);
+		fclose(f);
+	}
+	return count;
+}
+
+/* Many run, and end; so do their children, if they have any. Nothing is left of them. */
+static void leave_nothing(void (*run)(void), int children)
+{
+	int before = address_spaces(), after;
+
+	if (before < 0)
+		SKIP("this kernel does not count its objects");
+	CHECK(!prctl(PR_SET_CHILD_SUBREAPER, 1));
+	for (int i = 0; i < LEAVERS; i++) {
+		ends_well(child(run));
+		for (int k = 0; k < children; k++)
+			ends_well(-1);
+	}
+	after = address_spaces();
+	printf("%d address spaces, then %d\n", before, after);
+	CHECK(after < before + LEAVERS / 2);
+}
+
+CASE("processes", the_address_space_of_a_parent_goes)
+{
+	leave_nothing(opens_and_leaves, 1);
+}
+
+CASE("processes", an_address_space_goes_with_its_paged_memory)
+{
+	leave_nothing(advises_and_leaves, 0);
+}
+
 /* It destroys what its parent made, and the peer gets an event. */
 UNLISTED(disconnects_as_a_daemon)
 {

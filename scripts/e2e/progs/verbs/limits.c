@@ -22,6 +22,7 @@ static struct ibv_cq *cq;
 CASE("limits", limits_named)
 {
 	struct ibv_port_attr port;
+	__be16 pkey;
 
 	CHECK(!ibv_query_device(s.id->verbs, &dev));
 	CHECK(dev.max_qp == 65536 && dev.max_cq == 65536 && dev.max_srq == 65536);
@@ -36,6 +37,8 @@ CASE("limits", limits_named)
 	CHECK((dev.device_cap_flags & ABILITIES) == ABILITIES);
 	CHECK(!ibv_query_port(s.id->verbs, 1, &port) && port.gid_tbl_len == 128);
 	CHECK(port.pkey_tbl_len == 1 && port.max_msg_sz == UINT32_MAX);
+	CHECK(dev.max_pkeys == 1 && port.max_vl_num == 1);
+	CHECK(!ibv_query_pkey(s.id->verbs, 1, 0, &pkey) && pkey == 0xffff); /* in any order */
 }
 
 static void largest_qp(struct end *e)

@@ -455,30 +455,16 @@ CASE("objects", unknown_requests_are_refused)
 	works(&c, &s);
 }
 
-/* A command of the open device, with a word of the library's own behind. Returns 0 or why not. */
+/* With a word of the library's own behind. */
 static int command(uint32_t number, const void *cmd, size_t bytes, uint32_t own)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		unsigned char rest[256];
-	} req = {
-		.hdr = {
-			.command = number,
-			.in_words = (sizeof(req.hdr) + bytes + sizeof(own)) / 4,
-			.out_words = 16,
-		},
-	};
-	ssize_t all = req.hdr.in_words * 4;
-
-	memcpy(req.rest, cmd, bytes);
-	memcpy(req.rest + bytes, &own, sizeof(own));
-	return write(s.id->verbs->cmd_fd, &req, all) == all ? 0 : errno;
+	return raw_command(number, cmd, bytes, &own, sizeof(own));
 }
 
 /* The same of commands that have no request of weft's. Each works, but for the last word. */
 CASE("objects", unknown_words_are_refused)
 {
-	uint32_t resp[16];
+	uint32_t resp[RAW_WORDS];
 	const uintptr_t at = (uintptr_t)resp;
 	const struct ib_uverbs_alloc_pd pd = { .response = at };
 	const struct ib_uverbs_alloc_mw window = { .response = at,

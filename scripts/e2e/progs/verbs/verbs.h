@@ -145,6 +145,13 @@ long pinned(void);
 /* From now on the calling thread runs on that CPU, if there is one. */
 void stay_on(int cpu);
 
+/*
+ * A command of the open device, with @own behind it. Its answer takes RAW_WORDS words at most.
+ * Returns 0 or why not.
+ */
+#define RAW_WORDS 32
+int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes);
+
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);
 void ends_well(pid_t pid);
