@@ -273,6 +273,10 @@ static void weft_mem_get_kernel_address(struct kunit *test)
 	/* No memory there: refused, not oopsed. */
 	fault = touch(w, mr->grant.stag, 64, 8, WEFT_MEM_REMOTE_READ, NULL);
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_BOUNDS);
+	fault = touch(w, mr->grant.stag, 64, 8, WEFT_MEM_REMOTE_ATOMIC, NULL);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_RDMAP_BOUNDS);
+	fault = touch(w, mr->grant.stag, 64, 8, WEFT_MEM_REMOTE_WRITE, NULL);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_TAGGED_BOUNDS);
 	drop(test, w, mr);
 	leave(test, w);
 }

@@ -101,6 +101,7 @@ static void weft_mem_invalidate_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, invalidate(w, region->grant.stag, false), WEFT_FAULT_LOCAL_BIND);
 	KUNIT_EXPECT_EQ(test, invalidate(w, stag, true), WEFT_FAULT_RDMAP_INVALIDATE);
 	KUNIT_EXPECT_EQ(test, invalidate(w, stag, false), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, invalidate(w, stag ^ 1, false), WEFT_FAULT_LOCAL_BIND);
 
 	KUNIT_ASSERT_EQ(test, weft_mem_register(&w->user, fast, stag, RIGHTS), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_EQ(test, invalidate(w, stag ^ 1, true), WEFT_FAULT_RDMAP_INVALIDATE);

@@ -141,6 +141,37 @@ static void weft_stag_alloc_many(struct kunit *test)
 	leave(test, w);
 }
 
+#define TAKEN	(WEFT_MAX_STAG / 64)
+#define BEGINS	2048
+
+/* A search begins anywhere, and all from there on may be taken: it goes on at the least number. */
+static void weft_stag_alloc_begins_again(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region **mr = kunit_kcalloc(test, BEGINS, sizeof(*mr), GFP_KERNEL);
+	u32 first = WEFT_MAX_STAG - TAKEN + 1;
+	void *old;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	for (i = first; i <= WEFT_MAX_STAG; i++) {
+		old = xa_store(&w->table.xa, i, xa_mk_value(1), GFP_KERNEL);
+		KUNIT_ASSERT_EQ(test, xa_err(old), 0);
+		cond_resched();
+	}
+	for (i = 0; i < BEGINS; i++) {
+		mr[i] = make_stag(test, w, WEFT_STAG_REGION);
+		KUNIT_EXPECT_LT(test, mr[i]->index, first);
+	}
+	for (i = 0; i < BEGINS; i++)
+		drop(test, w, mr[i]);
+	for (i = first; i <= WEFT_MAX_STAG; i++) {
+		xa_erase(&w->table.xa, i);
+		cond_resched();
+	}
+	leave(test, w);
+}
+
 /* Accesses and revocations race; none is seen after its revocation. */
 #define RACES	20000U
 
@@ -200,9 +231,13 @@ static void weft_stag_revoke_waits_for_accesses(struct kunit *test)
 }
 
 static struct kunit_case stag_cases[] = {
-	KUNIT_CASE(weft_stag_alloc_numbers),   KUNIT_CASE(weft_stag_pin_follows_state),
-	KUNIT_CASE(weft_stag_pin_concurrently),  KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
-	KUNIT_CASE_SLOW(weft_stag_alloc_many), {},
+	KUNIT_CASE(weft_stag_alloc_numbers),
+	KUNIT_CASE(weft_stag_pin_follows_state),
+	KUNIT_CASE(weft_stag_pin_concurrently),
+	KUNIT_CASE(weft_stag_revoke_waits_for_accesses),
+	KUNIT_CASE(weft_stag_alloc_begins_again),
+	KUNIT_CASE_SLOW(weft_stag_alloc_many),
+	{},
 };
 
 static struct kunit_suite stag_suite = {

@@ -606,6 +606,16 @@ static void part_of_dmabuf(int fd, unsigned char *seen)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+/* It is the same memory for a child, which has no copy of it. */
+static void is_posted_by_a_child(struct ibv_sge sg)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(recv_sge(&s, 3, sg));
+	ends_well(pid);
+}
+
 static void dmabuf_traffic(int fd)
 {
 	unsigned char *seen = mmap(NULL, DMABUF, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -632,6 +642,7 @@ static void dmabuf_traffic(int fd)
 	CHECK(!memcmp(c.buf + BYTES + 30000, seen + 4096 + 5, 900));
 	munmap(seen, DMABUF);
 	read_from(iova + 32768 - 8, mr->rkey, 9, IBV_WC_REM_ACCESS_ERR);
+	is_posted_by_a_child((struct ibv_sge){ iova, 1000, mr->lkey });
 	CHECK(!ibv_dereg_mr(mr));
 }
 
