@@ -141,8 +141,8 @@ static void weft_stag_alloc_many(struct kunit *test)
 	leave(test, w);
 }
 
-#define TAKEN	(WEFT_MAX_STAG / 64)
-#define BEGINS	2048
+#define TAKEN	(WEFT_MAX_STAG / 256)
+#define BEGINS	8192
 
 /* A search begins anywhere, and all from there on may be taken: it goes on at the least number. */
 static void weft_stag_alloc_begins_again(struct kunit *test)

@@ -58,6 +58,21 @@ gids_follow_addresses() {
 	await_gid 1 "$mapped:0a4d:0001"
 }
 
+# An address that a netdev has twice is one GID.
+address_twice() {
+	ip link add wd7 type dummy
+	ip -batch - <<-'EOF'
+		addr add 10.78.0.1/32 dev wd7
+		addr add 10.78.0.1/31 dev wd7
+		addr add 10.78.0.2/32 dev wd7
+	EOF
+	rdma link add weft7 type weft netdev wd7
+	[ "$(gid 1 weft7) $(gid 2 weft7) $(gid 3 weft7)" = \
+		"$mapped:0a4e:0001 $mapped:0a4e:0002 $none" ] || fail "$(gid 1 weft7) $(gid 2 weft7)"
+	rdma link delete weft7
+	ip link delete wd7
+}
+
 # GID 0 is made of the MAC; rdma_cm finds the device by it.
 mac_is_followed() {
 	local was
@@ -195,6 +210,7 @@ topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
+t "an address twice is one GID" address_twice
 t "GID 0 follows the MAC" mac_is_followed
 t "programs get an event" gid_event
 t "more addresses than GIDs" many_addresses

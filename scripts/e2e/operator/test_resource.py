@@ -3,6 +3,7 @@
 
 import platform
 
+from test_attributes import connecting
 from world import FLUSH, at_least, same, test
 from wirepeer import mpa
 
@@ -75,6 +76,14 @@ def a_failed_qp_says_why(w):
         w.agent.cmd("modify", k=k, state="reset")
         row = pair.row(k)
         same([key for key in row if "fault" in key], [], "faults of an earlier life")
+
+
+@test
+def a_qp_that_fails_while_it_connects_is_reset(w):
+    k, wire = connecting(w)
+    wire.read_request()
+    for state in ("err", "reset"):
+        w.agent.cmd("modify", k=k, state=state)
 
 
 @test

@@ -140,6 +140,7 @@ static void told_fatal(void)
 static void nothing_works(void)
 {
 	struct ibv_recv_wr *bad = NULL, wr = {}, malformed = { .num_sge = 1000 };
+	struct ibv_send_wr *bad_send = NULL, send = { .opcode = IBV_WR_SEND };
 	struct ibv_port_attr port;
 	struct ibv_context *verbs = client->verbs;
 
@@ -148,6 +149,7 @@ static void nothing_works(void)
 	wr.next = &malformed;
 	bad = NULL;
 	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == EIO && bad == &wr);
+	CHECK(ibv_post_send(server->qp, &send, &bad_send) == EIO && bad_send == &send);
 	CHECK(ibv_query_port(verbs, 1, &port));
 	CHECK(!ibv_alloc_pd(verbs));
 	CHECK(!ibv_create_cq(verbs, 16, NULL, NULL, 0));

@@ -119,6 +119,11 @@ CASE("on demand", odp_registration)
 	errno = 0;
 	CHECK(!ibv_reg_mr_iova(c.id->pd, NULL, SIZE_MAX, PAGE, RIGHTS | IBV_ACCESS_ON_DEMAND));
 	CHECK(errno == EINVAL);
+	/* Behind the last address there is none, whatever it is called. */
+	errno = 0;
+	CHECK(!ibv_reg_mr_iova(c.id->pd, (void *)-(uintptr_t)PAGE, 2 * PAGE, PAGE,
+			       RIGHTS | IBV_ACCESS_ON_DEMAND));
+	CHECK(errno == EINVAL);
 	CHECK(!ibv_query_device(c.id->verbs, &dev));
 	refused(&c, (void *)PAGE, dev.max_mr_size + 1, RIGHTS, EINVAL);
 	CHECK(!ibv_dereg_mr(reg_odp(&c, (void *)PAGE, dev.max_mr_size, RIGHTS)));
@@ -423,6 +428,7 @@ CASE("on demand", odp_rereg)
 	char *area = map_at(NULL, MIB, -1);
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, area, MIB, RIGHTS);
 	int flags = IBV_REREG_MR_CHANGE_ACCESS;
+	long before;
 
 	CHECK(mr);
 	make_words(area, MIB, 1);
@@ -435,9 +441,15 @@ CASE("on demand", odp_rereg)
 	CHECK(!ibv_rereg_mr(mr, flags, NULL, NULL, 0,
 			    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_REMOTE_READ));
 	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
+	/* It stays paged where it is moved to. */
+	before = pinned();
+	make_words(area + MIB / 2, BYTES, 3);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, area + MIB / 2, MIB / 2, 0));
+	read_from(area + MIB / 2, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(has_words(c.own->addr, BYTES, 3) && pinned() == before);
 	CHECK(!ibv_rereg_mr(mr, flags, NULL, NULL, 0, RIGHTS));
-	read_from(area, mr->rkey, sge(c.own, 0, BYTES));
-	CHECK(has_words(c.own->addr, BYTES, 2));
+	read_from(area + MIB / 2, mr->rkey, sge(c.own, 0, BYTES));
+	CHECK(has_words(c.own->addr, BYTES, 3));
 	CHECK(!ibv_dereg_mr(mr));
 }
 

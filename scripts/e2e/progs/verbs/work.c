@@ -359,6 +359,9 @@ CASE("bad", refused_at_posting)
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad));
 	wr.opcode = IBV_WR_SEND;
 	wr.send_flags = IBV_SEND_INLINE;
+	wr.num_sge = -1;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EINVAL);
+	wr.num_sge = 1;
 	many[0].length = 60000;
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad));
 	/* There is no data to take along, however short. */
@@ -370,6 +373,31 @@ CASE("bad", refused_at_posting)
 	CHECK(!send_sge(&c, 2, sge(c.own, 0, 8), 0));
 	expect(c.id->send_cq, 2, IBV_WC_SUCCESS);
 	CHECK(expect(s.id->recv_cq, 1, IBV_WC_SUCCESS).byte_len == 8);
+}
+
+/* What stands before a bad receive is posted, what stands behind it is not. */
+CASE("bad", receives_refused_at_posting)
+{
+	struct ibv_sge many[64];
+	struct ibv_recv_wr wr[3] = {}, *bad = NULL;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!ibv_query_qp(s.id->qp, &attr, IBV_QP_CAP, &init));
+	CHECK(init.cap.max_recv_sge < 64);
+	for (int i = 0; i < 64; i++)
+		many[i] = sge(s.own, i, 1);
+	for (int i = 0; i < 3; i++)
+		wr[i] = (struct ibv_recv_wr){ i, i < 2 ? &wr[i + 1] : NULL, many, 1 };
+	wr[1].num_sge = init.cap.max_recv_sge + 1;
+	CHECK(ibv_post_recv(s.id->qp, wr, &bad) == EINVAL && bad == &wr[1]);
+	wr[1].num_sge = -1;
+	CHECK(ibv_post_recv(s.id->qp, &wr[1], &bad) == EINVAL && bad == &wr[1]);
+	CHECK(!send_sge(&c, 5, sge(c.own, 0, 1), 0));
+	expect(c.id->send_cq, 5, IBV_WC_SUCCESS);
+	expect(s.id->recv_cq, 0, IBV_WC_SUCCESS);
+	nothing(s.id->recv_cq);
+	works(&c, &s);
 }
 
 CASE("bad", full_queues)
