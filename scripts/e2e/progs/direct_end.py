@@ -61,7 +61,8 @@ class End:
     def rtr(self, peer, gid=None, number=None, psn=None, index=None, depth=8, rnr_timer=12,
             tclass=0):
         attr = QPAttr(qp_state=e.IBV_QPS_RTR, port_num=1)
-        dgid = ipaddress.IPv6Address(gid).exploded if gid else peer.gid
+        # GID() takes no dotted quad, which Python 3.13 prints for an IPv4-mapped address.
+        dgid = ipaddress.IPv6Address(gid).packed.hex(":", 2) if gid else peer.gid
         route = GlobalRoute(dgid=GID(dgid), sgid_index=self.index if index is None else index,
                             traffic_class=tclass)
         attr.ah_attr = AHAttr(port_num=1, is_global=1, gr=route, dlid=0)
