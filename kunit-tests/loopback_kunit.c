@@ -41,16 +41,6 @@ struct pair {
 	struct weft_loopback at_b;
 };
 
-static void join(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer)
-{
-	lb->end.owner = &w->st;
-	lb->end.peer = &peer->end;
-	lb->end.mode = WEFT_LOOPBACK_NETNS;
-	atomic_set(&lb->end.users, 1);
-	w->st.loopback = lb;
-	w->index.loopback = WEFT_LOOPBACK_NETNS;
-}
-
 static int make_pair(struct kunit *test)
 {
 	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -64,8 +54,8 @@ static int make_pair(struct kunit *test)
 	test->priv = p;
 	if (err)
 		return err;
-	join(p->a, &p->at_a, &p->at_b);
-	join(p->b, &p->at_b, &p->at_a);
+	join_loopback(p->a, &p->at_a, &p->at_b);
+	join_loopback(p->b, &p->at_b, &p->at_a);
 	return 0;
 }
 

@@ -185,16 +185,6 @@ static void weft_segment_leaves_a_late_post(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, w->st.tx.swr);
 }
 
-static void join(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer)
-{
-	lb->end.owner = &w->st;
-	lb->end.peer = &peer->end;
-	lb->end.mode = WEFT_LOOPBACK_NETNS;
-	atomic_set(&lb->end.users, 1);
-	w->st.loopback = lb;
-	w->index.loopback = WEFT_LOOPBACK_NETNS;
-}
-
 /* A Send that the peer on this host takes later is not sent: it is complete when it is taken. */
 static void weft_segment_waits_for_the_peer(struct kunit *test)
 {
@@ -205,8 +195,8 @@ static void weft_segment_waits_for_the_peer(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
 	peer = test->priv;
-	join(w, &at_w, &at_peer);
-	join(peer, &at_peer, &at_w);
+	join_loopback(w, &at_w, &at_peer);
+	join_loopback(peer, &at_peer, &at_w);
 	peer->st.rx.first_seen = true;
 	weft_ddp_tx_init(&w->st.tx.ddp);
 	weft_ddp_rx_init(&peer->st.rx.ddp);

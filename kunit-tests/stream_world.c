@@ -6,6 +6,7 @@
 #include "engine/ops/op.h"
 #include "engine/ops/rnr.h"
 #include "engine/state/claim.h"
+#include "engine/state/loopback.h"
 #include "net/mpa_tx.h"
 #include "net/tcp_info.h"
 #include "net/tcp_internals.h"
@@ -292,4 +293,14 @@ void expect_sends(struct kunit *test, struct stream_world *w, u32 first, u32 end
 		KUNIT_ASSERT_EQ(test, cqe.qp_num, STREAM_QPN);
 	}
 	KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->send_cq, &cqe, 1), 0U);
+}
+
+void join_loopback(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer)
+{
+	lb->end.owner = &w->st;
+	lb->end.peer = &peer->end;
+	lb->end.mode = WEFT_LOOPBACK_NETNS;
+	atomic_set(&lb->end.users, 1);
+	w->st.loopback = lb;
+	w->index.loopback = WEFT_LOOPBACK_NETNS;
 }

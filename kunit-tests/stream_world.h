@@ -102,6 +102,9 @@ void free_stream(struct kunit *test);
 void post_send(struct stream_world *w, u8 opcode, u8 flags);
 void post_receive(struct stream_world *w);
 
+/* One end of two on this host, of which @lb is the transport and @peer that of the other. */
+void join_loopback(struct stream_world *w, struct weft_loopback *lb, struct weft_loopback *peer);
+
 /* The next request that was posted, planned and staged up to @end. */
 struct weft_swr *stage_send(struct kunit *test, struct stream_world *w, u64 end);
 

@@ -76,7 +76,7 @@ static int make_ending(struct kunit *test)
 
 static int told;
 
-static void hear(void *owner, enum weft_stream_event event)
+static void note_event(void *owner, enum weft_stream_event event)
 {
 	told = event;
 }
@@ -110,7 +110,7 @@ static const u8 events[WEFT_FAULT_COUNT] = {
 
 static void weft_teardown_tells_whose_fault(struct kunit *test)
 {
-	static const struct weft_stream_qp_events qp_events = { .async = hear };
+	static const struct weft_stream_qp_events qp_events = { .async = note_event };
 	struct stream_world *w = test->priv;
 	u32 fault;
 

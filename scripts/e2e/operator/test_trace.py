@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, run, same, test
+from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -98,9 +98,7 @@ def traces_agree_with_the_counters(w):
 
 @test
 def a_message_in_batches_is_traced_with_all_its_bytes(w):
-    w.turn("mpa_crc", 0)
-    run("ip", "link", "set", "lo", "mtu", "1500")
-    w.undo.append(lambda: run("ip", "link", "set", "lo", "mtu", "65536"))
+    w.send_in_batches()
     pair = w.pair()
     with Trace(w) as trace:
         for _ in range(2):

@@ -273,6 +273,12 @@ class World:
         self.write_attr(name, str(value))
         self.undo.append(lambda: self.write_attr(name, was))
 
+    def send_in_batches(self):
+        """For the rest of a test: FPDUs without a CRC that are shorter than a batch."""
+        self.turn("mpa_crc", 0)
+        run("ip", "link", "set", "lo", "mtu", "1500")
+        self.undo.append(lambda: run("ip", "link", "set", "lo", "mtu", "65536"))
+
     def ss(self, row):
         """What ss shows of the connection of a QP (a row of qps())."""
         port = row["drv_tcp_local"].rsplit(":", 1)[1]

@@ -55,16 +55,7 @@ static uint64_t space_for(size_t bytes)
 /* KiB of the kernel's, in which such queues are. */
 static long vmalloc_used(void)
 {
-	FILE *meminfo = fopen("/proc/meminfo", "r");
-	char line[256];
-	long used = -1;
-
-	CHECK(meminfo);
-	while (fgets(line, sizeof(line), meminfo))
-		sscanf(line, "VmallocUsed: %ld", &used);
-	fclose(meminfo);
-	CHECK(used >= 0);
-	return used;
+	return kib_of("/proc/meminfo", "VmallocUsed: %ld");
 }
 
 /* Again and again: it fails for that, and takes no memory. */

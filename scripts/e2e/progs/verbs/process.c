@@ -41,16 +41,21 @@ void ends_well(pid_t pid)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-long pinned(void)
+long kib_of(const char *path, const char *format)
 {
-	FILE *status = fopen("/proc/self/status", "r");
+	FILE *file = fopen(path, "r");
 	char line[256];
 	long found = -1;
 
-	CHECK(status);
-	while (fgets(line, sizeof(line), status))
-		sscanf(line, "VmPin: %ld", &found);
-	fclose(status);
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, format, &found);
+	fclose(file);
 	CHECK(found >= 0);
 	return found;
+}
+
+long pinned(void)
+{
+	return kib_of("/proc/self/status", "VmPin: %ld");
 }

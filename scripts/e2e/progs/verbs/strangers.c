@@ -55,7 +55,7 @@ UNLISTED(connects_the_qp_of_a_friend)
 	release(&other);
 }
 
-/* Its number is told to who is started then. */
+/* A process that is started later is told its number. */
 static struct ibv_qp *offered_qp(void)
 {
 	struct ibv_qp_init_attr init = { .cap = { WRS, WRS, 4, 4, 64 },
