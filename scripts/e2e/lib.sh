@@ -530,10 +530,17 @@ client() {
 	shift
 	limit "$seconds" "${cli[@]}" "$@" >"$tmp/client.log" 2>&1 || rc=$?
 	printf '%s\n' "$(<"$tmp/client.log")"
-	[ "$rc" -eq 0 ] && return 0
+	[ "$rc" -ne 0 ] || return 0
+	[[ $1 != rping ]] || ! rping_raced_at_exit "$tmp/client.log" || ! all_pings "$@" || return 0
 	echo "client: status $rc; the server said:"
 	cat "$tmp/server.log"
 	return "$rc"
+}
+
+# all_pings rping OPTION...: are there as many pings in client.log as -v -C COUNT asks for?
+all_pings() {
+	[[ " $* " =~ \ -v\ .*-C\ ([0-9]+)\  ]] &&
+		[ "$(grep -c '^ping data: rdma-ping-' "$tmp/client.log")" -eq "${BASH_REMATCH[1]}" ]
 }
 
 # rping_pair SECONDS ADDRESS COUNT [OPTION]...: a server and a client, and as many pings as asked for.
