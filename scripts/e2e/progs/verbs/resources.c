@@ -212,28 +212,102 @@ CASE("resources", a_region_that_wraps_is_refused)
 	CHECK(errno == EINVAL);
 }
 
-/* As many PDs as there are numbers for, and one more. */
-CASE("resources", as_many_pds_as_the_device_names)
+/*
+ * As many as the device says, and one more is refused: a few others may be there, of the two ends
+ * and of other users of the device.
+ */
+static void reaches(const char *what, int most, void *(*make)(void), int (*drop)(void *))
 {
-	struct ibv_device_attr dev;
-	struct ibv_pd **pd;
+	void **made = calloc(most + 1, sizeof(*made));
 	int count = 0;
 
-	CHECK(!ibv_query_device(c.id->verbs, &dev));
-	pd = calloc(dev.max_pd + 1, sizeof(*pd));
-	CHECK(pd);
-	while (count <= dev.max_pd && (pd[count] = ibv_alloc_pd(c.id->verbs)))
+	CHECK(made);
+	while (count <= most && (made[count] = make()))
 		count++;
-	printf("%d PDs, then: %s\n", count, strerror(errno));
-	/* A few others are there: of the two ends, and of other users of the device. */
-	CHECK(errno == ENOMEM && count < dev.max_pd && count >= dev.max_pd - 16);
-	CHECK(!ibv_dealloc_pd(pd[--count]));
-	pd[count] = ibv_alloc_pd(c.id->verbs);
-	CHECK(pd[count]);
-	CHECK(!ibv_alloc_pd(c.id->verbs) && errno == ENOMEM);
+	printf("%d %s, then: %s\n", count, what, strerror(errno));
+	CHECK(errno == ENOMEM && count <= most && count >= most - 16);
+	CHECK(!drop(made[--count]));
+	made[count] = make();
+	CHECK(made[count]);
+	CHECK(!make() && errno == ENOMEM);
 	while (count >= 0)
-		CHECK(!ibv_dealloc_pd(pd[count--]));
-	free(pd);
+		CHECK(!drop(made[count--]));
+	free(made);
+}
+
+static void *make_pd(void)
+{
+	return ibv_alloc_pd(c.id->verbs);
+}
+
+static int drop_pd(void *pd)
+{
+	return ibv_dealloc_pd(pd);
+}
+
+static void *make_cq(void)
+{
+	return ibv_create_cq(c.id->verbs, 1, NULL, NULL, 0);
+}
+
+static int drop_cq(void *cq)
+{
+	return ibv_destroy_cq(cq);
+}
+
+static void *make_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+
+	return ibv_create_srq(c.id->pd, &attr);
+}
+
+static int drop_srq(void *srq)
+{
+	return ibv_destroy_srq(srq);
+}
+
+static void *make_lone_qp(void)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 1, 1, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = c.id->send_cq,
+					 .recv_cq = c.id->recv_cq };
+
+	return ibv_create_qp(c.id->pd, &attr);
+}
+
+static int drop_qp(void *qp)
+{
+	return ibv_destroy_qp(qp);
+}
+
+static struct ibv_device_attr named(void)
+{
+	struct ibv_device_attr dev;
+
+	CHECK(!ibv_query_device(c.id->verbs, &dev));
+	return dev;
+}
+
+CASE("resources", as_many_pds_as_the_device_names)
+{
+	reaches("PDs", named().max_pd, make_pd, drop_pd);
+}
+
+CASE("resources", as_many_cqs_as_the_device_names)
+{
+	reaches("CQs", named().max_cq, make_cq, drop_cq);
+}
+
+CASE("resources", as_many_srqs_as_the_device_names)
+{
+	reaches("SRQs", named().max_srq, make_srq, drop_srq);
+}
+
+CASE("resources", as_many_qps_as_the_device_names)
+{
+	reaches("QPs", named().max_qp, make_lone_qp, drop_qp);
 }
 
 /* One after the other there may be more PDs than there are numbers for them. */
