@@ -139,7 +139,7 @@ CASE("queues", srq_resize)
  */
 CASE("queues", srq_takes_all_receives)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8 } };
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 5 } };
 	struct ibv_recv_wr *bad = NULL, wr = { .wr_id = 9 };
 	struct ibv_qp_init_attr how;
 	struct ibv_srq_attr got;
@@ -157,6 +157,7 @@ CASE("queues", srq_takes_all_receives)
 	other = ibv_create_srq(s.id->pd, &init);
 	CHECK(other && init.attr.max_sge >= 1);
 	CHECK(!ibv_query_srq(other, &got) && got.max_sge == init.attr.max_sge);
+	CHECK(got.max_wr == 8 && init.attr.max_wr == 8); /* the next power of two */
 	CHECK(ibv_modify_srq(other, &got, 1 << 4) == EOPNOTSUPP);
 	CHECK(!ibv_destroy_srq(other));
 }
