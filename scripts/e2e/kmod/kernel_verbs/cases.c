@@ -443,7 +443,7 @@ static int case_refused(void)
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 	const struct ib_recv_wr *bad_recv = NULL;
-	const struct ib_recv_wr recv = { .sg_list = &sge, .num_sge = 1000 };
+	struct ib_recv_wr recv = { .sg_list = sges, .num_sge = 1000 };
 
 	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL && bad == &wr);
 	wr.num_sge = -1;
@@ -454,15 +454,22 @@ static int case_refused(void)
 	wr.opcode = IB_WR_SEND_WITH_IMM; /* below the largest that is known */
 	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EOPNOTSUPP);
 	CHECK(!ib_query_qp(world.self.to.client->qp, &attr, IB_QP_CAP, &init));
+	CHECK(attr.cap.max_send_sge < ARRAY_SIZE(sges) && attr.cap.max_recv_sge < ARRAY_SIZE(sges));
+	wr.opcode = IB_WR_SEND;
+	wr.sg_list = sges;
+	wr.num_sge = attr.cap.max_send_sge + 1;
+	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL);
 	sges[0].length = attr.cap.max_inline_data;
 	sges[1].length = 1;
-	wr.opcode = IB_WR_SEND;
 	wr.send_flags = IB_SEND_INLINE;
-	wr.sg_list = sges;
 	wr.num_sge = ARRAY_SIZE(sges);
 	CHECK(ib_post_send(world.self.to.client->qp, &wr, &bad) == -EINVAL);
 	CHECK(ib_post_recv(world.self.to.client->qp, &recv, &bad_recv) == -EINVAL &&
 	      bad_recv == &recv);
+	recv.num_sge = attr.cap.max_recv_sge + 1;
+	CHECK(ib_post_recv(world.self.to.client->qp, &recv, &bad_recv) == -EINVAL);
+	recv.num_sge = -1;
+	CHECK(ib_post_recv(world.self.to.client->qp, &recv, &bad_recv) == -EINVAL);
 	CHECK(IS_ERR(ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, 1 << 20)));
 	return case_send();
 }
@@ -604,6 +611,7 @@ static const struct named_case cases[] = {
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
 	{ "refused objects", case_refused_objects },
+	{ "full queues", case_full_queues },
 	{ "reset", case_reset },
 	{ "query", case_query },
 	{ "shared receive queue", case_srq },

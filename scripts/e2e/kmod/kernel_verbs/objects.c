@@ -13,6 +13,7 @@
 #include "world.h"
 
 #define RECEIVES	2
+#define ENTRIES		4
 
 static struct {
 	struct self self;
@@ -23,7 +24,10 @@ static struct {
 static struct ib_qp_init_attr plain_qp(void)
 {
 	return (struct ib_qp_init_attr){
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = ENTRIES,
+			 .max_recv_wr = ENTRIES,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.send_cq = world.cq,
@@ -56,6 +60,17 @@ static bool srq_is_refused(struct ib_srq_init_attr *attr)
 	if (IS_ERR(srq))
 		return PTR_ERR(srq) == -EOPNOTSUPP;
 	ib_destroy_srq(srq);
+	return false;
+}
+
+static bool cq_is_refused(u32 flags)
+{
+	struct ib_cq_init_attr attr = { .cqe = 4, .flags = flags };
+	struct ib_cq *cq = ib_create_cq(world.pd->device, NULL, NULL, NULL, &attr);
+
+	if (IS_ERR(cq))
+		return PTR_ERR(cq) == -EOPNOTSUPP;
+	ib_destroy_cq(cq);
 	return false;
 }
 
@@ -96,6 +111,7 @@ int case_refused_objects(void)
 	attr.create_flags = IB_QP_CREATE_CROSS_CHANNEL;
 	CHECK(qp_is_refused(&attr));
 	CHECK(srq_is_refused(&tagged));
+	CHECK(cq_is_refused(IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN));
 
 	/* Of the driver itself: the core has no call for the second. */
 	CHECK(mr_is_refused(ops->alloc_mr(world.pd, IB_MR_TYPE_SG_GAPS, 1)));
@@ -109,6 +125,54 @@ int case_refused_objects(void)
 	CHECK(!ib_dereg_mr(mr));
 	CHECK(odd == -EINVAL && even == 1 && told);
 	return 0;
+}
+
+/* A list of one request more than there is room for: which one that is the poster is told. */
+static int post_too_many_sends(struct ib_qp *qp)
+{
+	struct ib_send_wr wr[ENTRIES + 1] = {};
+	const struct ib_send_wr *bad = NULL;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wr); i++) {
+		wr[i].opcode = IB_WR_SEND;
+		wr[i].next = i < ENTRIES ? &wr[i + 1] : NULL;
+	}
+	CHECK(ib_post_send(qp, wr, &bad) == -ENOMEM && bad == &wr[ENTRIES]);
+	return 0;
+}
+
+static int post_too_many_receives(struct ib_qp *qp)
+{
+	struct ib_recv_wr wr[ENTRIES + 1] = {};
+	const struct ib_recv_wr *bad = NULL;
+	size_t i;
+
+	for (i = 0; i < ENTRIES; i++)
+		wr[i].next = &wr[i + 1];
+	CHECK(ib_post_recv(qp, wr, &bad) == -ENOMEM && bad == &wr[ENTRIES]);
+	return 0;
+}
+
+int case_full_queues(void)
+{
+	struct ib_cq *cq = ib_alloc_cq(world.pd->device, NULL, 4 * ENTRIES, 0, IB_POLL_DIRECT);
+	struct ib_qp_init_attr attr = plain_qp();
+	struct ib_qp *qp;
+	int ret;
+
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = ib_create_qp(world.pd, &attr);
+	ret = PTR_ERR_OR_ZERO(qp);
+	if (!ret) {
+		ret = post_too_many_sends(qp) ?: post_too_many_receives(qp);
+		ib_destroy_qp(qp);
+	}
+	ib_free_cq(cq);
+	return ret;
 }
 
 /* A work request fails with its QP, of which a RESET leaves no completion in either queue. */

@@ -5,6 +5,7 @@
 #ifndef WEFT_TEST_OBJECTS_H
 #define WEFT_TEST_OBJECTS_H
 
+int case_full_queues(void);
 int case_refused_objects(void);
 int case_reset(void);
 int case_srq(void);
