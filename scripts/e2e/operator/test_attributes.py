@@ -196,79 +196,82 @@ def timed_out(w, k):
     same((found["type"], found["status"]), ("UNREACHABLE", -errno.ETIMEDOUT), "event")
 
 
-class Clock:
-    """Something that a deadline of 300 ms ends, and the default would not."""
-
-    def __init__(self, w, name):
-        w.turn(name, 300)
-        self.w, self.began = w, time.monotonic()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        if exc[0]:
+def in_time(w, name, act):
+    """What @act waits for comes when the deadline is over, not before, and not after twice the
+    time. A busy machine may be late, but not each time."""
+    w.turn(name, 1000)
+    for _ in range(5):
+        began = time.monotonic()
+        act()
+        took = time.monotonic() - began
+        at_least(took, 0.8, "seconds")
+        if took < 1.8:
             return
-        took = time.monotonic() - self.began
-        at_least(took, 0.25, "seconds")
-        if took > 2.5 * self.w.slow:
-            raise AssertionError("it took %.1f s" % took)
+    raise AssertionError("it took %.1f s" % took)
 
 
 @test
 def tcp_connect_timeout_ends_a_connect_without_answer(w):
-    unused = w.addr.rsplit(".", 1)[0] + ".99"
-    k, _ = w.active(addr=unused, port=1)
-    with Clock(w, "tcp_connect_timeout_ms"):
+    def act():
+        k, _ = w.active(addr=w.addr.rsplit(".", 1)[0] + ".99", port=1)
         w.agent.cmd("connect", k=k)
         timed_out(w, k)
+
+    in_time(w, "tcp_connect_timeout_ms", act)
 
 
 @test
 def mpa_request_timeout_ends_a_silent_initiator(w):
     before = w.counters()
-    with Clock(w, "mpa_request_timeout_ms"):
-        w.wire().expect_end()
+    in_time(w, "mpa_request_timeout_ms", lambda: w.wire().expect_end())
     same(w.since(before).get("connections_refused"), None, "a silent one is not refused")
 
 
 @test
 def accept_timeout_ends_a_request_without_answer(w):
-    with Clock(w, "accept_timeout_ms"):
+    def act():
         wire = w.wire()
         wire.send_request()
         w.asked()
         wire.expect_end()
 
+    in_time(w, "accept_timeout_ms", act)
+
 
 @test
 def mpa_reply_timeout_ends_a_silent_responder(w):
-    with Clock(w, "mpa_reply_timeout_ms"):
+    def act():
         k, wire = connecting(w)
         wire.read_request()
         timed_out(w, k)
 
+    in_time(w, "mpa_reply_timeout_ms", act)
+
 
 @test
 def mpa_rtr_timeout_ends_an_initiator_that_never_gets_ready(w):
-    with Clock(w, "mpa_rtr_timeout_ms"):
+    def act():
         wire = w.wire()
         wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
         w.taken()
         wire.read_reply()
         wire.expect_end()
 
+    in_time(w, "mpa_rtr_timeout_ms", act)
+
 
 @test
 def close_timeout_ends_a_peer_that_does_not_close(w):
-    wire, k, _ = w.running()
-    for wr in (1, 2):
-        w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
-    wire.send(b"x")
-    w.agent.wait("wc", 10, k=k, wr=1, status=0)
-    with Clock(w, "close_timeout_ms"):
+    def act():
+        wire, k, _ = w.running()
+        for wr in (1, 2):
+            w.agent.cmd("post", k=k, op="recv", wr=wr, sge="mr:0:100")
+        wire.send(b"x")
+        w.agent.wait("wc", 10, k=k, wr=1, status=0)
         w.agent.cmd("disconnect", k=k)
         w.agent.wait("wc", 10, k=k, wr=2, status=FLUSH)
+
+    in_time(w, "close_timeout_ms", act)
 
 
 # --- doorbells ---------------------------------------------------------------------
