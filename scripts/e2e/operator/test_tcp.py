@@ -75,11 +75,21 @@ def keepalive_of_both_ends(w):
     both(w, r"timer:\(keepalive,1min")
 
 
+def limit(w, path, value):
+    with open(path, encoding="ascii") as file:
+        was = file.read()
+    w.undo.append(lambda: write(path, was))
+    write(path, str(value))
+
+
 @test
 def buffers_of_both_ends(w):
+    # Also more than a process may ask for. The kernel doubles what it is given, for its own
+    # overhead.
+    for name in ("wmem_max", "rmem_max"):
+        limit(w, "/proc/sys/net/core/" + name, 65536)
     w.turn("tcp_sndbuf", 100000)
     w.turn("tcp_rcvbuf", 150000)
-    # The kernel doubles what it is given, for its own overhead.
     both(w, r"skmem:\(r\d+,rb300000,t\d+,tb200000,")
 
 
@@ -140,6 +150,28 @@ def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
     w.pairs.remove(pair)
     pair.close()
     w.eventually(lambda: sockets() <= before, "both ends are freed", 30)
+
+
+@test
+@about_tcp
+def a_connection_keeps_no_more_than_4_mib(w):
+    """TCP itself keeps up to two more. The peer reads nothing at first, then everything."""
+    most, size = 4 << 20, 12 << 20
+    w.turn("tcp_sndbuf", 2 * size)
+    w.agent.cmd("mr", name="large", pd="pd", len=size, access="l")
+    w.undo.append(lambda: w.agent.cmd("dereg", name="large"))
+    wire, k, qpn = w.running()
+    w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
+    wire.send(b"x")
+    w.agent.wait("wc", 10, k=k, wr=1, status=0)
+    w.agent.cmd("post", k=k, op="write", wr=2, sge="large:0:%d" % size, raddr=0, rkey=1)
+    w.eventually(lambda: w.qp(qpn)["drv_tcp_unsent"] > 2 * most, "TCP holds it")
+    row, left = w.qp(qpn), size
+    while left > 0:
+        left -= len(wire.sock.recv(1 << 20))
+    at_least(most + (2 << 20) + (1 << 16), shown(w, [row])[0], "bytes beforehand")
+    w.agent.wait("wc", 10, k=k, wr=2, status=0)
+    wire.rst()
 
 
 @test
@@ -249,54 +281,66 @@ def cut(w):
     w.undo.append(lambda: run("tc", "qdisc", "del", "dev", "lo", "root"))
 
 
+def soon_enough(act, least, most):
+    """How long it takes lies between these; a busy machine may be late, but not each time."""
+    for _ in range(4):
+        took = act()
+        at_least(took, least, "seconds")
+        if took < most:
+            return
+    raise AssertionError("%.1f s" % took)
+
+
 @test
 @about_tcp
 def user_timeout_ends_a_connection_that_hears_nothing(w):
     w.turn("tcp_user_timeout_ms", 1500)
-    pair = w.pair()
-    pair.send()
-    pair.recv()
-    before = w.counters()
-    cut(w)
-    began = time.monotonic()
-    pair.post(pair.a, "send", sge="mr:0:100")
-    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
-    took = time.monotonic() - began
-    at_least(took, 1.2, "seconds")
-    same(took < 8 * w.slow, True, "%.1f s" % took)
-    moved = w.since(before)
-    same(moved.get("connections_lost"), 1, "connections_lost")
-    at_least(moved.get("tcp_retransmits", 0), 1, "tcp_retransmits")
-    at_least(moved.get("tcp_retransmit_bytes", 0), 100, "tcp_retransmit_bytes")
+
+    def act():
+        pair = w.pair()
+        pair.send()
+        pair.recv()
+        before = w.counters()
+        cut(w)
+        began = time.monotonic()
+        pair.post(pair.a, "send", sge="mr:0:100")
+        w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
+        took = time.monotonic() - began
+        moved = w.since(before)
+        same(moved.get("connections_lost"), 1, "connections_lost")
+        at_least(moved.get("tcp_retransmits", 0), 1, "tcp_retransmits")
+        at_least(moved.get("tcp_retransmit_bytes", 0), 100, "tcp_retransmit_bytes")
+        w.undo.pop()()
+        return took
+
+    soon_enough(act, 1.2, 2.7)
 
 
 @test
 def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
     """In time: the system's number of probes is one that takes minutes."""
-    with open(KEEPALIVE_PROBES, encoding="ascii") as file:
-        was = file.read()
-    w.undo.append(lambda: write(KEEPALIVE_PROBES, was))
-    write(KEEPALIVE_PROBES, "120")
+    limit(w, KEEPALIVE_PROBES, 120)
     patient = w.pair()
     w.turn("tcp_keepalive_idle_s", 1)
     w.turn("tcp_keepalive_interval_s", 1)
     w.turn("tcp_keepalive_probes", 2)
-    pair = w.pair()
-    for each in (patient, pair):
-        each.send()
-    before = w.counters()
-    cut(w)
-    began = time.monotonic()
-    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
-    w.agent.wait("event", 20, type="DISCONNECTED", k=pair.p)
-    took = time.monotonic() - began
-    at_least(took, 1.8, "seconds")
-    same(took < 8 * w.slow, True, "%.1f s" % took)
-    same(w.since(before).get("connections_lost"), 2, "both ends, and no other")
-    for step in reversed(w.undo):
-        step()
-    w.undo = []
-    patient.send()
+
+    def act():
+        pair = w.pair()
+        for each in (patient, pair):
+            each.send()
+        before = w.counters()
+        cut(w)
+        began = time.monotonic()
+        w.agent.wait("event", 20, type="DISCONNECTED", k=pair.a)
+        w.agent.wait("event", 20, type="DISCONNECTED", k=pair.p)
+        took = time.monotonic() - began
+        same(w.since(before).get("connections_lost"), 2, "both ends, and no other")
+        w.undo.pop()()
+        patient.send()
+        return took
+
+    soon_enough(act, 1.8, 4.5)
 
 
 @test
