@@ -155,6 +155,40 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
 
 
 @test
+def terms_are_told_as_soon_as_they_are_settled(w):
+    w.turn("mpa_rtr_timeout_ms", 50000)
+    terms = {"mpa_role": "responder", "mpa_revision": 2, "mpa_enhanced": 1, "ird": 4, "ord": 3}
+
+    def reaches(state):
+        w.eventually(lambda: [r["drv_state"] for r in ids(w, "connection")] == [state], state)
+        subset(ids(w, "connection")[0], terms)
+
+    wire = w.wire()
+    wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=3, ord=4, a=1, b=1, c=1, d=1))
+    k, _ = w.taken(ird=4, ord=3)
+    wire.read_reply()
+    reaches("await-rtr")
+    wire.full_operation(True)
+    wire.write(0, 0)
+    w.agent.wait("event", 10, type="ESTABLISHED", k=k)
+    reaches("running")
+    wire.rst()
+
+
+@test
+def a_handle_is_not_given_again_at_once(w):
+    """Who looks twice does not take one connection for another."""
+    seen = []
+    for _ in range(4):
+        pair = w.pair()
+        seen += [r["drv_handle"] for r in ids(w, "connection")]
+        pair.close()
+        w.pairs.remove(pair)
+        w.eventually(lambda: not ids(w, "connection"), "they are gone")
+    same(len(set(seen)), 8, "handles %s" % seen)
+
+
+@test
 def an_srq_tells_what_waits(w):
     release = tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2])
     rows = w.resources("srq")
