@@ -5,7 +5,7 @@ import socket
 import struct
 import subprocess
 
-FRAGMENTATION_NEEDED = (3, 4)
+UNREACHABLE, FRAGMENTATION_NEEDED = 3, (3, 4)
 PACKET_TOO_BIG = (2, 0)
 
 
@@ -85,6 +85,19 @@ def frag_needed(wire, seq, mtu):
     report = report[:2] + struct.pack(">H", checksum(report)) + report[4:]
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
         icmp.sendto(report, (weft, 0))
+
+
+def unreachable(sock, address, code):
+    """As a router would report about the next SYN to an address, of those that @sock sees."""
+    while True:
+        frame = sock.recv(1 << 17)
+        at, _ = tcp_of(frame)
+        if at and frame[30:34] == socket.inet_aton(address) and frame[at + 13] & 0x02:
+            break
+    report = struct.pack(">BBHI", UNREACHABLE, code, 0, 0) + frame[14:at + 8]
+    report = report[:2] + struct.pack(">H", checksum(report)) + report[4:]
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
+        icmp.sendto(report, (socket.inet_ntoa(frame[26:30]), 0))
 
 
 def packet_too_big(wire, seq, mtu):

@@ -16,7 +16,7 @@ from harness import AgentError, Link, Skip, test
 
 PORT = 7481
 # As in drivers/weft/cm/backlog.c.
-WAITING_MAX = 512
+WAITING_MAX = OFFERED_MAX = 512
 # Listeners for a wildcard share a socket, see drivers/weft/cm/wildcard.c.
 BOUND_TO = ("address", "wildcard")
 
@@ -121,6 +121,26 @@ def requests_may_be_collected_before_one_is_answered(f):
     for event in asked:
         f.agent.cmd("reject", k=event["k"])
         f.agent.cmd("destroy", k=event["k"])
+    for wire in wires:
+        assert wire.read_reply().r == 1
+
+
+@test()
+def a_consumer_that_answers_none_gets_512_requests(f):
+    """Each that it answers makes room for another one."""
+    listener = listen(f, 64)
+    wires = ask(f, OFFERED_MAX + 20)
+    deadline = time.monotonic() + 30 * f.world.slow
+    while held("pending_accept", 64) < OFFERED_MAX:
+        assert time.monotonic() < deadline, "they are not offered"
+        time.sleep(0.1)
+    time.sleep(0.5)
+    assert held("pending_accept", 64) == OFFERED_MAX
+    assert held("queued", 64) >= 1
+    for _ in wires:
+        asked = f.asked(timeout=10, listener=listener)
+        f.agent.cmd("reject", k=asked["k"])
+        f.agent.cmd("destroy", k=asked["k"])
     for wire in wires:
         assert wire.read_reply().r == 1
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Weft as initiator: the port it connects from, and peers that cannot be reached."""
 
+import socket
 import subprocess
 import sys
-from errno import EADDRINUSE, ETIMEDOUT
+from errno import EADDRINUSE, ECONNREFUSED, ETIMEDOUT
 
 import netdev
 from harness import AgentError, Skip, test
@@ -179,6 +180,30 @@ def a_host_that_is_gone(f):
     assert (found["type"], found["status"]) == ("UNREACHABLE", -ETIMEDOUT), found
     if before is not None:
         assert f.counted("connections_unreachable") == before + 1
+
+
+@test(each=(("network", 0), ("host", 1), ("port", 3), ("host, it knows none", 7)))
+def what_a_router_says_of_a_peer(f, said):
+    """That it is not reached is UNREACHABLE, and counted; a port without a listener refuses."""
+    what, code = said
+    gone = "10.77.0.98"
+    mac = netdev.own_netns("ip", "-br", "link", "show", "dev", "vb").split()[2]
+    netdev.weft_netns("ip", "neigh", "replace", gone, "lladdr", mac, "dev", "va")
+    f.undo.append(lambda: netdev.weft_netns("ip", "neigh", "del", gone, "dev", "va"))
+    k = f.agent.cmd("resolve", addr=gone, port=7)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    f.agent.cmd("qp", k=k, pd="pd", cq="cq")
+    before = f.counted("connections_unreachable")
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as sock:
+        sock.bind(("vb", 0))
+        sock.settimeout(10)
+        f.agent.cmd("connect", k=k)
+        netdev.unreachable(sock, gone, code)
+    found = f.agent.wait("event", 15, k=k)
+    expected = ("REJECTED", -ECONNREFUSED) if what == "port" else ("UNREACHABLE", -ETIMEDOUT)
+    assert (found["type"], found["status"]) == expected, found
+    if before is not None:
+        assert f.counted("connections_unreachable") == before + (what != "port")
 
 
 @test()

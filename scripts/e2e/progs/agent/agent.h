@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_OBJECTS	256
+#define MAX_OBJECTS	1024
 #define MAX_ARGS	32
 
 struct args {
