@@ -46,6 +46,7 @@ guids() {
 			fail "$field is '$(value "$field")'"
 		[ "$(value "$field")" != 0000:0000:0000:0000 ] || fail "$field is zero"
 	done
+	[ "$(value sys_image_guid)" = "$(value node_guid)" ] || fail "they differ"
 }
 
 # The connection manager finds an iWARP device by this value alone.
@@ -85,8 +86,12 @@ mtu_follows_the_netdev() {
 	ip link set wd0 mtu 1500
 }
 
+# A dummy tells no speed: the slowest there is stands for that.
 speed_is_known() {
+	local rate=/sys/class/infiniband/$dev/ports/1/rate
 	read_info
+	[ "$driver" != weft ] || [ "$(<"$rate")" = '2.5 Gb/sec (1X SDR)' ] ||
+		fail "rate is '$(<"$rate")'"
 	value active_width | grep -qE '^(1|2|4|8|12)X' || fail "width: $(value active_width)"
 	value active_speed | grep -qE '^[0-9.]+ Gbps' || fail "speed: $(value active_speed)"
 }
@@ -117,6 +122,8 @@ port_follows_the_netdev() {
 # As rdma-ndd does it. One that fills its field is shown without what follows the field.
 node_description_is_set() {
 	local file=/sys/class/infiniband/$dev/node_desc long
+	[ "$driver" != weft ] || [ "$(<"$file")" = 'weft software RNIC' ] ||
+		fail "at first it is '$(<"$file")'"
 	printf 'a host, %s' "$dev" >"$file"
 	[ "$(<"$file")" = "a host, $dev" ] || fail "it is '$(<"$file")'"
 	long=$(printf '%064d' 7)

@@ -58,6 +58,17 @@ gids_follow_addresses() {
 	await_gid 1 "$mapped:0a4d:0001"
 }
 
+# A GID is the own address; a point-to-point link names that of the peer beside it.
+peer_is_no_gid() {
+	local free=1
+	while [ "$(gid "$free")" != "$none" ]; do free=$((free + 1)); done
+	ip addr add 10.78.9.1 peer 10.78.9.2/32 dev wd0
+	await_gid "$free" "$mapped:0a4e:0901"
+	await_gid $((free + 1)) "$none"
+	ip addr del 10.78.9.1 peer 10.78.9.2/32 dev wd0
+	await_gid "$free" "$none"
+}
+
 # An address that a netdev has twice is one GID.
 address_twice() {
 	ip link add wd7 type dummy
@@ -210,6 +221,7 @@ topology_dummy
 sdev=$dev cdev=$dev index=1
 t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
+t "the peer of a point-to-point link has no GID" peer_is_no_gid
 t "an address twice is one GID" address_twice
 t "GID 0 follows the MAC" mac_is_followed
 t "programs get an event" gid_event

@@ -101,6 +101,14 @@ speeds_have_rates() {
 		800000 800 Gb/sec (8X NDR)
 	END
 	ip link delete wt0
+	# A bridge is as fast as its ports: without one it says that it does not know.
+	modprobe -q bridge
+	ip link add wbr1 type bridge
+	ip link set wbr1 up
+	[ "$(cat /sys/class/net/wbr1/speed)" = -1 ] || fail "the bridge has a speed"
+	rdma link add weft1 type weft netdev wbr1
+	rate_is weft1 '2.5 Gb/sec (1X SDR)' || fail "$(cat /sys/class/infiniband/weft1/ports/1/rate)"
+	ip link delete wbr1
 }
 
 # scrape FILE: what node_exporter tells, when it answers.
