@@ -319,20 +319,26 @@ def refusals():
     return sum(counters(device)["refused"] for device in {args.device, args.peer})
 
 
-def attempts_are_spaced():
-    """Of an initiator whose peer is not there: less and less of them, and then it is."""
+def seconds_until_it_is_found():
     a, b = initiator_first()
     before = refusals()
     a.connect(b)
-    time.sleep(2)
+    time.sleep(3)
     attempts = refusals() - before
     assert 1 < attempts < 100, attempts
+    began = time.monotonic()
     b.connect(a)
     messages(a, b)
+    return time.monotonic() - began
 
 
-def no_peer():
-    """The peer never listens or never connects: the oldest request fails with the reason."""
+def attempts_are_spaced():
+    """Of an initiator whose peer is not there: less and less of them, but four in a second, so
+    that the peer is found soon once it is there. A busy machine may be late."""
+    assert any(seconds_until_it_is_found() < 1.2 for _ in range(3))
+
+
+def seconds_without_a_peer():
     ways = [two(), two()[::-1]]
     for one, other in ways:
         one.connect(other)
@@ -346,10 +352,17 @@ def no_peer():
     for one, _ in ways:
         wc = one.expect(e.IBV_WC_RETRY_EXC_ERR)
         took = time.monotonic() - began
-        assert wc.wr_id == 1 and 2 < took < 8, took
+        assert wc.wr_id == 1 and took > 2, took
         for wc in one.poll(2):
             assert wc.status == e.IBV_WC_WR_FLUSH_ERR
         assert one.state() == e.IBV_QPS_ERR
+    return took
+
+
+def no_peer():
+    """The peer never listens or never connects: the oldest request fails with the reason, after
+    three seconds. A busy machine may be late, but not each time."""
+    assert any(seconds_without_a_peer() < 5 for _ in range(3))
 
 
 def peer_goes():
@@ -535,8 +548,19 @@ def wrong_psn():
         other.rtr(one, psn=one.psn ^ 1)
         other.rts()
         one.post()
-    for one, _ in ways:
+    said = []
+    for one, other in ways:
         one.expect(e.IBV_WC_RETRY_EXC_ERR)
+        said.append(log_of(one) + log_of(other))
+    # The end that connects goes on trying, and says why once; the other says what it waited for.
+    assert all(len(set(lines)) == len(lines) <= 2 for lines in said), said
+    assert all(any("wrong PSN" in line for line in lines) for lines in said), said
+
+
+def log_of(end):
+    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
+    return [line for line in text.splitlines()
+            if "QP %d does not get its connection" % end.number in line]
 
 
 def psn_known_late():
