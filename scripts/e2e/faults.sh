@@ -122,11 +122,17 @@ lack() {
 
 begin_pages() { lack fail_page_alloc Y "$1"; }
 begin_objects() { lack failslab Y "$1"; }
-begin_every_one() {
+no_shortage_yet() {
 	lack fail_page_alloc N 0
 	lack failslab N 0
 }
-begin_any_task() { begin_every_one; }
+
+# Long enough for each allocation of a call, by turns.
+begin_every_one() {
+	no_shortage_yet
+	[ "$seconds" -ge 8 ] || seconds=8
+}
+begin_any_task() { no_shortage_yet; }
 
 # limited CONTROLLER FILE VALUE: the cgroup exists and has that limit, or a skip.
 limited() {

@@ -103,7 +103,8 @@ static bool tells_of_removal(int err)
 
 bool failed(const char *file, int line, const char *what)
 {
-	if (anything_goes || (may_lack && (errno == ENOMEM || errno == EAGAIN)))
+	/* ENFILE: what the kernel says for want of memory for a socket. */
+	if (anything_goes || (may_lack && (errno == ENOMEM || errno == EAGAIN || errno == ENFILE)))
 		return false;
 	if (!may_go || !tells_of_removal(errno))
 		die(file, line, what);

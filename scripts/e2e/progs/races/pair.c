@@ -78,6 +78,9 @@ static bool listen_anywhere(struct pair *p)
 
 	CHECK(inet_pton(AF_INET, address, &at.sin_addr) == 1);
 	p->events = rdma_create_event_channel();
+	/* Where its file cannot be opened, librdmacm looks for it at another place. */
+	if (!p->events && errno == ENOENT && may_lack)
+		errno = ENOMEM;
 	TRY(p->events);
 	CHECK(!fcntl(p->events->fd, F_SETFL, O_NONBLOCK));
 	TRY(!rdma_create_id(p->events, &p->listener, NULL, RDMA_PS_TCP));

@@ -239,12 +239,31 @@ static const struct {
 
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 
-/* One allocation of one step. When the step has no more of them, it is begun again. */
+/* KiB of this process that the kernel says are pinned. */
+static long pinned(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long found = -1;
+
+	CHECK(status);
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "VmPin: %ld", &found);
+	fclose(status);
+	CHECK(found >= 0);
+	return found;
+}
+
+/*
+ * One allocation of one step, after which no more memory is pinned than before. When the step has
+ * no more of them, it is begun again.
+ */
 static bool shortages(unsigned int turn)
 {
 	static unsigned int next[STEPS], longest[STEPS];
 	unsigned int i = turn % STEPS;
 	bool warm = next[i];
+	long before = pinned();
 
 	snprintf(doing, sizeof(doing), "%s, allocation %u", steps[i].name, next[i]);
 	if (warm)
@@ -258,6 +277,7 @@ static bool shortages(unsigned int turn)
 		longest[i] = next[i];
 		next[i] = 1;
 	}
+	CHECK(pinned() == before);
 	*doing = 0;
 	return true;
 }
