@@ -4,6 +4,7 @@
  * size.
  */
 #include <linux/delay.h>
+#include <linux/kthread.h>
 
 #include "base/counters.h"
 #include "proto/fault.h"
@@ -253,6 +254,56 @@ static void weft_cq_resize_hostile_cons(struct kunit *test)
 	weft_cq_free(cq);
 }
 
+#define LONG	16384U
+
+static int post_numbered(void *arg)
+{
+	struct weft_cqe cqe = {};
+
+	while (!kthread_should_stop()) {
+		if (!weft_cq_post(arg, &cqe, NULL))
+			cqe.wr_id++;
+		udelay(5);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Completions that come while a queue is copied are in the new ring as well. */
+static void weft_cq_resize_amid_posts(struct kunit *test)
+{
+	struct weft_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
+	u32 first = U32_MAX - LONG / 8; /* indices wrap during the test */
+	struct cq_seen seen = {};
+	struct task_struct *poster;
+	struct weft_ring ring;
+	u32 wrong = 0;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_cq_init(cq, LONG, NULL, &cq_events, &seen, &counters), 0);
+	cq->user = true;
+	cq->prod = first;
+	cq->cons = first - LONG / 4;
+	cq->ctl->cons = cq->cons;
+	poster = kthread_run(post_numbered, cq, "weft_cq_poster");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(poster));
+	for (i = 0; i < 50; i++) {
+		KUNIT_ASSERT_EQ(test, weft_ring_init(&ring, LONG, sizeof(struct weft_cqe), NULL),
+				0);
+		KUNIT_EXPECT_EQ(test, weft_cq_resize(cq, &ring), 0);
+		weft_ring_free(&ring);
+	}
+	kthread_stop(poster);
+	for (i = first; i != cq->prod; i++) {
+		const struct weft_cqe *cqe = weft_ring_entry(&cq->ring, i);
+
+		wrong += cqe->wr_id != i - first;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	KUNIT_EXPECT_EQ(test, seen.completions, 0U);
+	weft_cq_free(cq);
+}
+
 static void post_armed(struct weft_cq *cq, u32 count, u8 status)
 {
 	struct weft_cqe cqe = { .status = status };
@@ -325,12 +376,21 @@ static void weft_cq_moderate_holds_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.completions, 6U);
 	post_armed(cq, 1, 0);
 	KUNIT_EXPECT_EQ(test, seen.completions, 7U);
+	/* What was told when the numbers changed counts no more. */
+	weft_cq_moderate(cq, 3, U16_MAX);
+	post_armed(cq, 2, 0);
+	weft_cq_moderate(cq, 3, U16_MAX);
+	KUNIT_EXPECT_EQ(test, seen.completions, 8U);
+	post_armed(cq, 2, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 8U);
+	post_armed(cq, 1, 0);
+	KUNIT_EXPECT_EQ(test, seen.completions, 9U);
 	/* Freed with the timer running. */
 	weft_cq_moderate(cq, 9, U16_MAX);
 	post_armed(cq, 1, 0);
 	weft_cq_free(cq);
 	msleep(100);
-	KUNIT_EXPECT_EQ(test, seen.completions, 7U);
+	KUNIT_EXPECT_EQ(test, seen.completions, 9U);
 }
 
 static int make_counters(struct kunit_suite *suite)
@@ -352,6 +412,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(weft_cq_purge_keeps_others),
 	KUNIT_CASE(weft_cq_resize_moves_entries),
 	KUNIT_CASE(weft_cq_resize_hostile_cons),
+	KUNIT_CASE(weft_cq_resize_amid_posts),
 	KUNIT_CASE(weft_cq_moderate_holds_back),
 	KUNIT_CASE(weft_cq_tell_held_is_the_last_event),
 	{},

@@ -25,6 +25,30 @@ static void weft_ring_init_refuses(struct kunit *test)
 	weft_ring_free(&ring);
 }
 
+#define LONG	16384U
+
+/* More than are copied at once, from a place where the ring wraps; nothing else is written. */
+static void weft_ring_copy_ahead_copies_all(struct kunit *test)
+{
+	struct weft_ring from, to;
+	u32 begin = U32_MAX - LONG / 4, end = begin + LONG - 2;
+	u32 wrong = 0;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_ring_init(&from, LONG, sizeof(u64), NULL), 0);
+	KUNIT_ASSERT_EQ(test, weft_ring_init(&to, LONG, sizeof(u64), NULL), 0);
+	for (i = begin; i != begin + LONG; i++)
+		*(u64 *)weft_ring_entry(&from, i) = i + 1ULL;
+	weft_ring_copy_ahead(&to, &from, begin, end);
+	for (i = begin; i != end; i++)
+		wrong += *(u64 *)weft_ring_entry(&to, i) != i + 1ULL;
+	KUNIT_EXPECT_EQ(test, wrong, 0U);
+	for (; i != begin + LONG; i++)
+		KUNIT_EXPECT_EQ(test, *(u64 *)weft_ring_entry(&to, i), 0ULL);
+	weft_ring_free(&from);
+	weft_ring_free(&to);
+}
+
 static void count_limit(void *owner)
 {
 	(*(u32 *)owner)++;
@@ -254,6 +278,7 @@ static void weft_recvq_discard_takes_what_is_posted(struct kunit *test)
 
 static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(weft_ring_init_refuses),
+	KUNIT_CASE(weft_ring_copy_ahead_copies_all),
 	KUNIT_CASE(weft_recvq_fetch_judges),
 	KUNIT_CASE(weft_recvq_discard_takes_what_is_posted),
 	KUNIT_CASE(weft_recvq_inspect_takes_the_lock),

@@ -84,6 +84,28 @@ static void weft_sendq_fetch_copies(struct kunit *test)
 	weft_sendq_free(sq);
 }
 
+/* Nothing is left of the request that had the place before. */
+static void weft_sendq_fetch_renews(struct kunit *test)
+{
+	struct weft_sendq *sq = make_sendq(test, true);
+	struct weft_swr *swr;
+
+	memset(sq->wr, 0xa5, (size_t)ENTRIES * sq->wr_stride);
+	user_sqe(sq, 0)->opcode = WEFT_WR_SEND;
+	weft_sendq_ctl(sq)->prod = 1;
+	swr = weft_sendq_fetch(sq);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(swr));
+	KUNIT_EXPECT_EQ(test, swr->index, 0U);
+	KUNIT_EXPECT_EQ(test, swr->length, 0U);
+	KUNIT_EXPECT_EQ(test, swr->tx_end, 0ULL);
+	KUNIT_EXPECT_EQ(test, swr->state, WEFT_SWR_FETCHED);
+	KUNIT_EXPECT_EQ(test, swr->status, 0);
+	KUNIT_EXPECT_EQ(test, swr->vendor_err, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, swr->wc_len, 0U);
+	KUNIT_EXPECT_FALSE(test, swr->awaits_response);
+	weft_sendq_free(sq);
+}
+
 struct bad_sqe_row {
 	const char *name;
 	bool user;
@@ -333,6 +355,7 @@ out:
 
 static struct kunit_case sendq_cases[] = {
 	KUNIT_CASE(weft_sendq_fetch_copies),
+	KUNIT_CASE(weft_sendq_fetch_renews),
 	KUNIT_CASE_PARAM(weft_sendq_fetch_judges, bad_sqe_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_sendq_fetch_impossible_index, index_rows_gen_params),
 	KUNIT_CASE(weft_sendq_reserve_until_full),
