@@ -75,6 +75,14 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	fault = touch(w, stag, 60, 4, WEFT_MEM_REMOTE_READ, NULL);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, first_page(mr), virt_to_page(w->page[3]));
+
+	/* Registered once more with nothing mapped since, it has the same pages. */
+	fault = weft_mem_invalidate(&w->user, stag, false, &busy);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+	weft_mem_quiesce(busy);
+	fault = weft_mem_register(&w->user, mr, stag ^ 1, RIGHTS);
+	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
+	KUNIT_EXPECT_PTR_EQ(test, first_page(mr), virt_to_page(w->page[3]));
 	drop(test, w, mr);
 	leave(test, w);
 }
