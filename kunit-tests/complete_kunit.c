@@ -168,20 +168,52 @@ static void weft_complete_any_mix(struct kunit *test)
 	KUNIT_EXPECT_GT(test, completed, STEPS / 10U);
 }
 
-/* A completion that finds no room ends the stream; the request is free by then. */
-static void weft_complete_overflow_is_a_fault(struct kunit *test)
+static void fill_cq(struct kunit *test, struct weft_cq *cq)
 {
-	struct stream_world *w = test->priv;
 	struct weft_cqe cqe = {};
 	u32 i;
 
 	for (i = 0; i < STREAM_CQES; i++)
-		KUNIT_ASSERT_EQ(test, weft_cq_post(&w->send_cq, &cqe, NULL), 0);
+		KUNIT_ASSERT_EQ(test, weft_cq_post(cq, &cqe, NULL), 0);
+}
+
+/* A completion that finds no room ends the stream; the request is free by then. */
+static void weft_complete_overflow_is_a_fault(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
+	fill_cq(test, &w->send_cq);
 	send_one(test, w, WEFT_WR_SEND, 0);
 	push_to(w, 1);
 	KUNIT_EXPECT_EQ(test, w->sq.cons, 1U);
 	KUNIT_EXPECT_EQ(test, w->overflows, 1U);
 	KUNIT_EXPECT_EQ(test, w->cons_at_overflow, 1U);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
+}
+
+/* So is one of a request that was answered, or of a receive. */
+static void weft_complete_overflow_of_an_answer(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_swr *read = send_one(test, w, WEFT_WR_READ, 0);
+
+	fill_cq(test, &w->send_cq);
+	push_to(w, 1);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_RTS);
+	weft_complete_done(&w->st, read, WEFT_FAULT_NONE, NULL);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
+}
+
+static void weft_complete_overflow_of_a_receive(struct kunit *test)
+{
+	const struct weft_cqe cqe = { .opcode = WEFT_WC_RECV };
+	struct stream_world *w = test->priv;
+
+	fill_cq(test, &w->recv_cq);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_RTS);
+	weft_complete_receive(&w->st, &cqe, NULL);
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_TERMINATE);
 	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_CATASTROPHIC);
 }
@@ -440,6 +472,8 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_unsignalled),
 	KUNIT_CASE(weft_complete_any_mix),
 	KUNIT_CASE(weft_complete_overflow_is_a_fault),
+	KUNIT_CASE(weft_complete_overflow_of_an_answer),
+	KUNIT_CASE(weft_complete_overflow_of_a_receive),
 	KUNIT_CASE(weft_complete_flush_in_order),
 	KUNIT_CASE(weft_complete_flush_without_a_peer),
 	KUNIT_CASE(weft_complete_flush_of_unused_queue),

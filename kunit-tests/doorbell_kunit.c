@@ -150,6 +150,39 @@ static void weft_defer_looks(struct kunit *test)
 	free_polled(poll);
 }
 
+/* Where posts lie about again and again, a queue is left alone, and for longer each time. */
+static void weft_defer_backs_off(struct kunit *test)
+{
+	static const unsigned long next[] = { BACKOFF_MAX, BACKOFF_MAX };
+	struct poll_world *poll = make_polled(test);
+	struct weft_stream *st = &poll->w->st;
+	struct weft_defer *w = new_defer(st);
+	unsigned long begun, off;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&st->tx.claim));
+	w->backoff = BACKOFF_MAX / 2;
+	for (i = 0; i < ARRAY_SIZE(next); i++) {
+		w->not_before = jiffies;
+		w->seen = 0;
+		KUNIT_ASSERT_TRUE(test, weft_defer_begin(st));
+		/* Played: the look that is one too many. */
+		hrtimer_cancel(&w->timer);
+		w->late = LATE_MAX;
+		off = w->backoff;
+		begun = jiffies;
+		KUNIT_EXPECT_EQ(test, defer_timer_fn(&w->timer), HRTIMER_NORESTART);
+		KUNIT_EXPECT_FALSE(test, time_before(w->not_before, begun + off));
+		KUNIT_EXPECT_EQ(test, w->backoff, next[i]);
+		w->seen = 0;
+		KUNIT_EXPECT_FALSE(test, weft_defer_begin(st));
+		KUNIT_EXPECT_EQ(test, atomic_read(&poll->index.polled), 0);
+	}
+	weft_doorbell_end(st);
+	free_polled(poll);
+}
+
 /* After the end nothing begins, whatever the mapped queue says and whichever side rings. */
 static void weft_doorbell_end_is_final(struct kunit *test)
 {
@@ -289,6 +322,7 @@ static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE(weft_defer_counts_queues),
 	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_defer_looks, look_rows_gen_params),
+	KUNIT_CASE(weft_defer_backs_off),
 	KUNIT_CASE(weft_doorbell_end_is_final),
 	{}
 };

@@ -194,6 +194,11 @@ static void weft_loopback_takes_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_loopback_progress(&p->a->st, false), waits ? 0 : (u64)seg.u.len);
 	KUNIT_EXPECT_EQ(test, weft_loopback_progress(&p->b->st, true), waits ? 0 : (u64)seg.u.len);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->b->counters, WEFT_CTR_RX_MSGS), (u64)!waits);
+	/* Segments that were taken; of bytes, payload only. */
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->a->counters, WEFT_CTR_LOOPBACK_TX_SEGS),
+			(u64)!waits);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->a->counters, WEFT_CTR_LOOPBACK_TX_BYTES),
+			0ULL);
 	rx->held.busy = NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/life/teardown.c"
 
 #include "engine/life/stream.h"
+#include "engine/state/loopback.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -132,6 +133,8 @@ static const struct progress_row {
 	u64 acked;
 	bool all_acked;
 	u64 received;
+	u64 handed;	/* without TCP */
+	u64 taken;
 	bool moves;
 } progress_rows[] = {
 	{ "nothing", WEFT_QP_CLOSING, .reading = true },
@@ -142,6 +145,9 @@ static const struct progress_row {
 	{ "answers", WEFT_QP_CLOSING, true, .received = 1, .moves = true },
 	{ "sends_what_is_not_waited_for", WEFT_QP_CLOSING, .received = 1 },
 	{ "answers_what_has_failed", WEFT_QP_TERMINATE, true, .received = 1 },
+	{ "takes_some_without_tcp", WEFT_QP_CLOSING, .handed = 1, .moves = true },
+	{ "answers_without_tcp", WEFT_QP_CLOSING, true, .taken = 1, .moves = true },
+	{ "sends_in_vain_without_tcp", WEFT_QP_CLOSING, .taken = 1 },
 };
 
 WEFT_ROWS(progress_rows);
@@ -151,8 +157,10 @@ static void weft_teardown_sees_progress(struct kunit *test)
 {
 	const struct progress_row *row = test->param_value;
 	struct stream_world *w = test->priv;
+	struct weft_loopback lb = {};
 
 	w->st.sock = &w->sock;
+	w->st.loopback = &lb;
 	w->st.state = row->state;
 	if (row->reading)
 		weft_readq_sent_push(&w->st.readq);
@@ -160,8 +168,11 @@ static void weft_teardown_sees_progress(struct kunit *test)
 	tcp.acked = row->acked;
 	tcp.all_acked = row->all_acked;
 	tcp.received = row->received;
+	lb.handed = row->handed;
+	lb.taken = row->taken;
 	KUNIT_EXPECT_EQ(test, makes_progress(&w->st), row->moves);
 	KUNIT_EXPECT_FALSE(test, makes_progress(&w->st));
+	w->st.loopback = NULL;
 }
 
 /* --- a second life --- */
