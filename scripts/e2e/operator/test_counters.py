@@ -213,7 +213,23 @@ def a_reset_is_a_lost_connection(w):
     before = w.counters()
     wire.rst()
     w.agent.wait("event", 10, type="DISCONNECTED", k=k)
-    subset(w.since(before), {"connections_lost": 1})
+    moved = w.since(before)
+    subset(moved, {"connections_lost": 1})
+    at_least(moved.get("sk_data_ready_calls", 0), 1, "calls of TCP for the end")
+
+
+@test
+def an_orderly_end_is_no_lost_connection(w):
+    before = w.counters()
+    pair = w.pair()
+    pair.send()
+    w.agent.cmd("disconnect", k=pair.a)
+    for k in (pair.a, pair.p):
+        w.agent.wait("event", 10, type="DISCONNECTED", k=k)
+    pair.close()
+    w.pairs.remove(pair)
+    subset(w.since(before), {"connections_lost": 0, "connections_refused": 0, "tx_terminates": 0,
+                             "wr_errors": 0})
 
 
 # --- single QPs ------------------------------------------------------------------

@@ -96,10 +96,15 @@ def paging():
 def paged_memory_is_counted(w):
     paged = region(w, "paged", 65536, "lwro")
     pair = w.pair()
+    before = w.counters()
     pair.one("read", sge="mr:0:10", raddr=paged["iova"], rkey=paged["rkey"])
+    at_least(w.since(before).get("odp_page_waits", 0), 1, "accesses that waited")
     row = paging()
     at_least(row["page_faults"], 1, "faults")
     same((row["page_invalidations"], row["page_prefetch"]), (0, 0), "others")
+    before = w.counters()
+    pair.one("read", sge="mr:0:10", raddr=paged["iova"], rkey=paged["rkey"])
+    subset(w.since(before), {"odp_page_waits": 0})
 
 
 @test

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 
+from test_figures import region
 from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
+from wirepeer import mpa, rdmap
 
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
@@ -106,6 +108,26 @@ def a_message_in_batches_is_traced_with_all_its_bytes(w):
             pair.send()
     for name in ("weft_message_sent", "weft_message_received"):
         same([f["length"] for f in trace.all(name, opcode="write")], ["65536"] * 2, name)
+
+
+@test
+def what_tcp_takes_is_traced_and_that_it_is_full(w):
+    w.turn("tcp_sndbuf", 8192)
+    wire, k, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4))
+    region(w, "large", 1 << 20, "l")
+    w.agent.cmd("post", k=k, op="recv", wr=1, sge="mr:0:100")
+    wire.send(b"x")
+    w.agent.wait("wc", 10, k=k, wr=1, status=0)
+    full, sent = w.counters(), w.qp(qpn)["drv_tx_sent_bytes"]
+    with Trace(w) as trace:
+        w.agent.cmd("post", k=k, op="write", wr=2, sge="large:0:%d" % (1 << 20), raddr=0, rkey=1)
+        w.eventually(lambda: w.since(full).get("tx_socket_full", 0) >= 1, "TCP is full")
+        wire.expect(rdmap.WRITE)
+        w.agent.wait("wc", 10, k=k, wr=2, status=0)
+    batches = trace.all("weft_tx_batch", ifindex=ifindex(), qpn=qpn)
+    same(sum(int(f["bytes"]) for f in batches), w.qp(qpn)["drv_tx_sent_bytes"] - sent, "bytes")
+    same({f["err"] for f in batches}, {"0", "-11"}, "what TCP said")
+    wire.rst()
 
 
 @test
