@@ -78,6 +78,38 @@ CASE("resources", no_mapping_is_left_behind)
 }
 
 /* Small queues share pages, and what one leaves there the next one takes. */
+/* Pages of the address space. */
+static long address_space(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages;
+
+	CHECK(f && fscanf(f, "%ld", &pages) == 1);
+	fclose(f);
+	return pages;
+}
+
+/* Addresses are kept for a queue before the kernel is asked; if that refuses, they are given back. */
+CASE("resources", no_space_of_a_refused_resize_is_left_behind)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(s.id->pd, &init);
+	struct ibv_srq_attr attr = {};
+	struct ibv_device_attr dev;
+	long before;
+
+	CHECK(srq && !ibv_query_device(s.id->verbs, &dev));
+	attr.max_wr = dev.max_srq_wr + 1;
+	before = address_space();
+	for (int i = 0; i < 4; i++) {
+		CHECK(ibv_resize_cq(s.id->recv_cq, dev.max_cqe + 1) == EINVAL);
+		CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
+	}
+	CHECK(address_space() - before < 256);
+	CHECK(!ibv_destroy_srq(srq));
+	works(&c, &s);
+}
+
 CASE("resources", holes_are_filled)
 {
 	struct ibv_cq *cq[4 * ROUNDS];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What a change of a QP's state does to what is posted. */
 #define _GNU_SOURCE
-#include "verbs.h"
+#include "odp.h"
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define OLD 4
@@ -209,6 +210,41 @@ CASE("states", lives_after_a_disconnect)
 	}
 	works(&c2, &s2);
 	no_event(&s2);
+	end_pair();
+	works(&c, &s);
+}
+
+#define PAGES (4 * PAGE)
+
+/* From memory that nothing has touched yet to such memory, both paged on demand. */
+static void sends_paged_memory(void)
+{
+	char *from = map_at(NULL, PAGES, -1), *to = map_at(NULL, PAGES, -1);
+	struct ibv_mr *source = reg_odp(&c2, from, PAGES, 0);
+	struct ibv_mr *sink = reg_odp(&s2, to, PAGES, IBV_ACCESS_LOCAL_WRITE);
+
+	CHECK(!recv_sge(&s2, 1, at(sink, to, PAGES)));
+	CHECK(!send_sge(&c2, 2, at(source, from, PAGES), 0));
+	expect(c2.id->send_cq, 2, IBV_WC_SUCCESS);
+	CHECK(expect(s2.id->recv_cq, 1, IBV_WC_SUCCESS).byte_len == PAGES);
+	CHECK(!ibv_dereg_mr(source) && !ibv_dereg_mr(sink));
+	CHECK(!munmap(from, PAGES) && !munmap(to, PAGES));
+}
+
+/* The first life ends with nothing more to wait for; in the next one both ends wait again. */
+CASE("states", paged_memory_in_a_later_life)
+{
+	connect_pair(&c2, &s2, NULL);
+	for (int life = 0; life < 3; life++) {
+		sends_paged_memory();
+		CHECK(!rdma_disconnect(c2.id));
+		comes_to(&s2, IBV_QPS_ERR);
+		comes_to(&c2, IBV_QPS_ERR);
+		begin_anew(&s2);
+		begin_anew(&c2);
+		reconnect_pair(&c2, &s2);
+	}
+	sends_paged_memory();
 	end_pair();
 	works(&c, &s);
 }
