@@ -312,6 +312,29 @@ CASE("queues", qp_ex_of_unknown_attributes)
 	CHECK(!qp_with(attr) && errno == EINVAL);
 }
 
+/* A request that cannot be built is not promised, whichever it is. */
+CASE("queues", qp_ex_of_each_operation)
+{
+	const uint64_t buildable = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_INV |
+				   IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+				   IBV_QP_EX_WITH_BIND_MW;
+	struct ibv_qp_init_attr_ex attr = {
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	struct ibv_qp *qp;
+
+	for (int bit = 0; bit < 64; bit++) {
+		attr.send_ops_flags = 1ULL << bit;
+		qp = qp_with(attr);
+		if (buildable >> bit & 1)
+			CHECK(qp && !ibv_destroy_qp(qp));
+		else
+			CHECK(!qp && errno == EOPNOTSUPP);
+	}
+}
+
 static void qp_ex_data(void)
 {
 	struct ibv_sge list[2] = { sge(s2.own, 0, 100), sge(s2.open, 0, 50) };
@@ -457,6 +480,13 @@ CASE("queues", qp_ex_mistakes)
 	begin_wr(2);
 	ibv_wr_send(qp_ex);
 	ibv_wr_abort(qp_ex);
+	/* The first one counts, though what follows it is right. */
+	begin_wr(3);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data(qp_ex, big, sizeof(big));
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 8);
+	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
 	nothing(ibv_cq_ex_to_cq(cq_ex));
 	works(&c2, &s2);
 	end_ex();

@@ -89,7 +89,7 @@ static long address_space(void)
 	return pages;
 }
 
-/* Addresses are kept for a queue before the kernel is asked; if that refuses, they are given back. */
+/* Addresses are kept for a queue before the kernel is asked; a refusal gives them back. */
 CASE("resources", no_space_of_a_refused_resize_is_left_behind)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
