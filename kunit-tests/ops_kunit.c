@@ -4,6 +4,10 @@
  */
 #include "base/counters.h"
 #include "engine/ops/op.h"
+#include "ring/cq.h"
+#include "ring/recvq.h"
+#include "ring/sendq.h"
+#include "stream_world.h"
 #include "suite.h"
 
 static void weft_ops_plan_each_request(struct kunit *test)
@@ -97,11 +101,73 @@ static void weft_ops_count_by_kind(struct kunit *test)
 	}
 }
 
+/* What a peer echoes in its response names no address of the kernel's. */
+static void weft_ops_read_tells_no_kernel_address(struct kunit *test)
+{
+	struct weft_msg msgs[WEFT_MSGS_PER_WR] = {};
+	struct weft_read_req req;
+	struct stream_world *w;
+	struct weft_swr *swr;
+
+	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
+	w = test->priv;
+	w->st.tx.mem.kernel = true;
+	swr = weft_sendq_wr(&w->sq, 0);
+	swr->wqe = (struct weft_sqe){
+		.opcode = WEFT_WR_READ,
+		.num_sge = 1,
+		.rkey = 0x1234,
+		.remote_addr = 0x5678,
+	};
+	swr->length = 8;
+	swr->sge[0] = (struct weft_sge){ .addr = (uintptr_t)w, .length = 8 };
+	KUNIT_EXPECT_EQ(test, weft_read_plan(&w->st, swr, msgs), WEFT_FAULT_NONE);
+	weft_read_req_parse(w->st.tx.hdr, &req);
+	KUNIT_EXPECT_EQ(test, req.sink_stag, 0U);
+	KUNIT_EXPECT_EQ(test, req.sink_to, 0ULL);
+	KUNIT_EXPECT_EQ(test, req.length, 8U);
+	KUNIT_EXPECT_EQ(test, req.src_stag, 0x1234U);
+	KUNIT_EXPECT_EQ(test, req.src_to, 0x5678ULL);
+	free_stream(test);
+	test->priv = NULL;
+}
+
+/* A receive that is malformed fails by name; an index that is impossible is no lack of receives. */
+static void weft_ops_judge_receives(struct kunit *test)
+{
+	struct weft_rx_seg seg = {};
+	struct stream_world *w;
+	struct weft_rqe *rqe;
+	struct weft_cqe cqe;
+
+	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
+	w = test->priv;
+	w->rq.ctl->prod = 1000;
+	KUNIT_EXPECT_EQ(test, weft_send_begin(&w->st, &seg), WEFT_FAULT_LOCAL_QP_OP);
+	KUNIT_EXPECT_EQ(test, weft_cq_poll(&w->recv_cq, &cqe, 1), 0U);
+
+	rqe = weft_ring_entry(&w->rq.ring, 0);
+	rqe->wr_id = 7;
+	rqe->num_sge = 1000;
+	w->rq.ctl->prod = 1;
+	KUNIT_EXPECT_EQ(test, weft_send_begin(&w->st, &seg), WEFT_FAULT_LOCAL_QP_OP);
+	KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->recv_cq, &cqe, 1), 1U);
+	KUNIT_EXPECT_EQ(test, cqe.wr_id, 7ULL);
+	KUNIT_EXPECT_EQ(test, cqe.qp_num, STREAM_QPN);
+	KUNIT_EXPECT_EQ(test, cqe.opcode, WEFT_WC_RECV);
+	KUNIT_EXPECT_EQ(test, cqe.status, WEFT_STATUS_LOC_QP_OP);
+	KUNIT_EXPECT_EQ(test, cqe.vendor_err, WEFT_FAULT_LOCAL_QP_OP);
+	free_stream(test);
+	test->priv = NULL;
+}
+
 static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_take_each_message),
 					 KUNIT_CASE_PARAM(weft_ops_count_by_reason,
 							  reason_rows_gen_params),
 					 KUNIT_CASE(weft_ops_count_by_kind),
+					 KUNIT_CASE(weft_ops_read_tells_no_kernel_address),
+					 KUNIT_CASE(weft_ops_judge_receives),
 					 {} };
 
 static struct kunit_suite ops_suite = {
