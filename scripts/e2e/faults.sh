@@ -127,10 +127,10 @@ no_shortage_yet() {
 	lack failslab N 0
 }
 
-# Long enough for each allocation of a call, by turns.
+# Long enough for each allocation of a registration, and some of each other call.
 begin_every_one() {
 	no_shortage_yet
-	[ "$seconds" -ge 8 ] || seconds=8
+	[ "$seconds" -ge 3 ] || seconds=3
 }
 begin_any_task() { no_shortage_yet; }
 

@@ -75,6 +75,7 @@ bool pair_event(struct pair *p, enum rdma_cm_event_type wanted, struct rdma_cm_i
 static bool listen_anywhere(struct pair *p)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET };
+	int ret;
 
 	CHECK(inet_pton(AF_INET, address, &at.sin_addr) == 1);
 	p->events = rdma_create_event_channel();
@@ -85,7 +86,11 @@ static bool listen_anywhere(struct pair *p)
 	CHECK(!fcntl(p->events->fd, F_SETFL, O_NONBLOCK));
 	TRY(!rdma_create_id(p->events, &p->listener, NULL, RDMA_PS_TCP));
 	TRY(!rdma_bind_addr(p->listener, (struct sockaddr *)&at));
-	TRY(!rdma_listen(p->listener, 8));
+	ret = rdma_listen(p->listener, 8);
+	/* As for connect_in_the_end(); the port is any that is free. */
+	if (ret && errno == EADDRINUSE && may_lack)
+		errno = ENOMEM;
+	TRY(!ret);
 	return true;
 }
 

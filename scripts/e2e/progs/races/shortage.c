@@ -221,6 +221,8 @@ static void a_rejected_connection(void)
 	a_connection_that(REJECTED);
 }
 
+#define PINS 4 /* the step that pins memory */
+
 static const struct {
 	const char *name;
 	void (*act)(void);
@@ -229,7 +231,7 @@ static const struct {
 	{ "a CQ", a_cq },
 	{ "an SRQ", an_srq },
 	{ "a QP", a_qp },
-	{ "an MR", an_mr },
+	[PINS] = { "an MR", an_mr },
 	{ "a window", an_mw },
 	{ "a channel", a_channel },
 	{ "a context", a_context },
@@ -261,7 +263,8 @@ static long pinned(void)
 static bool shortages(unsigned int turn)
 {
 	static unsigned int next[STEPS], longest[STEPS];
-	unsigned int i = turn % STEPS;
+	/* Memory is pinned first, until each allocation for that has failed. */
+	unsigned int i = longest[PINS] ? turn % STEPS : PINS;
 	bool warm = next[i];
 	long before = pinned();
 
