@@ -374,7 +374,7 @@ def a_read_rtr_needs_a_place_though_ord_is_0(f):
 
 
 @test("CM-039", "CM-068", each=("send with payload", "write with payload", "immediate",
-                                "read of something"))
+                                "read of something", "half a send", "half a write"))
 def what_is_no_rtr_is_refused(f, what):
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
     target = f.mr(64)
@@ -384,6 +384,10 @@ def what_is_no_rtr_is_refused(f, what):
         link.peer.write(target.rkey, target.iova, b"not empty")
     elif what == "read of something":
         link.peer.read(target.rkey, target.iova, 64)
+    elif what == "half a send":
+        link.peer.send(b"", last=False)
+    elif what == "half a write":
+        link.peer.write(0, 0, b"", last=False)
     else:
         link.peer.imm(bytes(8))
     link.refused(0, 2, 6)
