@@ -444,6 +444,11 @@ def the_length_of_immediate_data_is_that_of_the_write_in_front_of_it(f, what):
 def a_write_with_immediate_is_two_messages(f):
     link = f.running(rev=1)
     out = f.mr(3000)
+    # Where the header of a request stood, the second half of the immediate is zero.
+    wr = link.post("fadd", sge=out.sge(0, 8), raddr=0x1008, rkey=0x55660001, add=5)
+    req = rdmap.AtomicRequest(link.peer.expect(rdmap.ATOMIC_REQ).payload)
+    link.peer.atomic_response(req.req_id, 0)
+    link.wc(wr=wr)
     out.poke(pattern(3000))
     wr = link.post("writeimm", sge=out.sge(), raddr=0x77, rkey=9, imm=0xCAFE0001)
     assert link.peer.expect(rdmap.WRITE).payload == pattern(3000)
