@@ -26,6 +26,8 @@
 static struct rdma_cm_id *listener, *server, *client;
 static struct ibv_mr *from, *to;
 static struct ibv_srq *srq;
+static struct ibv_cq_ex *cq_ex;
+static struct ibv_qp *other;
 static char buffer[2 * BYTES];
 
 #define CHECK(what)                                                                           \
@@ -76,6 +78,47 @@ static void connect_ends(const char *address)
 	CHECK(!ibv_post_srq_recv(srq, &(struct ibv_recv_wr){}, &(struct ibv_recv_wr *){ NULL }));
 	CHECK(!rdma_accept(server, NULL));
 	pthread_join(thread, NULL);
+}
+
+/* Of the extended interfaces, where the device has them: a CQ that was read, a QP that failed. */
+static void make_extended(void)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 8 };
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { 4, 4, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.pd = client->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	double end = now() + SECONDS;
+	int ret;
+
+	cq_ex = ibv_create_cq_ex(client->verbs, &init);
+	if (!cq_ex && errno == EOPNOTSUPP)
+		return;
+	CHECK(cq_ex);
+	attr.send_cq = ibv_cq_ex_to_cq(cq_ex);
+	attr.recv_cq = attr.send_cq;
+	other = ibv_create_qp_ex(client->verbs, &attr);
+	CHECK(other && !ibv_modify_qp(other, &error, IBV_QP_STATE));
+	CHECK(!ibv_post_recv(other, &(struct ibv_recv_wr){}, &(struct ibv_recv_wr *){ NULL }));
+	while ((ret = ibv_start_poll(cq_ex, &(struct ibv_poll_cq_attr){})) == ENOENT)
+		CHECK(now() < end && !usleep(1000));
+	CHECK(!ret);
+	ibv_end_poll(cq_ex);
+}
+
+static void nothing_extended_works(void)
+{
+	struct ibv_qp_ex *qp_ex = ibv_qp_to_qp_ex(other);
+
+	ibv_wr_start(qp_ex);
+	qp_ex->wr_flags = 0;
+	ibv_wr_send(qp_ex);
+	CHECK(ibv_wr_complete(qp_ex) == EIO);
+	CHECK(!ibv_destroy_qp(other) && !ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)));
 }
 
 /* Writes as fast as they complete, until one fails: then all do. */
@@ -174,6 +217,7 @@ int main(int argc, char **argv)
 	CHECK(argc == 2);
 	setbuf(stdout, NULL);
 	connect_ends(argv[1]);
+	make_extended();
 	CHECK(!pthread_create(&writer, NULL, write_thread, NULL));
 	CHECK(!pthread_create(&reader, NULL, event_thread, NULL));
 	printf("ready\n");
@@ -182,6 +226,8 @@ int main(int argc, char **argv)
 	pthread_join(writer, NULL);
 	pthread_join(reader, NULL);
 	nothing_works();
+	if (cq_ex)
+		nothing_extended_works();
 	clean_up();
 	printf("cleaned up after %.1f s\n", now() - began);
 	return 0;
