@@ -177,7 +177,7 @@ def terms_are_told_as_soon_as_they_are_settled(w):
 
 @test
 def a_handle_is_not_given_again_at_once(w):
-    """Who looks twice does not take one connection for another."""
+    """A reader that looks twice does not take one connection for another."""
     seen = []
     for _ in range(4):
         pair = w.pair()
