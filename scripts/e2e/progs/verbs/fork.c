@@ -311,6 +311,8 @@ CASE("processes", a_daemon_disconnects)
 
 /* --- children that only end ------------------------------------------------------------ */
 
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
 static struct ibv_srq *srq;
 static struct ibv_mw *mw;
 
@@ -320,7 +322,9 @@ static void make_more(void)
 
 	srq = ibv_create_srq(s.id->pd, &attr);
 	mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_1);
-	CHECK(srq && mw);
+	pd = ibv_alloc_pd(s.id->verbs);
+	cq = ibv_create_cq(s.id->verbs, 8, NULL, NULL, 0);
+	CHECK(srq && mw && pd && cq);
 }
 
 static void destroy_all(void)
@@ -336,6 +340,7 @@ static void destroy_all(void)
 	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EPERM);
 	CHECK(ibv_rereg_mr(s.own, TRANSLATION, NULL, s.buf + BYTES, BYTES, 0));
 	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
+	CHECK(!ibv_dealloc_pd(pd) && !ibv_destroy_cq(cq));
 	release(&c);
 	release(&s);
 	rdma_destroy_ep(the_listener());
@@ -355,6 +360,7 @@ CASE("processes", a_child_destroys_what_it_inherited)
 	release(&c2);
 	release(&s2);
 	CHECK(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
+	CHECK(!ibv_dealloc_pd(pd) && !ibv_destroy_cq(cq));
 }
 
 static struct ibv_mr *part_shared;
