@@ -234,7 +234,7 @@ CASE("modify", query_tells_what_holds)
 
 CASE("modify", query_tells_how_a_qp_was_made)
 {
-	struct ibv_qp_init_attr attr = { .cap = { 4, 8, 2, 3, 64 },
+	struct ibv_qp_init_attr attr = { .cap = { 5, 9, 2, 3, 64 },
 					 .qp_type = IBV_QPT_RC,
 					 .send_cq = c.id->send_cq,
 					 .recv_cq = c.id->recv_cq };
@@ -250,9 +250,11 @@ CASE("modify", query_tells_how_a_qp_was_made)
 		CHECK(!ibv_query_qp(qp, &got, IBV_QP_CAP, &init));
 		CHECK(init.sq_sig_all == all && init.qp_type == IBV_QPT_RC);
 		CHECK(init.send_cq == attr.send_cq && init.recv_cq == attr.recv_cq && !init.srq);
-		CHECK(init.cap.max_send_wr >= 4 && init.cap.max_recv_wr >= 8);
+		/* Queues are powers of two, and creating has told what was granted. */
+		CHECK(init.cap.max_send_wr == 8 && init.cap.max_recv_wr == 16);
 		CHECK(init.cap.max_send_sge >= 2 && init.cap.max_recv_sge >= 3);
 		CHECK(init.cap.max_inline_data >= 64);
+		CHECK(!memcmp(&attr.cap, &init.cap, sizeof(attr.cap)));
 		CHECK(!ibv_destroy_qp(qp));
 	}
 }
