@@ -386,6 +386,33 @@ CASE("processes", a_region_that_is_shared_in_part)
 	CHECK(!ibv_dereg_mr(part_shared));
 }
 
+static struct ibv_qp *elsewhere;
+
+static void posts_a_key_elsewhere(void)
+{
+	struct ibv_sge sg = sge(s.own, 0, 8);
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sg, .num_sge = 1 };
+
+	CHECK(recv_sge(&s, 1, sg) == EFAULT);
+	CHECK(!ibv_post_recv(elsewhere, &wr, &bad));
+}
+
+/* Two devices may give the same key: what it is of one says nothing about the other. */
+CASE("processes", a_key_is_that_of_its_context)
+{
+	struct ibv_context *context = ibv_open_device(s.id->verbs->device);
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_pd *pd;
+
+	CHECK(context && (pd = ibv_alloc_pd(context)));
+	CHECK(attr.send_cq = attr.recv_cq = ibv_create_cq(context, 2, NULL, NULL, 0));
+	CHECK(elsewhere = ibv_create_qp(pd, &attr));
+	ends_well(child(posts_a_key_elsewhere));
+	CHECK(!ibv_destroy_qp(elsewhere) && !ibv_destroy_cq(attr.send_cq));
+	CHECK(!ibv_dealloc_pd(pd) && !ibv_close_device(context));
+	works(&c, &s);
+}
+
 static void make_and_destroy(void)
 {
 	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 16, NULL, NULL, 0);
