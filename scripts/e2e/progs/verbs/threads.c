@@ -299,10 +299,15 @@ static void map_no_more(void)
 /* The kernel has switched already: the queue must not look intact, or as if it were empty. */
 CASE("threads", cq_whose_new_ring_cannot_be_mapped)
 {
+	struct ibv_cq_init_attr_ex init = { .cqe = 8 };
+	struct ibv_cq_ex *cq_ex = ibv_create_cq_ex(s.id->verbs, &init);
 	struct ibv_wc wc;
 
+	CHECK(cq_ex);
 	works(&c, &s);
 	map_no_more();
+	CHECK(ibv_resize_cq(ibv_cq_ex_to_cq(cq_ex), 1000) == ENOMEM);
+	CHECK(ibv_start_poll(cq_ex, &(struct ibv_poll_cq_attr){}) == EIO);
 	CHECK(ibv_resize_cq(s.id->recv_cq, 1000) == ENOMEM);
 	CHECK(ibv_poll_cq(s.id->recv_cq, 1, &wc) < 0);
 	CHECK(ibv_poll_cq(c.id->send_cq, 1, &wc) == 0);
