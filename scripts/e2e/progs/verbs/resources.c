@@ -4,7 +4,11 @@
 #include "../mappings.h"
 #include "verbs.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #define MAPPINGS 1024
+#define CQES	 (1 << 17) /* 4 MiB */
 #define ROUNDS 32
 
 static struct end s2, c2;
@@ -107,6 +111,21 @@ CASE("resources", no_space_of_a_refused_resize_is_left_behind)
 	}
 	CHECK(address_space() - before < 256);
 	CHECK(!ibv_destroy_srq(srq));
+	works(&c, &s);
+}
+
+/* Nor is more kept than the new queue takes, which stands where the addresses were kept. */
+CASE("resources", a_resize_needs_the_space_of_the_queue)
+{
+	struct rlimit before, tight;
+
+	CHECK(!getrlimit(RLIMIT_AS, &before));
+	tight = before;
+	tight.rlim_cur = address_space() * sysconf(_SC_PAGESIZE) + CQES * 32 + (1 << 20);
+	CHECK(!setrlimit(RLIMIT_AS, &tight));
+	CHECK(!ibv_resize_cq(s.id->recv_cq, CQES));
+	CHECK(!setrlimit(RLIMIT_AS, &before));
+	CHECK(s.id->recv_cq->cqe == CQES);
 	works(&c, &s);
 }
 
