@@ -41,6 +41,18 @@ static void adds_move_one_counter(struct kunit *test)
 	weft_counters_free(&c);
 }
 
+static void adds_move_two_counters(struct kunit *test)
+{
+	struct weft_counters c;
+
+	KUNIT_ASSERT_EQ(test, weft_counters_init(&c), 0);
+	weft_count_add2(&c, WEFT_CTR_RX_SEGS, 3, WEFT_CTR_RX_BYTES, 500);
+	weft_count_add2(&c, WEFT_CTR_RX_BYTES, 70, WEFT_CTR_RX_SEGS, 20);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&c, WEFT_CTR_RX_SEGS), 23ULL);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&c, WEFT_CTR_RX_BYTES), 570ULL);
+	weft_counters_free(&c);
+}
+
 /* A stream counts in its device's block, then in another, then again in the first. */
 static void redirected_adds_end_elsewhere(struct kunit *test)
 {
@@ -63,6 +75,7 @@ static void redirected_adds_end_elsewhere(struct kunit *test)
 
 static struct kunit_case counters_cases[] = { KUNIT_CASE(every_counter_has_a_name_of_its_own),
 					      KUNIT_CASE(adds_move_one_counter),
+					      KUNIT_CASE(adds_move_two_counters),
 					      KUNIT_CASE(redirected_adds_end_elsewhere),
 					      {} };
 

@@ -332,6 +332,25 @@ static void weft_mem_close_windows_of_one_qp(struct kunit *test)
 	leave(test, w);
 }
 
+/* Of two pages at a time: the second and the fourth of them stand one after the other. */
+static void weft_backing_of_larger_pages(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_backing *b = weft_backing_pages(2);
+	u32 span;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	weft_backing_reset(b, PAGE_SHIFT + 1);
+	KUNIT_EXPECT_EQ(test, weft_backing_add(b, w->page[1]), 0);
+	KUNIT_EXPECT_EQ(test, weft_backing_add(b, w->page[0]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, weft_backing_span(b, PAGE_SIZE + 8, &span), w->page[3] + 8);
+	KUNIT_EXPECT_EQ(test, span, (u32)PAGE_SIZE - 8);
+	KUNIT_EXPECT_PTR_EQ(test, weft_backing_span(b, 2 * PAGE_SIZE, &span), w->page[0]);
+	KUNIT_EXPECT_EQ(test, span, 2 * (u32)PAGE_SIZE);
+	weft_backing_free(b);
+	leave(test, w);
+}
+
 static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_register_swaps_pages),
 	KUNIT_CASE(weft_mem_invalidate_refuses),
@@ -340,6 +359,7 @@ static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_bind_across_domains),
 	KUNIT_CASE(weft_mem_bind_type2),
 	KUNIT_CASE(weft_mem_close_windows_of_one_qp),
+	KUNIT_CASE(weft_backing_of_larger_pages),
 	{},
 };
 
