@@ -108,6 +108,22 @@ static void weft_message_rtr_takes_no_receive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_send_begin(&w->st, &seg), WEFT_FAULT_UNTAGGED_NO_BUFFER);
 }
 
+/* Consumers find it as the peer's program gave it, in network order. */
+static void weft_message_tells_the_immediate(struct kunit *test)
+{
+	static const u8 want[] = { 1, 2, 3, 4 };
+	struct stream_world *w = test->priv;
+	struct weft_rx_seg seg = { .ddp.ulp = WEFT_OP_SEND_IMM, .ddp.stag = 0x01020304 };
+	struct weft_cqe cqe;
+
+	post_receive(w);
+	KUNIT_EXPECT_EQ(test, weft_send_begin(&w->st, &seg), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, weft_send_end(&w->st, &seg), WEFT_FAULT_NONE);
+	KUNIT_ASSERT_EQ(test, weft_cq_poll(&w->recv_cq, &cqe, 1), 1U);
+	KUNIT_EXPECT_EQ(test, cqe.flags, WEFT_WCF_IMM);
+	KUNIT_EXPECT_EQ(test, memcmp(&cqe.imm_or_inv, want, sizeof(want)), 0);
+}
+
 struct wrap_row {
 	const char *name;
 	u64 to;
@@ -140,6 +156,7 @@ static struct kunit_case message_cases[] = {
 	KUNIT_CASE_PARAM(weft_message_read_is_checked_again, source_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_message_atomic_stops_rx, atomic_rows_gen_params),
 	KUNIT_CASE(weft_message_rtr_takes_no_receive),
+	KUNIT_CASE(weft_message_tells_the_immediate),
 	KUNIT_CASE_PARAM(weft_message_write_does_not_wrap, wrap_rows_gen_params),
 	{},
 };

@@ -4,6 +4,7 @@
  */
 #include "base/counters.h"
 #include "engine/ops/op.h"
+#include "mem_world.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
 #include "ring/sendq.h"
@@ -22,6 +23,9 @@ static void weft_ops_plan_each_request(struct kunit *test)
 		KUNIT_EXPECT_LE_MSG(test, op->messages, WEFT_MSGS_PER_WR, "opcode %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, !op->messages, !!(op->flags & WEFT_TXF_LOCAL),
 				    "work request opcode %u", i);
+		/* What counts against the depth completes with its answer. */
+		KUNIT_EXPECT_EQ_MSG(test, !!(op->flags & WEFT_TXF_CREDIT),
+				    !!(op->flags & WEFT_TXF_RESPONSE), "opcode %u", i);
 	}
 	KUNIT_EXPECT_NULL(test, weft_tx_op(WEFT_WR_OP_COUNT));
 	KUNIT_EXPECT_NULL(test, weft_tx_op(255));
@@ -161,6 +165,34 @@ static void weft_ops_judge_receives(struct kunit *test)
 	test->priv = NULL;
 }
 
+/* The peer may do with a region that is registered what the request says, and no more. */
+static void weft_ops_register_grants_what_is_asked(struct kunit *test)
+{
+	struct world *mem = make_world(test);
+	struct weft_mem_region *mr = make_stag(test, mem, WEFT_STAG_FASTREG);
+	struct weft_swr swr = { .kernel = mr, .wqe.rkey = mr->grant.stag };
+	u32 stag = mr->grant.stag;
+	struct stream_world *w;
+
+	mr->next.backing = make_backing(test, mem);
+	mr->next.iova = IOVA;
+	mr->next.length = LENGTH;
+	mr->next.fresh = true;
+	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
+	w = test->priv;
+	w->st.tx.mem = mem->user;
+	swr.wqe.bind.access = RR;
+	KUNIT_EXPECT_EQ(test, weft_local_register(&w->st, &swr, NULL), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, touch(mem, stag, IOVA, 4, WEFT_MEM_REMOTE_READ, NULL),
+			WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, touch(mem, stag, IOVA, 4, WEFT_MEM_REMOTE_WRITE, NULL),
+			WEFT_FAULT_TAGGED_STAG);
+	free_stream(test);
+	test->priv = NULL;
+	drop(test, mem, mr);
+	leave(test, mem);
+}
+
 static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_take_each_message),
 					 KUNIT_CASE_PARAM(weft_ops_count_by_reason,
@@ -168,6 +200,7 @@ static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_count_by_kind),
 					 KUNIT_CASE(weft_ops_read_tells_no_kernel_address),
 					 KUNIT_CASE(weft_ops_judge_receives),
+					 KUNIT_CASE(weft_ops_register_grants_what_is_asked),
 					 {} };
 
 static struct kunit_suite ops_suite = {
