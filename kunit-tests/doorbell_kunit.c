@@ -10,6 +10,7 @@
 /* The suite looks into it. */
 #include "engine/run/defer.c"
 
+#include "base/trace.h"
 #include "engine/path/tx.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/claim.h"
@@ -210,6 +211,28 @@ static void weft_doorbell_end_is_final(struct kunit *test)
 	free_polled(poll);
 }
 
+/* As the tracepoint names it. */
+#define MERGED	2U
+
+static void see_mode(void *data, int ifindex, u32 qpn, u8 mode)
+{
+	*(u32 *)data = mode;
+}
+
+/* Who wants tx to run while it does starts no worker, and the trace says so. */
+static void weft_doorbell_merge_is_traced(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	u32 mode = U32_MAX;
+
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&w->st.tx.claim));
+	KUNIT_ASSERT_EQ(test, register_trace_weft_tx_run(see_mode, &mode), 0);
+	weft_tx_schedule(&w->st);
+	unregister_trace_weft_tx_run(see_mode, &mode);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, mode, MERGED);
+}
+
 struct later_row {
 	const char *name;
 	bool no_memory;
@@ -324,6 +347,7 @@ static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE_PARAM(weft_defer_looks, look_rows_gen_params),
 	KUNIT_CASE(weft_defer_backs_off),
 	KUNIT_CASE(weft_doorbell_end_is_final),
+	KUNIT_CASE(weft_doorbell_merge_is_traced),
 	{}
 };
 

@@ -69,6 +69,34 @@ static void weft_fsm_step(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->seen.releases + w->seen.defers, 0U);
 }
 
+struct unanswered_row {
+	const char *name;
+	bool direct;
+	enum weft_qp_event event;
+	enum weft_fault oldest;
+};
+
+static const struct unanswered_row unanswered_rows[] = {
+	{ "direct_lost", true, WEFT_QP_CONN_LOST, WEFT_FAULT_UNREACHABLE },
+	{ "direct_closed_by_peer", true, WEFT_QP_PEER_CLOSED, WEFT_FAULT_UNREACHABLE },
+	{ "direct_aborted", true, WEFT_QP_ABORT, WEFT_FAULT_NONE },
+	{ "lost", false, WEFT_QP_CONN_LOST, WEFT_FAULT_NONE },
+	{ "closed_by_peer", false, WEFT_QP_PEER_CLOSED, WEFT_FAULT_NONE },
+};
+
+WEFT_ROWS(unanswered_rows)
+
+/* As in InfiniBand: the oldest request of a QP connected by hand tells of a peer that has gone. */
+static void weft_fsm_peer_has_gone(struct kunit *test)
+{
+	const struct unanswered_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
+	w->st.mpa.direct = row->direct;
+	weft_stream_step(&w->st, row->event);
+	KUNIT_EXPECT_EQ(test, w->st.oldest_fault, row->oldest);
+}
+
 /* What teardown has not yet come to is not forgotten. */
 static void weft_fsm_todo_adds_up(struct kunit *test)
 {
@@ -131,6 +159,8 @@ static void weft_fsm_last_put_releases(struct kunit *test)
 }
 
 static struct kunit_case fsm_cases[] = { KUNIT_CASE_PARAM(weft_fsm_step, event_rows_gen_params),
+					 KUNIT_CASE_PARAM(weft_fsm_peer_has_gone,
+							  unanswered_rows_gen_params),
 					 KUNIT_CASE(weft_fsm_todo_adds_up),
 					 KUNIT_CASE(weft_fsm_lost_without_socket),
 					 KUNIT_CASE(weft_fsm_first_fault_counts),

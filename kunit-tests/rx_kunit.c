@@ -365,6 +365,26 @@ static void weft_rx_fin_comes_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_ERROR);
 }
 
+/* No callback comes once more: it is the worker that goes on reading who finds the FIN. */
+static void weft_rx_worker_finds_the_fin(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	struct socket *sock;
+
+	give_socket(test, w, &sock);
+	w->net.fin = true;
+	weft_sock_lock(st->sock);
+	st->rx.held.busy = (void *)w;
+	weft_rx_sock_events.changed(st);
+	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_RTS);
+	st->rx.held.busy = NULL;
+	weft_sock_unlock(st->sock);
+	flush_work(&st->rx_work);
+	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_ERROR);
+	take_socket(w, sock);
+}
+
 struct fin_row {
 	const char *name;
 	bool within;
@@ -402,6 +422,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),
+	KUNIT_CASE(weft_rx_worker_finds_the_fin),
 	KUNIT_CASE_PARAM(weft_rx_fin_within_an_fpdu, fin_rows_gen_params),
 	{},
 };

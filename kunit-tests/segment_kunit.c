@@ -152,6 +152,34 @@ static void weft_segment_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
 }
 
+/* What is wrong with an entry is told as it was found, not as any mistake. */
+static void weft_segment_tells_what_is_wrong(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_sqe *sqe = weft_ring_entry(&w->sq.ring, 0);
+
+	post_send(w, WEFT_WR_SEND, WEFT_WRF_INLINE);
+	sqe->inline_len = w->sq.max_inline + 1;
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+	expect_sends(test, w, 0, 1, WEFT_STATUS_LOC_LEN);
+	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_LENGTH);
+}
+
+/* The Read that a connection begins with is no request of the consumer's. */
+static void weft_segment_first_read_completes_nothing(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	const struct weft_readq_sent *sent;
+
+	w->st.tx.rtr = WEFT_RTR_READ;
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	KUNIT_EXPECT_EQ(test, staged[0], WEFT_OP_READ_REQ);
+	sent = weft_readq_sent_head(&w->st.readq);
+	KUNIT_ASSERT_NOT_NULL(test, sent);
+	KUNIT_EXPECT_TRUE(test, sent->no_wr);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+}
+
 struct late_row {
 	const char *name;
 	enum weft_qp_state state;
@@ -225,6 +253,8 @@ static void weft_segment_waits_for_the_peer(struct kunit *test)
 static struct kunit_case segment_cases[] = {
 	KUNIT_CASE_PARAM(weft_segment_turns, turn_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_segment_refuses, refused_rows_gen_params),
+	KUNIT_CASE(weft_segment_tells_what_is_wrong),
+	KUNIT_CASE(weft_segment_first_read_completes_nothing),
 	KUNIT_CASE_PARAM(weft_segment_leaves_a_late_post, late_rows_gen_params),
 	KUNIT_CASE(weft_segment_waits_for_the_peer),
 	{},

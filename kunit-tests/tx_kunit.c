@@ -157,6 +157,8 @@ static const struct end_row end_rows[] = {
 	  WEFT_QP_RTS },
 	{ "lost", true, false, -EPIPE, WEFT_QP_RTS, false, WEFT_TX_DONE, WEFT_QP_ERROR },
 	{ "drained", true, false, 0, WEFT_QP_CLOSING, false, WEFT_TX_DONE, WEFT_QP_CLOSING },
+	{ "drained_before_the_gate_opens", true, false, 0, WEFT_QP_CLOSING, true, WEFT_TX_DONE,
+	  WEFT_QP_CLOSING },
 	{ "drained_while_a_message_waits", true, false, 0, WEFT_QP_CLOSING, false, WEFT_TX_DONE,
 	  WEFT_QP_CLOSING, true },
 };
@@ -166,7 +168,7 @@ WEFT_ROWS(end_rows)
 static void weft_tx_turn_ends(struct kunit *test)
 {
 	const struct end_row *row = test->param_value;
-	bool ends = row->state == WEFT_QP_CLOSING && !row->rnr_waits;
+	bool ends = row->state == WEFT_QP_CLOSING && !row->rnr_waits && !row->gate_shut;
 	struct stream_world *w = make_sender(test, 0);
 	struct weft_tx_run run;
 
