@@ -57,7 +57,7 @@ int weft_cq_pending(const struct weft_cq *cq)
 {
 	uint32_t pending = weft_ring_observe(&cq->ctl->prod) - cq->cons;
 
-	/* More than the ring holds: the mapping went away with its device. */
+	/* More than the ring holds: it could not be mapped, or its index was overwritten. */
 	return pending <= cq->queue.entries ? (int)pending : -EIO;
 }
 

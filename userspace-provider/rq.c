@@ -78,7 +78,7 @@ static int put_wr(struct weft_rq *rq, const struct ibv_recv_wr *wr)
 			return ENOMEM;
 		rq->cons = weft_ring_observe(&rq->ctl->cons);
 		if (rq->prod - rq->cons > rq->queue.entries)
-			return EIO;	/* the mapping went away with its device */
+			return EIO;	/* more than it holds: the index was overwritten */
 		if (rq->prod - rq->cons >= rq->max_wr)
 			return ENOMEM;
 	}

@@ -53,7 +53,7 @@ struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode
 			return NULL;
 		sq->cons = weft_ring_observe(&sq->ctl->cons);
 		if (sq->prod - sq->cons > sq->queue.entries) {
-			*err = EIO;	/* the mapping went away with its device */
+			*err = EIO;	/* more than it holds: the index was overwritten */
 			return NULL;
 		}
 		if (sq->prod - sq->cons >= sq->max_wr)
