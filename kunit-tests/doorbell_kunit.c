@@ -219,7 +219,7 @@ static void see_mode(void *data, int ifindex, u32 qpn, u8 mode)
 	*(u32 *)data = mode;
 }
 
-/* Who wants tx to run while it does starts no worker, and the trace says so. */
+/* A request to run tx while tx runs starts no worker, and the trace says so. */
 static void weft_doorbell_merge_is_traced(struct kunit *test)
 {
 	struct stream_world *w = test->priv;

@@ -365,7 +365,7 @@ static void weft_rx_fin_comes_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_ERROR);
 }
 
-/* No callback comes once more: it is the worker that goes on reading who finds the FIN. */
+/* No callback comes once more: the worker that goes on reading finds the FIN. */
 static void weft_rx_worker_finds_the_fin(struct kunit *test)
 {
 	struct stream_world *w = test->priv;

@@ -9,6 +9,7 @@
  * allocation of the whole system fails, and what counts is that it ends.
  */
 #define _GNU_SOURCE
+#include "../proc.h"
 #include "races.h"
 
 #include <fcntl.h>
@@ -241,21 +242,6 @@ static const struct {
 
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 
-/* KiB of this process that the kernel says are pinned. */
-static long pinned(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
-	long found = -1;
-
-	CHECK(status);
-	while (fgets(line, sizeof(line), status))
-		sscanf(line, "VmPin: %ld", &found);
-	fclose(status);
-	CHECK(found >= 0);
-	return found;
-}
-
 /*
  * One allocation of one step, after which no more memory is pinned than before. When the step has
  * no more of them, it is begun again.
@@ -266,7 +252,7 @@ static bool shortages(unsigned int turn)
 	/* Memory is pinned first, until each allocation for that has failed. */
 	unsigned int i = longest[PINS] ? turn % STEPS : PINS;
 	bool warm = next[i];
-	long before = pinned();
+	long before = proc_pinned();
 
 	snprintf(doing, sizeof(doing), "%s, allocation %u", steps[i].name, next[i]);
 	if (warm)
@@ -280,7 +266,7 @@ static bool shortages(unsigned int turn)
 		longest[i] = next[i];
 		next[i] = 1;
 	}
-	CHECK(pinned() == before);
+	CHECK(before >= 0 && proc_pinned() == before);
 	*doing = 0;
 	return true;
 }

@@ -4,6 +4,7 @@
  * them, so that the call fails and leaves nothing behind; and a library of before.
  */
 #define _GNU_SOURCE
+#include "../proc.h"
 #include "verbs.h"
 
 #include <pthread.h>
@@ -55,7 +56,10 @@ static uint64_t space_for(size_t bytes)
 /* KiB of the kernel's, in which such queues are. */
 static long vmalloc_used(void)
 {
-	return kib_of("/proc/meminfo", "VmallocUsed: %ld");
+	long kib = proc_figure("/proc/meminfo", "VmallocUsed: %ld");
+
+	CHECK(kib >= 0);
+	return kib;
 }
 
 /* Again and again: it fails for that, and takes no memory. */

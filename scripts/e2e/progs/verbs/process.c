@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Where this process runs; another one like it. */
 #define _GNU_SOURCE
+#include "../proc.h"
 #include "verbs.h"
 
 #include <sched.h>
@@ -41,21 +42,10 @@ void ends_well(pid_t pid)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-long kib_of(const char *path, const char *format)
-{
-	FILE *file = fopen(path, "r");
-	char line[256];
-	long found = -1;
-
-	CHECK(file);
-	while (fgets(line, sizeof(line), file))
-		sscanf(line, format, &found);
-	fclose(file);
-	CHECK(found >= 0);
-	return found;
-}
-
 long pinned(void)
 {
-	return kib_of("/proc/self/status", "VmPin: %ld");
+	long kib = proc_pinned();
+
+	CHECK(kib >= 0);
+	return kib;
 }

@@ -9,7 +9,7 @@
 
 #define MAPPINGS 1024
 #define CQES	 (1 << 17) /* 4 MiB */
-#define ROUNDS 32
+#define ROUNDS	 32
 
 static struct end s2, c2;
 
@@ -81,7 +81,6 @@ CASE("resources", no_mapping_is_left_behind)
 	CHECK(mappings() == before);
 }
 
-/* Small queues share pages, and what one leaves there the next one takes. */
 /* Pages of the address space. */
 static long address_space(void)
 {
@@ -129,6 +128,7 @@ CASE("resources", a_resize_needs_the_space_of_the_queue)
 	works(&c, &s);
 }
 
+/* Small queues share pages, and what one leaves there the next one takes. */
 CASE("resources", holes_are_filled)
 {
 	struct ibv_cq *cq[4 * ROUNDS];

@@ -139,9 +139,6 @@ enum ibv_wc_status status_of_refused(enum ibv_wc_status reason);
 /* A connection works: a message each way, and its data. */
 void works(struct end *client, struct end *server);
 
-/* The figure of a file in /proc whose line is of that format. */
-long kib_of(const char *path, const char *format);
-
 /* KiB of this process that the kernel says are pinned. */
 long pinned(void);
 
