@@ -215,6 +215,14 @@ class Link:
         return self.refused(*what, bits="", ulpdu=b"", **more)
 
 
+def eventually(f, condition, what, seconds=10):
+    """@condition comes true in time; else @what says what did not."""
+    end = time.monotonic() + seconds * f.world.slow
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.01)
+
+
 def send_out(f, link, data, **more):
     """The agent sends; the message as it came."""
     out = f.mr(max(1, len(data)))

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from harness import AgentError, Link, Skip, test
+from harness import AgentError, Link, Skip, eventually, test
 
 PORT = 7481
 # As in drivers/weft/cm/backlog.c.
@@ -51,6 +51,12 @@ def held(name, backlog):
              if row.get("drv_kind") == "listener" and row["drv_backlog"] == backlog]
     assert len(found) == 1, text
     return found[0]
+
+
+def await_waiting(f, backlog, count):
+    """So many requests are offered to the consumer or queued for it."""
+    eventually(f, lambda: held("pending_accept", backlog) + held("queued", backlog) >= count,
+               lambda: "%u do not wait" % count)
 
 
 def ask(f, count, port=PORT, pd=b""):
@@ -92,17 +98,12 @@ def a_request_that_rdma_cm_refuses_keeps_its_turn(f):
     listener = listen(f, 1)
     # All are taken from TCP before the first one asks: none is as long as a request is queued.
     wires = [f.connect(port=PORT) for _ in range(8)]
-    deadline = time.monotonic() + 10 * f.world.slow
-    while held("pending_mpa_request", 1) < len(wires):
-        assert time.monotonic() < deadline, "they are not taken"
-        time.sleep(0.01)
+    eventually(f, lambda: held("pending_mpa_request", 1) >= len(wires),
+               lambda: "they are not taken")
     with hung(f):
         for i, wire in enumerate(wires):
             wire.send_request(rev=1, pd=b"%u" % i)
-            deadline = time.monotonic() + 10 * f.world.slow
-            while held("pending_accept", 1) + held("queued", 1) <= i:
-                assert time.monotonic() < deadline, "%u do not wait" % (i + 1)
-                time.sleep(0.01)
+            await_waiting(f, 1, i + 1)
         time.sleep(1)       # time enough to offer one that is refused
     for i in range(len(wires)):
         asked = f.asked(timeout=10, listener=listener)
@@ -130,10 +131,8 @@ def a_consumer_that_answers_none_gets_512_requests(f):
     """Each that it answers makes room for another one."""
     listener = listen(f, 64)
     wires = ask(f, OFFERED_MAX + 20)
-    deadline = time.monotonic() + 30 * f.world.slow
-    while held("pending_accept", 64) < OFFERED_MAX:
-        assert time.monotonic() < deadline, "they are not offered"
-        time.sleep(0.1)
+    eventually(f, lambda: held("pending_accept", 64) >= OFFERED_MAX,
+               lambda: "they are not offered", 30)
     time.sleep(0.5)
     assert held("pending_accept", 64) == OFFERED_MAX
     assert held("queued", 64) >= 1
@@ -151,10 +150,9 @@ def requests_of_a_busy_consumer_are_bounded(f):
     listener = listen(f, 7)
     with hung(f):
         wires = ask(f, 20)
-        deadline = time.monotonic() + 10 * f.world.slow
-        while held("pending_accept", 7) + held("queued", 7) < len(wires):
-            assert time.monotonic() < deadline, "they do not wait"
-            time.sleep(0.01)
+        # From now on TCP keeps what comes: none is taken while a request is queued.
+        eventually(f, lambda: held("pending_accept", 7) >= 7 and held("queued", 7) >= 1,
+                   lambda: "none is queued")
         others = ask(f, 680)
         time.sleep(1)
         told = held("pending_accept", 7)

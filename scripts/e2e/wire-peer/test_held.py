@@ -3,9 +3,8 @@
 
 import os
 import re
-import time
 
-from harness import pattern, test
+from harness import eventually, pattern, test
 
 LINKS, COMPLETED = 120, 20
 LENGTH = 60000
@@ -17,13 +16,6 @@ INEXACT = 300 * os.cpu_count()
 def pages_of_tcp():
     with open("/proc/net/sockstat", encoding="ascii") as file:
         return int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.M).group(1))
-
-
-def eventually(f, condition, what):
-    end = time.monotonic() + 10 * f.world.slow
-    while not condition():
-        assert time.monotonic() < end, what()
-        time.sleep(0.1)
 
 
 @test()
