@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """FIN and RST in every state of a connection. RFC 5044, 8."""
 
+import contextlib
 import subprocess
 import time
 import zlib
@@ -301,18 +302,47 @@ def what_has_completed_goes_out_before_the_end(f, how):
     raise AssertionError("each end was a reset")
 
 
-@test("MPA-062")
-def an_end_that_is_lost_is_sent_again(f):
-    """The socket is released by then. Its timers go on, as long as they may use the namespace."""
-    link = f.running(rev=1)
+@contextlib.contextmanager
+def all_is_lost():
+    """What weft sends."""
     try:
         weft_netns("tc", "qdisc", "add", "dev", "va", "root", "netem", "loss", "100%")
     except subprocess.CalledProcessError:
         raise Skip("no netem here") from None
     try:
-        f.agent.cmd("modify", k=link.k, state="err")
-        link.event("DISCONNECTED")
+        yield
     finally:
         weft_netns("tc", "qdisc", "del", "dev", "va", "root")
+
+
+@test("MPA-062")
+def an_end_that_is_lost_is_sent_again(f):
+    """The socket is released by then. Its timers go on, as long as they may use the namespace."""
+    link = f.running(rev=1)
+    with all_is_lost():
+        f.agent.cmd("modify", k=link.k, state="err")
+        link.event("DISCONNECTED")
     link.peer.expect_end(reset=False)
     link.peer.close()
+
+
+def destroyed(f, link):
+    """Long before the deadlines of its connect."""
+    f.agent.cmd("destroy", k=link.k, timeout=10)
+    f.links.remove(link)
+
+
+@test(each=("SYN", "request"))
+def a_qp_is_destroyed_while_it_connects(f, unanswered):
+    """It does not wait for the peer."""
+    for name in "tcp_connect_timeout_ms", "mpa_reply_timeout_ms":
+        f.policy(name, 600000)
+    if unanswered == "request":
+        link = f.dialed()
+        destroyed(f, link)
+        link.peer.expect_end()
+        return
+    link = f.resolved(f.listen())
+    with all_is_lost():
+        f.agent.cmd("connect", k=link.k)
+        destroyed(f, link)
