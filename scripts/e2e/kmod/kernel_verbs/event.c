@@ -14,7 +14,7 @@
 #include "world.h"
 
 static ib_comp_handler core_handler;
-static atomic_t in_process, under_lock;
+static atomic_t in_process, under_lock, calls;
 static struct ib_qp *answer_to;
 static struct op *answer;
 
@@ -43,6 +43,7 @@ static void on_event(struct ib_cq *cq, void *private)
 	struct op *op = xchg(&answer, NULL);
 	const char *lock;
 
+	atomic_inc(&calls);
 	if (is_process()) {
 		if (!atomic_fetch_inc(&in_process))
 			pr_err("handler called by a process\n");
@@ -63,6 +64,7 @@ void event_watch(struct ib_cq *cq)
 {
 	atomic_set(&in_process, 0);
 	atomic_set(&under_lock, 0);
+	atomic_set(&calls, 0);
 	answer = NULL;
 	core_handler = cq->comp_handler;
 	cq->comp_handler = on_event;
@@ -80,4 +82,9 @@ int event_check(void)
 	CHECK(!atomic_read(&in_process));
 	CHECK(!atomic_read(&under_lock));
 	return 0;
+}
+
+int event_count(void)
+{
+	return atomic_read(&calls);
 }

@@ -13,4 +13,7 @@ void event_watch(struct ib_cq *cq);
 void event_answer(struct ib_qp *qp, struct op *op);
 int event_check(void);
 
+/* Calls since event_watch(). */
+int event_count(void);
+
 #endif
