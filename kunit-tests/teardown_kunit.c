@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The way down: whose fault is told, what counts as progress of the peer, and that a stream that
- * is reset is as it was made.
+ * The way down: whose fault is told, what counts as progress of the peer, how the socket ends, and
+ * that a stream that is reset is as it was made.
  */
 /* What the peer has acknowledged is played here; for other suites it is 0. */
 #define weft_tcp_bytes_acked played_acked
@@ -34,7 +34,9 @@ bool weft_tcp_all_acked(const struct weft_sock *s)
 	return tcp.all_acked;
 }
 
-/* Played, and not called: the end of a socket. */
+/* Played: the end of a socket. */
+static u32 resets;
+
 void weft_stream_count_tcp(struct weft_stream *st)
 {
 }
@@ -49,6 +51,7 @@ void weft_sock_half_close(struct weft_sock *s)
 
 void weft_sock_reset(struct weft_sock *s)
 {
+	resets++;
 }
 
 void weft_sock_release(struct weft_sock *s)
@@ -175,6 +178,40 @@ static void weft_teardown_sees_progress(struct kunit *test)
 	w->st.loopback = NULL;
 }
 
+/* --- the socket --- */
+
+static const struct close_row {
+	const char *name;
+	u32 staged;
+	bool partial;
+	u32 resets;
+} close_rows[] = {
+	{ "nothing_staged", 0, false, 0 },
+	{ "a_batch_that_tcp_has_not_touched", 1, false, 0 },
+	{ "a_batch_that_tcp_has_in_part", 1, true, 1 },
+};
+
+WEFT_ROWS(close_rows);
+
+/* A FIN behind a part of an FPDU would be no orderly end. */
+static void weft_teardown_resets_what_is_torn(struct kunit *test)
+{
+	const struct close_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+
+	weft_rx_entry_init(st);
+	st->sock = &w->sock;
+	st->tx.sock.count = row->staged;
+	st->tx.sock.partial = row->partial;
+	resets = 0;
+	mutex_lock(&st->lifecycle);
+	close_socket(st);
+	mutex_unlock(&st->lifecycle);
+	KUNIT_EXPECT_EQ(test, resets, row->resets);
+	KUNIT_EXPECT_NULL(test, st->sock);
+}
+
 /* --- a second life --- */
 
 static const struct weft_stream_cm_events cm_events;
@@ -271,6 +308,7 @@ static void weft_teardown_reset_forgets_all(struct kunit *test)
 static struct kunit_case teardown_cases[] = {
 	KUNIT_CASE(weft_teardown_tells_whose_fault),
 	KUNIT_CASE_PARAM(weft_teardown_sees_progress, progress_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_teardown_resets_what_is_torn, close_rows_gen_params),
 	KUNIT_CASE(weft_teardown_reset_forgets_all),
 	{},
 };
