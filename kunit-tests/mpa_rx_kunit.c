@@ -10,6 +10,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/page_ref.h>
 #include <linux/skbuff.h>
 #include <linux/string.h>
 #include <linux/uio.h>
@@ -300,12 +301,36 @@ static void a_refused_one_ends_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.offered, DAMAGED + 1);
 }
 
+/* What had been gathered of it is given back when the reader ends. */
+static void half_an_fpdu_goes_with_the_reader(struct kunit *test)
+{
+	struct reading r = { .test = test, .wire = make_wire(test) };
+	struct sk_buff *skb = make_skb(test, &layouts[0], r.wire);
+	struct weft_mpa_rx rx;
+	read_descriptor_t desc = { .arg.data = &rx };
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, weft_counters_init(&r.counters), 0);
+	weft_mpa_rx_init(&rx, true, false, &events, &r, &r.counters);
+	KUNIT_EXPECT_EQ(test, weft_mpa_rx_take(&desc, skb, 0, WIRE_LEN / 2), (int)WIRE_LEN / 2);
+	KUNIT_ASSERT_NOT_NULL(test, rx.reassembly.pages);
+	page = rx.reassembly.pages->page[0];
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	get_page(page);
+	weft_mpa_rx_free(&rx, NULL);
+	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
+	put_page(page);
+	weft_counters_free(&r.counters);
+	kfree_skb(skb);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(each_ulpdu_once, layouts_gen_params),
 	KUNIT_CASE_PARAM(what_is_not_taken_comes_again, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_damaged_one_ends_it, layouts_gen_params),
 	KUNIT_CASE_PARAM(a_refused_one_ends_it, layouts_gen_params),
 	KUNIT_CASE_PARAM(rows_have_no_crc, layouts_gen_params),
+	KUNIT_CASE(half_an_fpdu_goes_with_the_reader),
 	{},
 };
 
