@@ -207,6 +207,21 @@ at_once() {
 
 calls() { at_once '' "calls_on_$1"; }
 
+# Only this process counts, and it has ended.
+counts_stay() {
+	local before after online=/sys/devices/system/cpu/cpu1/online
+	can cpus
+	start "$((seconds + 60))" "$tmp/work" taskset -c 1 "$races" "$dev" "$addr4" "$seconds" traffic
+	ended "$started" "$tmp/work"
+	sleep 0.1	# the core refreshes its counters with a delay
+	before=$(counted tx_messages)
+	echo 0 >"$online"
+	sleep 0.1
+	after=$(counted tx_messages)
+	echo 1 >"$online"
+	[ "$after" -ge "$before" ] || fail "$before messages, and $after afterwards"
+}
+
 run_row() {
 	local name=$1 what=$2 left=$3 right=$4 a b
 	if [ -z "${RACES_EACH:-}" ]; then
@@ -231,5 +246,6 @@ done
 while IFS='|' read -r -u 9 name what left right; do
 	run_row "$name" "$what" "$left" "$right"
 done 9< <(rows)
+t "CPUs go, and what they have counted stays" counts_stay
 before_test >/dev/null 2>&1
 finish
