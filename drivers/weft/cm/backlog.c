@@ -7,7 +7,8 @@
  * it, once it has had REQUEST_GRACE. So silent peers delay others, by at most the time TCP's
  * accept queue takes to pass through here, and do not exclude them. Peers with a request are
  * told to the consumer in the order they came, as many at a time as it asked for in listen;
- * nothing more is taken from TCP while one of them is queued.
+ * nothing more is taken from TCP while one of them is queued. The listeners of a wildcard have
+ * one consumer, so that what each has told it of counts for all.
  *
  * rdma_cm refuses, for a process, requests that exceed the same number and that the process has
  * not fetched; a driver is not told which ones it has fetched. As long as no more are offered
@@ -27,6 +28,9 @@
 #define OFFERED_MAX	512U
 #define REQUEST_GRACE	(HZ / 4)
 #define PROBE_AFTER	(HZ / 10)
+
+/* Held while one is told, so that no two listeners of one consumer tell it of its last. */
+static DEFINE_MUTEX(telling_lock);
 
 /**
  * weft_backlog_init - no connection has come yet
@@ -55,8 +59,9 @@ static void move_locked(struct weft_backlog *b, struct weft_conn *conn,
 			enum weft_backlog_place place) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
-	b->num[conn->place]--;
-	b->num[place]++;
+	/* Other listeners look at these. */
+	WRITE_ONCE(b->num[conn->place], b->num[conn->place] - 1);
+	WRITE_ONCE(b->num[place], b->num[place] + 1);
 	WRITE_ONCE(conn->place, place);
 	list_move_tail(&conn->backlog, &b->list[place]);
 }
@@ -93,12 +98,24 @@ static void offer_oldest_locked(struct weft_backlog *b, bool probe) __must_hold(
 	weft_conn_post(conn, WEFT_CONN_TURN);
 }
 
+/* Does it want to be told of more? */
+static bool wants_locked(struct weft_backlog *b) __must_hold(&b->lock)
+{
+	u32 told = b->num[WEFT_BACKLOG_OFFERED];
+
+	lockdep_assert_held(&b->lock);
+	if (b->told_elsewhere)
+		told += b->told_elsewhere(b);
+	return told < b->size;
+}
+
 static void offer_wanted_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
-	while (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) &&
-	       b->num[WEFT_BACKLOG_OFFERED] < b->size)
+	mutex_lock(&telling_lock);
+	while (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) && wants_locked(b))
 		offer_oldest_locked(b, false);
+	mutex_unlock(&telling_lock);
 	if (!list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
 		wake_within_locked(b, PROBE_AFTER);
 	else if (b->full && has_space_locked(b))
@@ -240,7 +257,7 @@ void weft_backlog_leave(struct weft_backlog *b, struct weft_conn *conn)
 		b->quiet_since = jiffies;
 	}
 	if (conn->place != WEFT_BACKLOG_OUTSIDE) {
-		b->num[conn->place]--;
+		WRITE_ONCE(b->num[conn->place], b->num[conn->place] - 1);
 		WRITE_ONCE(conn->place, WEFT_BACKLOG_OUTSIDE);
 		list_del_init(&conn->backlog);
 		offer_wanted_locked(b);

@@ -168,6 +168,22 @@ int weft_wildcard_accept(struct weft_listener *l)
 
 /* --- listeners --- */
 
+/* They have the same consumer, which wants to be told of so many by all of them together. */
+static u32 told_elsewhere(struct weft_backlog *b)
+{
+	struct weft_listener *each, *l = container_of(b, struct weft_listener, backlog);
+	struct weft_wildcard *w = l->wildcard;
+	u32 told = 0;
+
+	spin_lock_bh(&w->wake_lock);
+	list_for_each_entry(each, &w->listeners, at_wildcard) {
+		if (each != l)
+			told += READ_ONCE(each->backlog.num[WEFT_BACKLOG_OFFERED]);
+	}
+	spin_unlock_bh(&w->wake_lock);
+	return told;
+}
+
 /* Its type of service is the consumer's; what the operator says is up to each device. */
 static int open_wildcard_sock(struct weft_wildcard *w, struct weft_listener *l, struct net *net,
 			      const struct weft_listener_config *cfg)
@@ -242,6 +258,7 @@ found:
 	w->users++;
 	l->wildcard = w;
 	l->tos = cfg->tos;
+	l->backlog.told_elsewhere = told_elsewhere;
 	mutex_lock(&w->lock);
 	spin_lock_bh(&w->wake_lock);
 	list_add_tail(&l->at_wildcard, &w->listeners);

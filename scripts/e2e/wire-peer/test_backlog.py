@@ -43,12 +43,14 @@ def listen(f, backlog, port=PORT, bound_to="address"):
     return k
 
 
-def held(name, backlog):
-    """What resource tracking shows of the listener with that backlog."""
+def held(name, backlog, dev=None):
+    """What resource tracking shows of the listener with that backlog; of a device, if there are
+    more."""
     text = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "cm_id"], check=True,
                           capture_output=True, text=True).stdout
     found = [row["drv_" + name] for row in json.loads(text or "[]")
-             if row.get("drv_kind") == "listener" and row["drv_backlog"] == backlog]
+             if row.get("drv_kind") == "listener" and row["drv_backlog"] == backlog
+             and dev in (None, row["ifname"])]
     assert len(found) == 1, text
     return found[0]
 

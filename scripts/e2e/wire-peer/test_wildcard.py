@@ -5,10 +5,12 @@ import itertools
 import subprocess
 
 import netdev
-from harness import Skip, test
+from harness import DRIVER, Skip, eventually, test
+from test_backlog import held, hung
 
 PORT = 7483
 ELSEWHERE = "10.79.0.1"
+OTHER = "other8"
 # None: as the namespace has it (bindv6only).
 PROGRAM = (None, 0, 1)
 # Each device has a socket of its own for a wildcard if there is siw anywhere.
@@ -69,3 +71,38 @@ def a_peer_of_a_netdev_without_a_device_is_reset(f):
     except ConnectionResetError:
         pass    # so soon that it was not yet told of the connection
     f.passive(wire=f.connect(port=PORT), listener=k, rev=1)
+
+
+def other_device(f):
+    """A second one, on a netdev of its own."""
+    own = netdev.weft_netns
+    own("modprobe", "dummy")
+    own("ip", "link", "add", OTHER, "type", "dummy")
+    f.undo.append(lambda: own("ip", "link", "del", OTHER))
+    own("ip", "link", "set", OTHER, "up")
+    own("ip", "addr", "add", ELSEWHERE + "/32", "dev", OTHER)
+    netdev.own_netns("ip", "route", "add", ELSEWHERE, "via", f.world.weft)
+    f.undo.append(lambda: netdev.own_netns("ip", "route", "del", ELSEWHERE))
+    own("rdma", "link", "add", OTHER, "type", DRIVER, "netdev", OTHER)
+
+
+@test()
+def requests_at_two_devices_are_not_too_many(f):
+    """The consumer's backlog is for both together: none is refused because it is busy."""
+    other_device(f)
+    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=2)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    wires = []
+    with hung(f):
+        for address in (ELSEWHERE, f.world.weft) * 3:
+            wires.append(f.connect(address=address, port=PORT))
+            wires[-1].send_request(rev=1)
+        eventually(f, lambda: held("queued", 2, OTHER) or held("queued", 2, f.world.dev),
+                   lambda: "none is queued")
+    for _ in wires:
+        asked = f.asked(timeout=10, listener=k)
+        f.agent.cmd("reject", k=asked["k"], pdata=b"asked".hex())
+        f.agent.cmd("destroy", k=asked["k"])
+    for wire in wires:
+        reply = wire.read_reply()
+        assert (reply.r, reply.pd) == (1, b"asked"), reply
