@@ -86,6 +86,33 @@ def other_device(f):
     own("rdma", "link", "add", OTHER, "type", DRIVER, "netdev", OTHER)
 
 
+def in_tcps_queue():
+    """Connections that wait to be taken."""
+    return int(netdev.weft_netns("ss", "-ltnH", "sport", "=", ":%u" % PORT).split()[1])
+
+
+@test()
+def a_device_that_goes_holds_up_no_other(f):
+    """While one of them has a request that it cannot tell of, none takes connections. Those wait
+    in TCP's queue, and TCP does not say so again."""
+    other_device(f)
+    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=1)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    # All are taken before the first one asks: none is as long as a request is queued.
+    wires = [f.connect(address=ELSEWHERE, port=PORT) for _ in range(4)]
+    eventually(f, lambda: held("pending_mpa_request", 1, OTHER) == len(wires),
+               lambda: "they are not taken")
+    with hung(f):
+        # One is told to the consumer, and at most one at a time is offered to it without success.
+        for wire in wires:
+            wire.send_request(rev=1)
+        eventually(f, lambda: held("queued", 1, OTHER) >= 2, lambda: "none is queued")
+        f.connect(port=PORT)
+        eventually(f, lambda: in_tcps_queue() == 1, lambda: "it is taken")
+        netdev.weft_netns("rdma", "link", "del", OTHER)
+        eventually(f, lambda: in_tcps_queue() == 0, lambda: "it is not taken")
+
+
 @test()
 def requests_at_two_devices_are_not_too_many(f):
     """The consumer's backlog is for both together: none is refused because it is busy."""
