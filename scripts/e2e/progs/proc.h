@@ -26,4 +26,10 @@ static inline long proc_pinned(void)
 	return proc_figure("/proc/self/status", "VmPin: %ld");
 }
 
+/* KiB that the kernel has to give. */
+static inline long proc_available(void)
+{
+	return proc_figure("/proc/meminfo", "MemAvailable: %ld");
+}
+
 #endif

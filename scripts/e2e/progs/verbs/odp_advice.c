@@ -72,6 +72,23 @@ CASE("on demand", odp_prefetch)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+static char *page;
+
+static void page_once(void)
+{
+	struct ibv_mr *mr = reg_odp(&s, page, PAGE, RIGHTS);
+
+	CHECK(!advised(mr, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 1, page, PAGE));
+	CHECK(!ibv_dereg_mr(mr));
+}
+
+/* A region has tables of its pages, which go with it. */
+CASE("on demand", odp_no_table_is_left_behind)
+{
+	page = map_at(NULL, PAGE, -1);
+	leaves_no_pages(page_once);
+}
+
 static void *unmaps_pages(void *arg)
 {
 	while (!over) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Where this process runs; another one like it. */
+/* Where this process runs, another one like it, and memory that it has. */
 #define _GNU_SOURCE
 #include "../proc.h"
 #include "verbs.h"
@@ -48,4 +48,22 @@ long pinned(void)
 
 	CHECK(kib >= 0);
 	return kib;
+}
+
+/* The first half is for what the kernel keeps for the next time. */
+void leaves_no_pages(void (*round)(void))
+{
+	const int rounds = 2048;
+	const long page = sysconf(_SC_PAGESIZE) / 1024;
+	long before = 0;
+	double end;
+
+	for (int i = 0; i < 2 * rounds; i++) {
+		if (i == rounds)
+			before = proc_available();
+		round();
+	}
+	end = now() + SECONDS;
+	while (before - proc_available() > rounds * page / 2)
+		CHECK(now() < end && !usleep(10000));
 }

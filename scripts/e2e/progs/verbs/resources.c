@@ -148,6 +148,20 @@ CASE("resources", holes_are_filled)
 	CHECK(mappings() < all);
 }
 
+/* More than half of it, so that it is shared with no other queue. */
+static void queue_of_a_page(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(c.id->verbs, 64, NULL, NULL, 0);
+
+	CHECK(cq && !ibv_destroy_cq(cq));
+}
+
+/* The kernel's own search for memory that is lost does not look for pages. */
+CASE("resources", no_page_of_queues_is_left_behind)
+{
+	leaves_no_pages(queue_of_a_page);
+}
+
 /* A core dump shows what a program held, not what its queues look like. */
 CASE("resources", queue_memory_is_in_no_core_dump)
 {
