@@ -3,7 +3,7 @@
 
 import platform
 
-from test_attributes import connecting
+from test_attributes import connecting, failed
 from world import FLUSH, at_least, same, test
 from wirepeer import mpa
 
@@ -80,10 +80,18 @@ def a_failed_qp_says_why(w):
 
 @test
 def a_qp_that_fails_while_it_connects_is_reset(w):
+    """So its connect ends, and no other connection."""
+    pair = w.pair()
+    others, other = connecting(w)
+    other.read_request()
     k, wire = connecting(w)
     wire.read_request()
     for state in ("err", "reset"):
         w.agent.cmd("modify", k=k, state=state)
+    failed(w, k)
+    other.send_reply(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
+    w.agent.wait("event", 10, type="ESTABLISHED", k=others)
+    pair.send()
 
 
 @test
@@ -150,7 +158,7 @@ def a_cm_id_tells_the_step_of_its_handshake(w):
     handles = {r["drv_handle"] for r in rows}
     same((len(handles), 0 in handles), (2, False), "handles %s" % handles)
     for row in rows:
-        subset(row, {"state": "running", "mpa_revision": 2, "mpa_crc": 1})
+        subset(row, {"state": "running", "mpa_revision": 2, "mpa_crc": 1, "deadline_ms": None})
         same(row["lqpn"] in pair.qpn.values(), True, "QP")
 
 
