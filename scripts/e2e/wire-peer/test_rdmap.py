@@ -387,6 +387,18 @@ def a_work_request_with_a_bad_local_key(f, op):
     link.dead(QP_FATAL)
 
 
+@test("RDMAP-091", "RDMAP-027", "EXT-050", each=("read", "fadd", "cas"))
+def an_answer_that_may_not_be_stored_is_not_asked_for(f, op):
+    """The peer does nothing for a request whose buffer may only be read."""
+    sink = f.mr(64, access="r")
+    link = f.running(rev=1)
+    wr = link.post(op, sge=sink.sge(0, 8), raddr=0, rkey=1, add=1)
+    link.peer.expect_terminate(0, 0, 0, b"", "")
+    link.peer.close()
+    link.wc(wr=wr, status=LOC_PROT)
+    link.dead(QP_FATAL)
+
+
 @test("RDMAP-091", "VERBS-001")
 def a_work_request_with_a_key_of_another_domain(f):
     foreign = f.mr(64, domain=f.domain())
