@@ -4,6 +4,7 @@
 #include "verbs.h"
 
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -159,6 +160,36 @@ CASE("queues", cq_ex_frees_what_was_read)
 		expect(c2.id->send_cq, i, IBV_WC_SUCCESS);
 		completed(i, IBV_WC_RECV);
 	}
+	end_ex();
+}
+
+static void stream_write(uint64_t id, int flags)
+{
+	CHECK(!post(&s2, id, IBV_WR_RDMA_WRITE, sge(s2.own, 0, 1), (uintptr_t)c2.buf, c2.open->rkey,
+		    flags));
+}
+
+/* As any poll that finds nothing does: the request does not wait for the kernel to look. */
+CASE_WITH("queues", cq_ex_rings_for_what_was_put_off, "sq_poll_interval_us=10000")
+{
+	struct ibv_poll_cq_attr none = {};
+	unsigned long before, rang = 0;
+
+	connect_pair(&c2, &s2, extended_unsignalled);
+	for (int i = 0; i < 10 && !rang; i++) {
+		for (int k = 0; k < 3 * WRS; k++) {
+			bool last = k % WRS == WRS - 1;
+
+			stream_write(k, last ? IBV_SEND_SIGNALED : 0);
+			if (last)
+				completed(k, IBV_WC_RDMA_WRITE);
+		}
+		stream_write(100, 0);
+		before = counted("tx_doorbells");
+		CHECK(ibv_start_poll(cq_ex, &none) == ENOENT);
+		rang = counted("tx_doorbells") - before;
+	}
+	CHECK(rang);
 	end_ex();
 }
 

@@ -184,6 +184,22 @@ CASE_WITH("streams", arming_rings_for_what_was_put_off, "sq_poll_interval_us=100
 	CHECK(rang);
 }
 
+/* So does a poll that finds nothing. */
+CASE_WITH("streams", polling_rings_for_what_was_put_off, "sq_poll_interval_us=10000")
+{
+	unsigned long before, rang = 0;
+
+	for (int i = 0; i < 10 && !rang; i++) {
+		stream(3);
+		write_byte(100 + i, 0);
+		before = counted("tx_doorbells");
+		CHECK(!ibv_poll_cq(c.id->send_cq, 1, &(struct ibv_wc){}));
+		rang = counted("tx_doorbells") - before;
+		arrives(100 + i);
+	}
+	CHECK(rang);
+}
+
 /* So does a call that may end the connection; here it changes nothing. */
 CASE_WITH("streams", modifying_rings_for_what_was_put_off, "sq_poll_interval_us=10000")
 {
