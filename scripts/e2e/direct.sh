@@ -225,6 +225,7 @@ t "the peer of a point-to-point link has no GID" peer_is_no_gid
 t "an address twice is one GID" address_twice
 t "GID 0 follows the MAC" mac_is_followed
 t "programs get an event" gid_event
+t "the event follows the table" case_of event_follows_the_table
 t "more addresses than GIDs" many_addresses
 
 t "ibv_rc_pingpong" pingpong ibv_rc_pingpong

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import errno
 import ipaddress
+import os
 import subprocess
 import time
 
@@ -561,6 +562,28 @@ def log_of(end):
     text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
     return [line for line in text.splitlines()
             if "QP %d does not get its connection" % end.number in line]
+
+
+def event_follows_the_table():
+    """A program that asks for the GIDs when it gets the event of a change sees that change.
+    It asks as soon as it can: the CPU on which the change is made takes it up first."""
+    os.sched_setaffinity(0, {0})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    ctx = Context(name=args.device)
+    new = ipaddress.IPv6Address("::ffff:10.79.0.1")
+    count = ctx.query_port(1).gid_tbl_len
+
+    def is_there():
+        gids = (ctx.query_gid(1, i).gid for i in range(1, count))
+        return any(ipaddress.IPv6Address(gid) == new for gid in gids)
+
+    for turn in range(40):
+        subprocess.run(["ip", "addr", "del" if turn % 2 else "add", "10.79.0.1/24", "dev", "wd0"],
+                       check=True)
+        event = ctx.get_async_event()
+        event.ack()
+        assert event.event_type == e.IBV_EVENT_GID_CHANGE, event
+        assert is_there() == (turn % 2 == 0), f"the table is that of before change {turn}"
 
 
 def psn_known_late():
