@@ -474,6 +474,40 @@ static int case_refused(void)
 	return case_send();
 }
 
+/* What stands in front of it in a list is posted, and is not left until the next post. */
+static int case_refused_in_a_list(void)
+{
+	struct ib_sge from = op_half(0), to = op_half(1);
+	static struct op send, recv;
+	struct ib_send_wr bad_send = { .opcode = 0x77 };
+	const struct ib_send_wr *refused_send, sends = {
+		.next = &bad_send,
+		.wr_cqe = &send.cqe,
+		.opcode = IB_WR_SEND,
+		.sg_list = &from,
+		.num_sge = 1,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	struct ib_recv_wr bad_recv = { .num_sge = -1 };
+	const struct ib_recv_wr *refused_recv, recvs = {
+		.next = &bad_recv,
+		.wr_cqe = &recv.cqe,
+		.sg_list = &to,
+		.num_sge = 1,
+	};
+
+	op_init(&send);
+	op_init(&recv);
+	op_expect(&send, world.self.to.client->qp, IB_WC_SEND);
+	op_expect(&recv, world.self.server->qp, IB_WC_RECV);
+	CHECK(ib_post_send(send.due_qp, &sends, &refused_send) == -EOPNOTSUPP);
+	CHECK(refused_send == &bad_send && !op_wait(&send));
+	msleep(50); /* so that the message waits */
+	CHECK(ib_post_recv(recv.due_qp, &recvs, &refused_recv) == -EINVAL);
+	CHECK(refused_recv == &bad_recv);
+	return op_wait(&recv);
+}
+
 /* What the consumer asked for, and what the connection has. */
 static int case_query(void)
 {
@@ -615,6 +649,7 @@ static const struct named_case cases[] = {
 	{ "polled one by one", case_polled_one_by_one },
 	{ "late receive", case_late_receive },
 	{ "refused", case_refused },
+	{ "refused in a list", case_refused_in_a_list },
 	{ "refused objects", case_refused_objects },
 	{ "full queues", case_full_queues },
 	{ "reset", case_reset },
