@@ -2,6 +2,11 @@
 /*
  * Which way a segment takes between two ends on one host, and which end goes on when.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/wait_bit.h>
+
 #include "engine/path/loopback.c"
 #include "engine/state/loopback.h"
 #include "stream_world.h"
@@ -280,6 +285,52 @@ static void weft_loopback_batches_have_an_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_loopback_is_full(&p->a->st));
 }
 
+/* --- an end that leaves --- */
+
+struct leaver {
+	struct weft_loopback_end *end;
+	struct completion gone;
+};
+
+/* As weft_loopback_leave() does, which is played here. */
+static int leave(void *arg)
+{
+	struct leaver *leaver = arg;
+
+	weft_loopback_exit(leaver->end);
+	wait_var_event(&leaver->end->users, !atomic_read_acquire(&leaver->end->users));
+	complete(&leaver->gone);
+	return 0;
+}
+
+/* It sleeps as long as the peer is at work there, and the last to exit wakes it. */
+static void weft_loopback_last_exit_wakes(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct leaver leaver = { .end = &p->at_b.end };
+	struct task_struct *task;
+	bool gone;
+	int i;
+
+	init_completion(&leaver.gone);
+	KUNIT_ASSERT_TRUE(test, weft_loopback_enter(leaver.end));
+	KUNIT_ASSERT_TRUE(test, weft_loopback_enter(leaver.end));
+	task = kthread_run(leave, &leaver, "weft_kunit_leaver");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (i = 0; i < 1000 && users(&p->at_b) > 2; i++)
+		msleep(10);
+	msleep(50); /* it sleeps by then, as a rule */
+	weft_loopback_exit(leaver.end);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&leaver.gone, HZ / 20));
+	weft_loopback_exit(leaver.end);
+	gone = wait_for_completion_timeout(&leaver.gone, 5 * HZ);
+	KUNIT_EXPECT_TRUE(test, gone);
+	if (!gone) {
+		wake_up_var(&leaver.end->users);
+		wait_for_completion(&leaver.gone);
+	}
+}
+
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
 	KUNIT_CASE(weft_loopback_enters_once),
@@ -290,6 +341,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(weft_loopback_resumes_once),
 	KUNIT_CASE(weft_loopback_resumes_none_that_left),
 	KUNIT_CASE(weft_loopback_batches_have_an_end),
+	KUNIT_CASE(weft_loopback_last_exit_wakes),
 	{}
 };
 
