@@ -4,10 +4,16 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 
+/* The suite looks into it. */
 #include "engine/path/loopback.c"
+
+#include "engine/path/tx.h"
+#include "engine/run/doorbell.h"
 #include "engine/state/loopback.h"
 #include "stream_world.h"
 #include "suite.h"
@@ -223,6 +229,61 @@ static void weft_loopback_runs_the_peer_afterwards(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
 }
 
+/* --- the doorbell of this end, and tx of the other --- */
+
+static void ring(struct pair *p)
+{
+	struct weft_stream *st = &p->a->st;
+
+	st->wq = system_wq;
+	weft_doorbell_init(st);
+	weft_loopback_route(st);
+	p->at_a.peer_runs = true;
+	weft_doorbell(st);
+	p->a->net.marks_until = 0;
+	weft_tx_claim_wait(st);
+	weft_doorbell_end(st);
+}
+
+static void weft_loopback_doorbell_runs_the_peer(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	ring(p);
+	KUNIT_EXPECT_GE(test, p->b->net.pushes, 1U);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 0U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+/* This end takes all of its time. A peer that is not let go of could not be destroyed. */
+static void weft_loopback_doorbell_has_no_time_for_the_peer(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	p->a->net.marks_until = jiffies + HZ;
+	ring(p);
+	KUNIT_EXPECT_EQ(test, p->b->net.pushes, 0U);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 1U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
+/* This end is about to be destroyed, and sends what is posted. */
+static void weft_loopback_end_leaves_the_peer_to_a_worker(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	post_send(p->a, WEFT_WR_SEND, 0);
+	p->a->net.segments = 1;
+	p->a->net.segment_bytes = 1;
+	p->a->net.fetch = true;
+	weft_loopback_route(&p->a->st);
+	p->at_a.peer_runs = true;
+	weft_tx_settle(&p->a->st);
+	KUNIT_EXPECT_EQ(test, p->a->net.pushes, 1U);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, 1U);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+}
+
 /* This end goes on, so a worker runs the other one. */
 static void weft_loopback_does_not_keep_the_peer_waiting(struct kunit *test)
 {
@@ -336,6 +397,9 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(weft_loopback_enters_once),
 	KUNIT_CASE_PARAM(weft_loopback_takes_in_order, take_rows_gen_params),
 	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
+	KUNIT_CASE(weft_loopback_doorbell_runs_the_peer),
+	KUNIT_CASE(weft_loopback_doorbell_has_no_time_for_the_peer),
+	KUNIT_CASE(weft_loopback_end_leaves_the_peer_to_a_worker),
 	KUNIT_CASE(weft_loopback_does_not_keep_the_peer_waiting),
 	KUNIT_CASE(weft_loopback_keeps_what_is_to_run),
 	KUNIT_CASE(weft_loopback_resumes_once),
