@@ -145,6 +145,33 @@ CASE("processes", a_daemon_goes_on)
 	daemon_ends_well("goes_on_as_a_daemon");
 }
 
+/* The daemon's first call is made while its parent is about to end: it waits for that. */
+UNLISTED(goes_on_beside_a_parent_that_ends)
+{
+	int begins[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(begins));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid) {
+		CHECK(read(begins[0], &byte, 1) == 1);
+		usleep(200000);
+		_exit(0);
+	}
+	CHECK(setsid() >= 0);
+	CHECK(write(begins[1], "", 1) == 1);
+	register_again(&c);
+	register_again(&s);
+	works(&c, &s);
+}
+
+CASE("processes", a_daemon_waits_for_its_parent_to_end)
+{
+	daemon_ends_well("goes_on_beside_a_parent_that_ends");
+}
+
 static void share(struct end *e)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;

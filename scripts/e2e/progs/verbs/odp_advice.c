@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int pages_there(void *from, size_t bytes)
@@ -87,6 +88,41 @@ CASE("on demand", odp_no_table_is_left_behind)
 {
 	page = map_at(NULL, PAGE, -1);
 	leaves_no_pages(page_once);
+}
+
+/* Of the calling thread; a worker's are its own. */
+static long faults(void)
+{
+	struct rusage usage;
+
+	CHECK(!getrusage(RUSAGE_THREAD, &usage));
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* Few at a time are no reason to wait for one, however many there were before. */
+CASE("on demand", odp_prefetch_is_not_waited_for)
+{
+	enum ibv_advise_mr_advice writes = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	char *area = map_at(NULL, AREA, -1);
+	struct ibv_mr *mr = reg_odp(&s, area, AREA, RIGHTS);
+	const int rounds = 20, pages = AREA / PAGE / (rounds + 1);
+	double end = now() + SECONDS;
+	long before, own;
+
+	madvise(area, AREA, MADV_NOHUGEPAGE);
+	for (int i = 0; i <= rounds; i++) {
+		char *from = area + i * pages * PAGE;
+
+		before = faults();
+		CHECK(!advised(mr, writes, !i, from, pages * PAGE));
+		own = faults() - before;
+		CHECK(i ? own < pages / 2 : own >= pages);
+		while (pages_there(from, pages * PAGE) != pages) {
+			CHECK(now() < end);
+			usleep(1000);
+		}
+	}
+	CHECK(!ibv_dereg_mr(mr));
 }
 
 static void *unmaps_pages(void *arg)

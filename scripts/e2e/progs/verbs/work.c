@@ -134,6 +134,20 @@ CASE("good", solicited)
 	CHECK(event_within(s.id->recv_cq_channel, 1000));
 }
 
+/* Who waits for any completion is woken by any, whatever else is asked for before or afterwards. */
+CASE("good", solicited_beside_any)
+{
+	for (int first = 0; first < 2; first++) {
+		CHECK(!recv_sge(&s, first, sge(s.own, 0, 8)));
+		CHECK(!ibv_req_notify_cq(s.id->recv_cq, first));
+		CHECK(!ibv_req_notify_cq(s.id->recv_cq, !first));
+		CHECK(!send_sge(&c, first, sge(c.own, 0, 8), 0));
+		CHECK(event_within(s.id->recv_cq_channel, 5000));
+		expect(s.id->recv_cq, first, IBV_WC_SUCCESS);
+		expect(c.id->send_cq, first, IBV_WC_SUCCESS);
+	}
+}
+
 /* Ping-pong far beyond the queues' lengths and back to their beginnings. */
 CASE("good", around_the_rings)
 {
@@ -369,6 +383,11 @@ CASE("bad", refused_at_posting)
 	wr.num_sge = 1;
 	many[0].length = 60000;
 	CHECK(ibv_post_send(c.id->qp, &wr, &bad));
+	/* Nor do elements fit together because each of them does. */
+	many[0].length = many[1].length = init.cap.max_inline_data / 2 + 1;
+	for (wr.num_sge = 2; wr.num_sge <= 3; wr.num_sge++)
+		CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EINVAL && bad == &wr);
+	wr.num_sge = 1;
 	/* There is no data to take along, however short. */
 	many[0].length = 1;
 	wr.opcode = IBV_WR_RDMA_READ;
