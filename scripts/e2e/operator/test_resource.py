@@ -176,10 +176,12 @@ def terms_are_told_as_soon_as_they_are_settled(w):
     k, _ = w.taken(ird=4, ord=3)
     wire.read_reply()
     reaches("await-rtr")
+    at_least(ids(w, "connection")[0]["drv_deadline_ms"], 1, "ms")
     wire.full_operation(True)
     wire.write(0, 0)
     w.agent.wait("event", 10, type="ESTABLISHED", k=k)
     reaches("running")
+    same(ids(w, "connection")[0].get("drv_deadline_ms"), None, "deadline")
     wire.rst()
 
 
