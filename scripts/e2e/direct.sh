@@ -273,6 +273,7 @@ t "switched off" case_of switched_off
 t "what operator and program choose" case_of choices
 t "what the operator chooses for others" case_of consumers_choices
 t "another port" case_of another_port
+t "a port beside another" case_of ports_beside_each_other
 t "each address" case_of each_address
 t "a peer falls silent" by_tcp case_of silent_peer
 t "the port is in use" case_of port_in_use

@@ -113,15 +113,19 @@ bytes_are_counted() {
 		fail "$(($(counted loopback_tx_bytes) - before)) bytes"
 }
 
-# Between namespaces it is TCP again as soon as one end does not allow more than its own.
+# Between namespaces it is TCP again as soon as one end does not allow more than its own, be it the
+# one that was there first or the other.
 narrowed() {
+	local end
 	running
 	grows goes_on
-	set_attribute loopback 1 "${driver}a"
-	goes_on
-	stays goes_on
-	set_attribute loopback 2 "${driver}a"
-	grows goes_on
+	for end in a b; do
+		set_attribute loopback 1 "$driver$end"
+		goes_on
+		stays goes_on
+		set_attribute loopback 2 "$driver$end"
+		grows goes_on
+	done
 	end_both
 }
 

@@ -530,6 +530,17 @@ def another_port():
         messages(a, b)
 
 
+def ports_beside_each_other():
+    """A QP that waits stays at the port that it was made with, and later ones do not join it."""
+    early = accepting()
+    with turned("direct_port", PORT + 1):
+        late = accepting()
+        late[0].connect(late[1])
+        messages(*late)
+    early[0].connect(early[1])
+    messages(*early)
+
+
 def port_in_use():
     a, b = two()
     b.init()
