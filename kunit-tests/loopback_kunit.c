@@ -379,7 +379,7 @@ static void weft_loopback_last_exit_wakes(struct kunit *test)
 	task = kthread_run(leave, &leaver, "weft_kunit_leaver");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	for (i = 0; i < 1000 && users(&p->at_b) > 2; i++)
-		msleep(10);
+		msleep(20);
 	msleep(50); /* it sleeps by then, as a rule */
 	weft_loopback_exit(leaver.end);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&leaver.gone, HZ / 20));
