@@ -142,7 +142,7 @@ void works(struct end *client, struct end *server);
 /* KiB of this process that the kernel says are pinned. */
 long pinned(void);
 
-/* Rounds that may each leave a page behind, or none: so many do not. */
+/* Calls @round some thousand times: no page of the kernel stays allocated for each call. */
 void leaves_no_pages(void (*round)(void));
 
 /* From now on the calling thread runs on that CPU, if there is one. */

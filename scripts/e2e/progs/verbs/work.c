@@ -134,7 +134,7 @@ CASE("good", solicited)
 	CHECK(event_within(s.id->recv_cq_channel, 1000));
 }
 
-/* Who waits for any completion is woken by any, whatever else is asked for before or afterwards. */
+/* A queue armed for any completion stays so when it is armed for solicited ones as well. */
 CASE("good", solicited_beside_any)
 {
 	for (int first = 0; first < 2; first++) {
