@@ -176,8 +176,8 @@ def a_connection_has_memory_of_tcp_while_it_is_in_use(w):
 def a_connection_keeps_no_more_than_4_mib(w):
     """TCP itself keeps up to two more. The peer reads nothing at first, then everything.
 
-    Twelve doorbells, since one sends for a bounded time only, and the rest as TCP hears from the
-    peer: a slow machine takes longer for all of it.
+    Twelve doorbells, since one sends for a bounded time only, and the rest when the peer
+    acknowledges: a slow machine takes longer for all of it.
     """
     most, each, size = 4 << 20, 1 << 20, 12 << 20
     w.turn("tcp_sndbuf", 2 * size)

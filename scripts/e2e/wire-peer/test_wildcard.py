@@ -75,15 +75,15 @@ def a_peer_of_a_netdev_without_a_device_is_reset(f):
 
 def other_device(f):
     """A second one, on a netdev of its own."""
-    own = netdev.weft_netns
-    own("modprobe", "dummy")
-    own("ip", "link", "add", OTHER, "type", "dummy")
-    f.undo.append(lambda: own("ip", "link", "del", OTHER))
-    own("ip", "link", "set", OTHER, "up")
-    own("ip", "addr", "add", ELSEWHERE + "/32", "dev", OTHER)
+    weft_netns = netdev.weft_netns
+    weft_netns("modprobe", "dummy")
+    weft_netns("ip", "link", "add", OTHER, "type", "dummy")
+    f.undo.append(lambda: weft_netns("ip", "link", "del", OTHER))
+    weft_netns("ip", "link", "set", OTHER, "up")
+    weft_netns("ip", "addr", "add", ELSEWHERE + "/32", "dev", OTHER)
     netdev.own_netns("ip", "route", "add", ELSEWHERE, "via", f.world.weft)
     f.undo.append(lambda: netdev.own_netns("ip", "route", "del", ELSEWHERE))
-    own("rdma", "link", "add", OTHER, "type", DRIVER, "netdev", OTHER)
+    weft_netns("rdma", "link", "add", OTHER, "type", DRIVER, "netdev", OTHER)
 
 
 def in_tcps_queue():
