@@ -29,8 +29,11 @@
 #define REQUEST_GRACE	(HZ / 4)
 #define PROBE_AFTER	(HZ / 10)
 
-/* Held while one is told, so that no two listeners of one consumer tell it of its last. */
-static DEFINE_MUTEX(telling_lock);
+/*
+ * Held while requests are offered and counted, so that two listeners of one consumer do not both
+ * offer the last one that it wants.
+ */
+static DEFINE_MUTEX(offer_lock);
 
 /**
  * weft_backlog_init - no connection has come yet
@@ -104,18 +107,18 @@ static bool wants_locked(struct weft_backlog *b) __must_hold(&b->lock)
 	u32 told = b->num[WEFT_BACKLOG_OFFERED];
 
 	lockdep_assert_held(&b->lock);
-	if (b->told_elsewhere)
-		told += b->told_elsewhere(b);
+	if (b->offered_elsewhere)
+		told += b->offered_elsewhere(b);
 	return told < b->size;
 }
 
 static void offer_wanted_locked(struct weft_backlog *b) __must_hold(&b->lock)
 {
 	lockdep_assert_held(&b->lock);
-	mutex_lock(&telling_lock);
+	mutex_lock(&offer_lock);
 	while (!b->closed && !list_empty(&b->list[WEFT_BACKLOG_QUEUED]) && wants_locked(b))
 		offer_oldest_locked(b, false);
-	mutex_unlock(&telling_lock);
+	mutex_unlock(&offer_lock);
 	if (!list_empty(&b->list[WEFT_BACKLOG_QUEUED]))
 		wake_within_locked(b, PROBE_AFTER);
 	else if (b->full && has_space_locked(b))

@@ -31,7 +31,7 @@ enum weft_backlog_place {
  * @size: requests that the consumer wants to be told of before it answers one
  * @probes: how many more it is told of when it has not answered for a while
  * @quiet_since: jiffies; the last answer, or the last time it was told more
- * @told_elsewhere: requests that other listeners have told the same consumer of; NULL: there are
+ * @offered_elsewhere: requests that other listeners have told the same consumer of; NULL: there are
  *	no others. Called with @lock held, until it is closed
  * @full: TCP was left with connections because there was no room
  * @closed: takes no more
@@ -45,7 +45,7 @@ struct weft_backlog {
 	u32 size;
 	u32 probes;
 	unsigned long quiet_since;
-	u32 (*told_elsewhere)(struct weft_backlog *b);
+	u32 (*offered_elsewhere)(struct weft_backlog *b);
 	bool full;
 	bool closed;
 	struct workqueue_struct *wq;

@@ -169,7 +169,7 @@ int weft_wildcard_accept(struct weft_listener *l)
 /* --- listeners --- */
 
 /* They have the same consumer, which wants to be told of so many by all of them together. */
-static u32 told_elsewhere(struct weft_backlog *b)
+static u32 offered_elsewhere(struct weft_backlog *b)
 {
 	struct weft_listener *each, *l = container_of(b, struct weft_listener, backlog);
 	struct weft_wildcard *w = l->wildcard;
@@ -258,7 +258,7 @@ found:
 	w->users++;
 	l->wildcard = w;
 	l->tos = cfg->tos;
-	l->backlog.told_elsewhere = told_elsewhere;
+	l->backlog.offered_elsewhere = offered_elsewhere;
 	mutex_lock(&w->lock);
 	spin_lock_bh(&w->wake_lock);
 	list_add_tail(&l->at_wildcard, &w->listeners);
