@@ -70,6 +70,13 @@ def ask(f, count, port=PORT, pd=b""):
     return wires
 
 
+def ask_in_turn(f, backlog, wires):
+    """Requests that are offered in this order: each is read by a worker of its own."""
+    for i, wire in enumerate(wires):
+        wire.send_request(rev=1, pd=b"%u" % i)
+        await_waiting(f, backlog, i + 1)
+
+
 def serve(f, listener, wires):
     """Accept each as it is asked for: about in the order in which they connected, as each is
     read by a worker of its own."""
@@ -103,9 +110,7 @@ def a_request_that_rdma_cm_refuses_keeps_its_turn(f):
     eventually(f, lambda: held("pending_mpa_request", 1) >= len(wires),
                lambda: "they are not taken")
     with hung(f):
-        for i, wire in enumerate(wires):
-            wire.send_request(rev=1, pd=b"%u" % i)
-            await_waiting(f, 1, i + 1)
+        ask_in_turn(f, 1, wires)
         time.sleep(1)       # time enough to offer one that is refused
     for i in range(len(wires)):
         asked = f.asked(timeout=10, listener=listener)
@@ -348,8 +353,8 @@ def a_request_outlives_its_listener(f):
     f.policy("mpa_request_timeout_ms", 500 * f.world.slow)
     f.policy("accept_timeout_ms", 2000 * f.world.slow)
     listener = listen(f, 4)
-    wire, late = ask(f, 2)
-    asked, asked_late = (f.asked(listener=listener) for _ in range(2))
+    (wire, asked), (late, asked_late) = ((ask(f, 1)[0], f.asked(listener=listener))
+                                         for _ in range(2))
     f.agent.cmd("destroy", k=listener)
     time.sleep(0.8 * f.world.slow)
     link = Link(f, wire, asked["k"])
@@ -365,9 +370,10 @@ def a_request_outlives_its_listener(f):
 @test()
 def unreported_requests_end_with_the_listener(f):
     listener = listen(f, 1)
-    silent = f.connect(port=PORT)
+    silent, *wires = (f.connect(port=PORT) for _ in range(4))
+    eventually(f, lambda: held("pending_mpa_request", 1) == 4, lambda: "they are not taken")
     with hung(f):
-        wires = ask(f, 3)
+        ask_in_turn(f, 1, wires)
         time.sleep(0.5)
     f.agent.cmd("destroy", k=listener)
     for wire in [silent] + wires[2:]:
