@@ -159,7 +159,7 @@ _attempt() {
 	skip_kernel_log
 	before_test >/dev/null 2>&1
 	(
-		trap '[ -z "$(jobs -p)" ] || kill_jobs 2>/dev/null' EXIT
+		trap 'jobs -p >"$tmp/jobs"; [ ! -s "$tmp/jobs" ] || kill_jobs 2>/dev/null' EXIT
 		set -e
 		"$@"
 	) >"$tmp/test.log" 2>&1 </dev/null
@@ -232,11 +232,11 @@ follow_kernel_log() {
 # Up to now: what we say ourselves comes last. (Anew, as the listener may just have begun.)
 read_kernel_log() {
 	local try look="a look, $BASHPID.$SRANDOM"
-	for ((try = 0; try < 1000; try++)); do
-		[ $((try % 50)) -ne 0 ] || echo "<7>e2e: $look" >/dev/kmsg
+	for ((try = 0; try < 4000; try++)); do
+		[ $((try % 200)) -ne 0 ] || echo "<7>e2e: $look" >/dev/kmsg
 		mapfile -t -s "$kernel_lines_seen" kernel_lines <"$tmp/kernel"
 		[[ ${kernel_lines[*]: -1} != *"$look" ]] || return 0
-		sleep_nofork 0.02
+		sleep_nofork 0.005
 	done
 	echo "FAILED: the kernel's log cannot be read"
 	return 1
@@ -261,16 +261,22 @@ sleep_nofork() { read -rt "$1" -u "$never" || true; }
 # objects: "NAME pd 0 cq 0 ..." of every device of the driver. Suites may leave some out.
 objects() {
 	local line
+	rdma resource show >"$tmp/resources" 2>/dev/null || true
 	while IFS= read -r line; do
 		[[ ! $line =~ ^[0-9]+:\ (${driver}[^:]*):\ (.*) ]] ||
 			echo "${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
-	done < <(rdma resource show 2>/dev/null)
+	done <"$tmp/resources"
 }
 
-# idle: wait until no device has any object left.
+# idle: wait until no device has any object left. A look at files takes no process, and after each
+# test processes are most of the time.
 idle() {
-	local end=$((SECONDS + 10 * slow))
-	while [[ $(objects) =~ \ [1-9] ]]; do
+	local end=$((SECONDS + 10 * slow)) in_use
+	while
+		objects >"$tmp/objects"
+		mapfile -t in_use <"$tmp/objects"
+		[[ ${in_use[*]} =~ \ [1-9] ]]
+	do
 		if [ "$SECONDS" -ge "$end" ]; then
 			echo "FAILED: objects left behind:"
 			objects

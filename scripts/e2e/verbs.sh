@@ -30,6 +30,7 @@ without_ipc_lock() {
 with_attributes() {
 	local dir=/sys/class/infiniband/$dev/params rc=0 name=$1 word before=()
 	shift
+	[ $# -gt 0 ] || { case_ "$name"; return; }
 	for word; do
 		before+=("${word%=*}=$(cat "$dir/${word%=*}")")
 		echo "${word#*=}" >"$dir/${word%=*}"
