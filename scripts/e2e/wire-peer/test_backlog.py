@@ -13,6 +13,8 @@ import threading
 import time
 
 from harness import AgentError, Link, Skip, eventually, test
+from shortage import Shortage
+from wirepeer.peer import Peer
 
 PORT = 7481
 # As in drivers/weft/cm/backlog.c.
@@ -345,6 +347,23 @@ def an_initiator_that_left_keeps_its_place_until_it_is_answered(f):
     assert told >= 2
     for wire in later:
         assert wire.read_reply().r == 1
+
+
+@test(each=BOUND_TO)
+def a_connection_that_found_no_memory_is_taken_later(f, bound_to):
+    """TCP does not say again that it waits, and no other comes."""
+    listener = listen(f, 4, bound_to=bound_to)
+    sock = socket.socket()
+    with Shortage("sock_inode_cache", times=1) as shortage:
+        sock.connect((f.world.weft, PORT))
+        eventually(f, shortage.is_over, lambda: "it was taken at once")
+    wire = Peer(sock, f.world.timeout)
+    f.peers.append(wire)
+    wire.send_request(rev=1)
+    asked = f.asked(listener=listener)
+    f.agent.cmd("reject", k=asked["k"])
+    assert wire.read_reply().r == 1
+    f.agent.cmd("destroy", k=asked["k"])
 
 
 @test("CM-036")

@@ -2,12 +2,12 @@
 """Start-up frames, weft as initiator. RFC 5044, 7.1; RFC 6581."""
 
 import json
-import os
 import subprocess
 import time
 from errno import ECONNREFUSED, ECONNRESET, EINVAL, EPROTO, ETIMEDOUT
 
-from harness import FLUSH, STATE_RTS, AgentError, Skip, pattern, test
+from harness import FLUSH, STATE_RTS, AgentError, pattern, test
+from shortage import Shortage
 from wirepeer import ddp, mpa, rdmap
 
 DEPTH = mpa.NOT_NEGOTIATED
@@ -370,34 +370,6 @@ def an_rtr_is_waited_for_only_so_long(f):
     link = f.passive(rev=2, enhanced=mpa.Enhanced(4, 4, 1, 1, 1, 1))
     link.peer.silent(0.8 * f.world.slow)
     link.peer.expect_end(timeout=5 * f.world.slow)
-
-
-class Shortage:
-    """No allocation of a size succeeds, if the kernel can do that on purpose."""
-
-    FAULT = "/sys/kernel/debug/failslab"
-    SETTINGS = {"probability": ("100", "0"), "times": ("-1", "1"), "interval": ("1", "1"),
-                "verbose": ("0", "0"), "ignore-gfp-wait": ("N", "Y"), "cache-filter": ("Y", "N")}
-
-    def __init__(self, cache):
-        self.cache = "/sys/kernel/slab/%s/failslab" % cache
-        if not (os.path.exists(self.FAULT) and os.path.exists(self.cache)):
-            raise Skip("this kernel cannot fail an allocation on purpose")
-
-    @staticmethod
-    def write(path, text):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-
-    def __enter__(self):
-        self.write(self.cache, "1")
-        for name, (on, _) in reversed(self.SETTINGS.items()):
-            self.write("%s/%s" % (self.FAULT, name), on)
-
-    def __exit__(self, *exc):
-        for name, (_, off) in self.SETTINGS.items():
-            self.write("%s/%s" % (self.FAULT, name), off)
-        self.write(self.cache, "0")
 
 
 @test("CM-070")
