@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# On-demand paging where a kernel has swap, huge pages, memory that is secret, and memory cgroups:
-# Debian's, User-Mode Linux has none of them.
+# On-demand paging where a kernel has swap, huge pages, memory that is secret, memory cgroups, and
+# filesystems that can be frozen: Debian's, User-Mode Linux has none of them.
 #
 #   scripts/guest --kernel 6.12 env PROGRAMS=$(scripts/programs) scripts/e2e/run paging
 . "$(dirname "$0")/lib.sh"
@@ -43,6 +43,46 @@ in_a_cgroup() {
 	return "$rc"
 }
 
+# A file whose pages can be held up.
+file_to_freeze() {
+	modprobe -q loop || true
+	modprobe -q ext4 || true
+	mkdir "$tmp/disk"
+	truncate -s 16M "$tmp/disk.image"
+	mkfs.ext4 -q "$tmp/disk.image"
+	mount -o loop "$tmp/disk.image" "$tmp/disk"
+	truncate -s 4096 "$tmp/disk/page"
+}
+
+# wait_for COMMAND...: until it succeeds.
+wait_for() {
+	local end=$((SECONDS + 20 * slow))
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || fail "not in time: $*"
+		sleep_nofork 0.1
+	done
+}
+
+# rmmod removes all but what the fault still needs, and waits for its worker.
+waits_for_a_worker() { grep -q workqueue "/proc/$(pgrep -x rmmod)/stack"; }
+
+module_goes_amid_a_fault() {
+	local program removing
+	file_to_freeze
+	trap 'fsfreeze -u "$tmp/disk" || true; umount "$tmp/disk"' EXIT
+	start 60 "$tmp/program" env VERBS_FILE="$tmp/disk/page" "$verbs" "$saddr4" odp_fault_that_hangs
+	program=$started
+	wait_for grep -q ready "$tmp/program"
+	start 60 "$tmp/rmmod" rmmod weft
+	removing=$started
+	wait_for waits_for_a_worker
+	pkill -USR1 -P "$program"
+	ended "$removing" "$tmp/rmmod"
+	ended "$program" "$tmp/program"
+	modprobe weft
+	make_link "$dev" wd0
+}
+
 topology_dummy
 verbs=$(compile verbs) || { echo "Bail out! $verbs"; exit 1; }
 (set -e; swap_on; huge_pages_on) || { echo "Bail out! neither swap nor huge pages"; exit 1; }
@@ -52,5 +92,6 @@ t "huge pages" must odp_huge_pages
 t "a window" must odp_window
 t "memory of memfd_secret()" must odp_secret_memory
 t "charged to the process" in_a_cgroup odp_is_charged_to_the_process
+t "the module is removed amid a fault" module_goes_amid_a_fault
 swapoff /dev/zram0
 finish

@@ -7,6 +7,9 @@
 #include "odp.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -207,6 +210,40 @@ CASE("on demand", odp_window_on_nothing)
 	flushes(&c);
 	flushes(&s);
 	CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr));
+}
+
+/* --- faults that hang --------------------------------------------------------------------------- */
+
+/*
+ * No page of VERBS_FILE can be written while its filesystem is frozen, and a peer writes to one. The
+ * caller removes the module meanwhile, and sends SIGUSR1 then.
+ */
+UNLISTED(odp_fault_that_hangs)
+{
+	unsigned long waits = counted("odp_page_waits");
+	double end = now() + SECONDS;
+	struct ibv_mr *mr;
+	sigset_t thaw;
+	char *page;
+	int fd, sig;
+
+	sigemptyset(&thaw);
+	sigaddset(&thaw, SIGUSR1);
+	CHECK(!sigprocmask(SIG_BLOCK, &thaw, NULL));
+	fd = open(getenv("VERBS_FILE"), O_RDWR);
+	CHECK(fd >= 0);
+	page = map_at(NULL, PAGE, fd);
+	mr = reg_odp(&s, page, PAGE, RIGHTS);
+	CHECK(!ioctl(fd, FIFREEZE, 0));
+	CHECK(!post(&c, 1, IBV_WR_RDMA_WRITE, sge(c.own, 0, 8), (uintptr_t)page, mr->rkey, 0));
+	while (counted("odp_page_waits") == waits) {
+		CHECK(now() < end);
+		usleep(10000);
+	}
+	printf("ready\n");
+	CHECK(!sigwait(&thaw, &sig));
+	CHECK(!ioctl(fd, FITHAW, 0));
+	exit(0); /* there is no device any more */
 }
 
 /* --- what is charged ----------------------------------------------------------------------------- */
