@@ -4,6 +4,7 @@
 #include "../mappings.h"
 #include "verbs.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,14 +23,14 @@ static int mappings(void)
 	return n;
 }
 
-static struct ibv_qp *qp_of(struct ibv_cq *cq, struct ibv_srq *srq)
+static struct ibv_qp *qp_of(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = { .cap = { WRS, WRS, 1, 1, 0 },
 					 .qp_type = IBV_QPT_RC,
 					 .send_cq = cq,
 					 .recv_cq = cq,
 					 .srq = srq };
-	struct ibv_qp *qp = ibv_create_qp(c.id->pd, &attr);
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
 
 	CHECK(qp);
 	return qp;
@@ -68,8 +69,8 @@ CASE("resources", no_mapping_is_left_behind)
 		struct ibv_qp *one, *other;
 
 		CHECK(cq && srq);
-		one = qp_of(cq, NULL);
-		other = qp_of(cq, srq);
+		one = qp_of(c.id->pd, cq, NULL);
+		other = qp_of(c.id->pd, cq, srq);
 		if (!i) {
 			CHECK(mappings() > before);
 			resize_cq(cq);
@@ -148,6 +149,69 @@ CASE("resources", holes_are_filled)
 	CHECK(mappings() < all);
 }
 
+/* What makes a queue is refused, and so is memory that is nowhere. */
+static void refused_objects(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_srq *srq)
+{
+	struct ibv_srq_init_attr large = { .attr = { .max_wr = 1 << 30, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = {
+		.cap = { 1 << 30, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq
+	};
+	struct ibv_srq_attr more = { .max_wr = 1 << 17 };
+
+	CHECK(!ibv_create_cq(pd->context, 1 << 30, NULL, NULL, 0));
+	CHECK(!ibv_create_srq(pd, &large) && !ibv_create_qp(pd, &attr));
+	CHECK(!ibv_reg_mr(pd, NULL, BYTES, 0));
+	CHECK(ibv_resize_cq(cq, 1 << 23) && ibv_modify_srq(srq, &more, IBV_SRQ_MAX_WR));
+}
+
+/* One object of each kind, in a context of its own. */
+static void uses_the_library(void)
+{
+	struct ibv_context *context = ibv_open_device(s.id->verbs->device);
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_parent_domain_init_attr of = {};
+	struct ibv_td_init_attr promise = {};
+	struct ibv_srq_attr more = { .max_wr = 900 };
+	struct ibv_pd *parent;
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_qp *qp;
+
+	CHECK(context && (of.pd = ibv_alloc_pd(context)));
+	CHECK((of.td = ibv_alloc_td(context, &promise)));
+	parent = ibv_alloc_parent_domain(context, &of);
+	cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+	srq = ibv_create_srq(of.pd, &init);
+	mr = ibv_reg_mr(of.pd, s.buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	mw = ibv_alloc_mw(of.pd, IBV_MW_TYPE_1);
+	CHECK(parent && cq && srq && mr && mw);
+	qp = qp_of(parent, cq, srq);
+	CHECK(!ibv_resize_cq(cq, 900) && !ibv_resize_cq(cq, 9));
+	CHECK(!ibv_modify_srq(srq, &more, IBV_SRQ_MAX_WR));
+	refused_objects(of.pd, cq, srq);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_destroy_cq(cq));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_mw(mw));
+	CHECK(!ibv_dealloc_pd(parent) && !ibv_dealloc_td(of.td) && !ibv_dealloc_pd(of.pd));
+	CHECK(!ibv_close_device(context));
+}
+
+/* Of the process' own memory the library keeps none, which a long-lived program would miss. */
+CASE("resources", no_memory_of_the_library_is_left_behind)
+{
+	size_t before = 0, after;
+
+	for (int i = 0; i <= 2 * ROUNDS; i++) {
+		if (i == ROUNDS)
+			before = mallinfo2().uordblks;
+		uses_the_library();
+	}
+	after = mallinfo2().uordblks;
+	printf("%zu bytes, then %zu\n", before, after);
+	CHECK(after < before + ROUNDS * 16);
+}
+
 /* More than half of it, so that it is shared with no other queue. */
 static void queue_of_a_page(void)
 {
@@ -197,7 +261,7 @@ CASE("resources", a_queue_begins_empty)
 		struct ibv_qp *qp;
 
 		CHECK(cq && !ibv_poll_cq(cq, 1, &(struct ibv_wc){}));
-		qp = qp_of(cq, NULL);
+		qp = qp_of(c.id->pd, cq, NULL);
 		CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE));
 		CHECK(!ibv_post_send(qp, &wr, &bad));
 		expect(cq, 1, IBV_WC_WR_FLUSH_ERR);
@@ -212,7 +276,7 @@ CASE("resources", qp_numbers_are_not_given_again_at_once)
 	uint32_t seen[ROUNDS];
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct ibv_qp *qp = qp_of(c.id->send_cq, NULL);
+		struct ibv_qp *qp = qp_of(c.id->pd, c.id->send_cq, NULL);
 
 		seen[i] = qp->qp_num;
 		for (int j = 0; j < i; j++)
