@@ -26,6 +26,12 @@ static inline long proc_pinned(void)
 	return proc_figure("/proc/self/status", "VmPin: %ld");
 }
 
+/* KiB of the kernel's in which queues are that have pages of their own; -1: it does not say. */
+static inline long proc_vmalloc_used(void)
+{
+	return proc_figure("/proc/meminfo", "VmallocUsed: %ld");
+}
+
 /* KiB that the kernel has to give. */
 static inline long proc_available(void)
 {

@@ -53,24 +53,16 @@ static uint64_t space_for(size_t bytes)
 	return (uintptr_t)end - bytes;
 }
 
-/* KiB of the kernel's, in which such queues are. */
-static long vmalloc_used(void)
-{
-	long kib = proc_figure("/proc/meminfo", "VmallocUsed: %ld");
-
-	CHECK(kib >= 0);
-	return kib;
-}
-
 /* Again and again: it fails for that, and takes no memory. */
 static void fails(uint32_t number, const void *cmd, size_t bytes, uint64_t own)
 {
-	long before = vmalloc_used();
+	long before = proc_vmalloc_used();
 
+	CHECK(before >= 0);
 	for (int i = 0; i < TRIES; i++)
 		CHECK(raw_command(number, cmd, bytes, &own, sizeof(own)) == EFAULT);
-	printf("command %u: %ld KiB more\n", number, vmalloc_used() - before);
-	CHECK(vmalloc_used() - before < SPARE);
+	printf("command %u: %ld KiB more\n", number, proc_vmalloc_used() - before);
+	CHECK(proc_vmalloc_used() - before < SPARE);
 }
 
 CASE("objects", answers_that_cannot_be_written)

@@ -4,6 +4,7 @@
  * other resizes, posts or polls. Resizing that fails.
  */
 #define _GNU_SOURCE
+#include "../proc.h"
 #include "verbs.h"
 
 #include <linux/filter.h>
@@ -326,6 +327,34 @@ CASE("threads", srq_whose_new_ring_cannot_be_mapped)
 	release(&c2);
 	release(&s2);
 	CHECK(!ibv_destroy_srq(srq));
+}
+
+/* What is new does not become an object of the kernel's alone. */
+CASE("threads", new_queues_that_cannot_be_mapped)
+{
+	const int entries = 16384, tries = 64, spare = 8192; /* KiB; a queue has 512 or more */
+	struct ibv_qp_init_attr init = { .cap = { entries, entries, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = s.id->send_cq,
+					 .recv_cq = s.id->recv_cq };
+	long before = proc_vmalloc_used();
+
+	CHECK(before >= 0);
+	map_no_more();
+	for (int i = 0; i < tries; i++) {
+		struct ibv_srq_init_attr shared = { .attr = { .max_wr = entries, .max_sge = 1 } };
+		struct ibv_qp_init_attr attr = init;
+
+		errno = 0;
+		CHECK(!ibv_create_cq(s.id->verbs, entries, NULL, NULL, 0) && errno == ENOMEM);
+		errno = 0;
+		CHECK(!ibv_create_srq(s.id->pd, &shared) && errno == ENOMEM);
+		errno = 0;
+		CHECK(!ibv_create_qp(s.id->pd, &attr) && errno == ENOMEM);
+	}
+	printf("%ld KiB more\n", proc_vmalloc_used() - before);
+	CHECK(proc_vmalloc_used() - before < spare);
+	works(&c, &s);
 }
 
 /* --- destroying, and a thread that polls -------------------------------------------- */
