@@ -250,22 +250,35 @@ static void opens_and_leaves(void)
 	outlives_its_parent();
 }
 
-/* Paged memory refers to the address space that it is of. */
+#define TABLES 16
+#define OF_A_TABLE (2UL << 20) /* bytes */
+
+/*
+ * Paged memory refers to the address space that it is of, also while tables are taken away that
+ * became empty, here many at once.
+ */
 static void advises_and_leaves(void)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND;
-	struct ibv_sge sg = { (uintptr_t)s.buf, BYTES };
+	const size_t bytes = TABLES * OF_A_TABLE;
+	struct ibv_sge sg[TABLES];
 	struct ibv_mr *mr;
+	char *area;
 
 	opens_the_device();
-	mr = ibv_reg_mr(left_behind, s.buf, BYTES, access);
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(area != MAP_FAILED);
+	madvise(area, bytes, MADV_NOHUGEPAGE);
+	mr = ibv_reg_mr(left_behind, area, bytes, access);
 	if (!mr && errno == EOPNOTSUPP)
 		return;
 	CHECK(mr);
-	sg.lkey = mr->lkey;
+	for (int i = 0; i < TABLES; i++)
+		sg[i] = (struct ibv_sge){ (uintptr_t)area + i * OF_A_TABLE, 4096, mr->lkey };
 	for (int flush = 0; flush < 2; flush++)
 		CHECK(!ibv_advise_mr(left_behind, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
-				     flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, &sg, 1));
+				     flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, sg, TABLES));
+	CHECK(!munmap(area, bytes));
 	CHECK(!ibv_dereg_mr(mr));
 }
 
