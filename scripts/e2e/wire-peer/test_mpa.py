@@ -8,7 +8,7 @@ import subprocess
 import time
 from functools import partial
 
-from harness import DRIVER, FLUSH, Skip, pattern, send_out, test, up_to_a_marker
+from harness import DRIVER, FLUSH, LOC_PROT, Skip, pattern, send_out, test, up_to_a_marker
 from netdev import own_netns, weft_netns
 from wirepeer import mpa, peer, rdmap
 
@@ -27,6 +27,23 @@ def fpdus_byte_for_byte(f, markers):
     link = f.running(rev=1, m=markers)
     for n in list(range(8)) + [24, 63, 64, 500, 1300]:
         same_bytes(link, send_out(f, link, pattern(n)))
+
+
+@test("MPA-012", each=(0, 1))
+def a_pad_is_zero_where_other_bytes_were(f, crc):
+    """A request whose second element is bad leaves its first where the next ones are framed."""
+    f.policy("mpa_crc", crc)
+    link, other = f.running(rev=1, c=crc), f.running(rev=1, c=crc)
+    out = f.mr(1000)
+    out.fill(0xff)
+    bad = other.post("send", sge=out.sge() + ",@0x1000:8:0x12345")
+    other.wc(wr=bad, status=LOC_PROT)
+    other.peer.expect_terminate(0, 0, 0)
+    other.peer.close()
+    for n in (101, 102, 103):
+        pads = {s.fpdu.wire[2 + len(s.ulpdu):-4]
+                for s in send_out(f, link, pattern(n)).segments}
+        assert pads == {bytes(-(20 + n) % 4)}, pads
 
 
 @test("MPA-007", "DDP-012", "RDMAP-006", each=(1, 2))
