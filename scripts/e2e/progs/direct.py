@@ -480,6 +480,11 @@ def error_and_destroy():
     a.connect(b)
     a.close()
     b.close()
+    _, b = accepting()
+    b.qp.modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
+    with contextlib.suppress(ConnectionRefusedError):
+        dial(b, b"")
+        raise AssertionError("a QP in error still listens")
 
 
 # --- what is refused ---

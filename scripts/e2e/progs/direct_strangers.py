@@ -131,6 +131,18 @@ def flood():
         sock.close()
 
 
+def oldest_goes_first():
+    """It is the connection that has waited longest that makes room for one more."""
+    a, b = accepting()
+    unknown = request(hello(a.number, 0xfffffe, b.psn, a.psn))
+    with turned("mpa_request_timeout_ms", 60000), contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(dial(b, b"")) for _ in range(WAITING_MAX + 1)]
+        assert answer(socks[0]) is None
+        for sock in socks[1], socks[-1]:
+            sock.sendall(unknown)
+            assert answer(sock) == NO_QP
+
+
 @contextlib.contextmanager
 def acceptor_runs_alone():
     """What takes connections off TCP is not interrupted by what releases them: all work that
