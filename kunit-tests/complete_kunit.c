@@ -381,6 +381,44 @@ static void weft_complete_named_by_terminate(struct kunit *test)
 	}
 }
 
+struct kind_row {
+	const char *name;
+	u8 opcode;
+	struct weft_term term;
+	bool named;
+};
+
+#define A_SEND	TERM(.qn = WEFT_QN_SEND, .msn = 1)
+#define A_WRITE TERM(.tagged = true, .opcode = WEFT_OP_WRITE, .stag = 7, .to = 0x1000)
+
+static const struct kind_row kind_rows[] = {
+	{ "send_inv", WEFT_WR_SEND_INV, A_SEND, true },
+	{ "send_imm", WEFT_WR_SEND_IMM, A_SEND, true },
+	{ "immediate", WEFT_WR_WRITE_IMM, A_SEND, true },
+	{ "write_of_immediate", WEFT_WR_WRITE_IMM, A_WRITE, true },
+	{ "write_is_no_send", WEFT_WR_WRITE, A_SEND, false },
+	{ "read_is_no_send", WEFT_WR_READ, A_SEND, false },
+	{ "send_is_no_write", WEFT_WR_SEND, A_WRITE, false },
+	{ "read_is_no_write", WEFT_WR_READ, A_WRITE, false },
+};
+
+WEFT_ROWS(kind_rows)
+
+/* What has a number of the queue of Sends is told by it, what writes by where that went. */
+static void weft_complete_named_by_its_kind(struct kunit *test)
+{
+	const struct kind_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	struct weft_swr *swr = send_one(test, w, row->opcode, 0);
+
+	swr->msn = 1;
+	swr->wqe.rkey = 7;
+	swr->wqe.remote_addr = 0x1000;
+	w->st.peer_term = row->term;
+	w->st.peer_terminated = true;
+	KUNIT_EXPECT_PTR_EQ(test, weft_complete_named(&w->st), row->named ? swr : NULL);
+}
+
 /* The Send for which there was no receive says so, and no other request. */
 static void weft_complete_named_for_want_of_a_receive(struct kunit *test)
 {
@@ -480,6 +518,7 @@ static struct kunit_case complete_cases[] = {
 	KUNIT_CASE(weft_complete_flush_is_bounded),
 	KUNIT_CASE(weft_complete_flush_of_receives_is_bounded),
 	KUNIT_CASE_PARAM(weft_complete_named_by_terminate, named_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_complete_named_by_its_kind, kind_rows_gen_params),
 	KUNIT_CASE(weft_complete_named_for_want_of_a_receive),
 	KUNIT_CASE(weft_complete_named_but_not_sent),
 	KUNIT_CASE(weft_complete_flush_of_receives),

@@ -122,6 +122,7 @@ static void hold_read(struct kunit *test, struct stream_world *w, struct weft_me
 	fault = weft_mem_invalidate(user, mr->grant.stag, false, &rx->held.busy);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_ASSERT_PTR_EQ(test, rx->held.busy, mr);
+	weft_mpa_rx_pause(&rx->sock);
 }
 
 /*
@@ -143,6 +144,7 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	hold_read(test, w, &m->user, mr);
+	weft_cq_arm(&w->send_cq, WEFT_ARM_NEXT);
 	st->state = WEFT_QP_CLOSING;
 
 	weft_sock_lock(st->sock);
@@ -154,10 +156,12 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	flush_work(&st->rx_work); /* has waited for the region, and begins again */
 	flush_work(&st->rx_work);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_SUCCESS);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_CQ_EVENTS), 1ULL);
 	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_CLOSING);
 	KUNIT_EXPECT_EQ(test, st->todo & WEFT_QPA_HALF_CLOSE, WEFT_QPA_HALF_CLOSE);
 	KUNIT_EXPECT_EQ(test, w->seen.teardowns, 1U);
 
+	weft_mpa_rx_free(&st->rx.sock, st->sock);
 	take_socket(w, sock);
 	drop(test, m, mr);
 	leave(test, m);
@@ -232,6 +236,34 @@ static void weft_rx_stop_ends_a_wait(struct kunit *test)
 	weft_rnr_cancel(st);
 	weft_rnr_end(st);
 	take_socket(w, sock);
+}
+
+/* What was held back is told on the way down, to an application that sleeps as well. */
+static void weft_rx_stop_tells_what_was_held(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_valid(test, m);
+	struct weft_mem_user reader = m->user;
+	struct weft_mem_ref ref;
+	struct socket *sock;
+	enum weft_fault fault;
+
+	give_socket(test, w, &sock);
+	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	fault = weft_mem_invalidate(&m->user, mr->grant.stag, true, &w->st.rx.held.busy);
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	weft_mem_release(&reader);
+	weft_cq_arm(&w->recv_cq, WEFT_ARM_NEXT);
+	weft_rx_stop(&w->st);
+	KUNIT_EXPECT_EQ(test, receives(w), 1U);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_CQ_EVENTS), 1ULL);
+	KUNIT_EXPECT_EQ(test, kref_read(&mr->ref), 1U);
+
+	take_socket(w, sock);
+	drop(test, m, mr);
+	leave(test, m);
 }
 
 /* An atomic as it stands once TCP has it, whose answer is to go to @lkey. */
@@ -419,6 +451,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
 	KUNIT_CASE(weft_rx_counts_what_is_left_to_the_worker),
 	KUNIT_CASE(weft_rx_stop_ends_a_wait),
+	KUNIT_CASE(weft_rx_stop_tells_what_was_held),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),

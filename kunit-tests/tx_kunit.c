@@ -197,6 +197,7 @@ static void weft_tx_turn_flushes(struct kunit *test)
 	weft_tx_run_process(&process);
 	w->st.state = WEFT_QP_ERROR;
 	post_send(w, WEFT_WR_SEND, 0);
+	weft_cq_arm(&w->send_cq, WEFT_ARM_NEXT);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
 	KUNIT_EXPECT_EQ(test, w->sq.cons, 0U);
 	w->st.quiet = true;
@@ -204,6 +205,7 @@ static void weft_tx_turn_flushes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->sq.cons, 0U);
 	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &process), WEFT_TX_DONE);
 	expect_sends(test, w, 0, 1, WEFT_STATUS_FLUSH);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_CQ_EVENTS), 1ULL);
 	KUNIT_EXPECT_EQ(test, w->net.segments, PLENTY);
 }
 
@@ -300,6 +302,18 @@ static void weft_tx_settle_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, 0UL);
 }
 
+/* Who found the claim taken meanwhile has left a mark, and does not come again. */
+static void weft_tx_limit_ord_serves_marks(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
+	weft_tx_limit_ord(&w->st, 5);
+	KUNIT_EXPECT_EQ(test, w->seen.want_tx, 0U);
+	weft_tx_mark(&w->st.tx.claim);
+	weft_tx_limit_ord(&w->st, 4);
+	KUNIT_EXPECT_EQ(test, w->seen.want_tx, 1U);
+}
+
 /* The end of a stream takes its claim for good, which nothing may wait for. */
 static void weft_tx_limit_ord_of_an_ended_stream(struct kunit *test)
 {
@@ -326,6 +340,7 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 							 posted_rows_gen_params),
 					KUNIT_CASE(weft_tx_tells_of_a_send),
 					KUNIT_CASE(weft_tx_settle_sends),
+					KUNIT_CASE(weft_tx_limit_ord_serves_marks),
 					KUNIT_CASE(weft_tx_limit_ord_of_an_ended_stream),
 					{} };
 
