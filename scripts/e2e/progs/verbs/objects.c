@@ -651,6 +651,7 @@ static void dmabuf_refused(int fd)
 	errno = 0;
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, DMABUF + 4096, 0, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, DMABUF, 4096, 0, fd, OPEN) && errno == EINVAL);
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, -4096, 8192, 0, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 0, 0, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, -4095, fd, OPEN) && errno == EINVAL);
 	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, 4096, 0, s.id->verbs->cmd_fd, OPEN));
