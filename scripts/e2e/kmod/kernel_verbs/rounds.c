@@ -64,6 +64,7 @@ static int make_objects(struct ib_device *dev)
 	int ret;
 
 	CHECK(dev->attrs.max_fast_reg_page_list_len >= PAGES);
+	CHECK(dev->attrs.masked_atomic_cap == IB_ATOMIC_GLOB);
 	CHECK(dev->num_comp_vectors == num_online_cpus());
 	world.pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(world.pd))
