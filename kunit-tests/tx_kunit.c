@@ -302,7 +302,7 @@ static void weft_tx_settle_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.tx.claim, 0UL);
 }
 
-/* Who found the claim taken meanwhile has left a mark, and does not come again. */
+/* What found the claim taken meanwhile has left a mark, and does not come again. */
 static void weft_tx_limit_ord_serves_marks(struct kunit *test)
 {
 	struct stream_world *w = test->priv;

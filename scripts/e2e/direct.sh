@@ -284,7 +284,7 @@ t "the right numbers at a wrong address" case_of another_address
 t "an answer with wrong numbers" case_of wrong_answer
 t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded
-t "who has waited longest at the port makes room" case_of oldest_goes_first
+t "the oldest connection at the port makes room" case_of oldest_goes_first
 t "requests that are held are bounded" case_of held_is_bounded
 t "half a handshake" case_of half_a_handshake
 t "its PSN is known before the peer is ready" case_of psn_known_before_ready
