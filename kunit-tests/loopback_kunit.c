@@ -215,6 +215,57 @@ static void weft_loopback_takes_in_order(struct kunit *test)
 
 /* --- which end continues --- */
 
+static void ready(void *owner)
+{
+}
+
+static const struct weft_stream_cm_events cm_events = {
+	.ready = ready,
+};
+
+static const struct sending_row {
+	const char *name;
+	bool here;	/* a kernel consumer */
+	bool there;
+	bool worker;
+} sending_rows[] = {
+	{ "processes" },
+	{ "a_process_hands_to_the_kernel", .there = true },
+	{ "the_kernel_hands_to_a_process", .here = true, .worker = true },
+	{ "the_kernel", .here = true, .there = true },
+};
+
+WEFT_ROWS(sending_rows);
+
+/*
+ * The peer may send, now that it has got the first message. This end runs it when the batch ends;
+ * but a kernel consumer, which may be reclaiming memory, runs no process's.
+ */
+static void weft_loopback_has_the_peer_send(struct kunit *test)
+{
+	const struct sending_row *row = test->param_value;
+	const struct weft_ddp_hdr hdr = {
+		.tagged = true,
+		.last = true,
+		.ulp = weft_rdmap_ulp(WEFT_OP_WRITE),
+	};
+	struct pair *p = test->priv;
+	struct weft_loopback_seg seg = { .st = &p->a->st };
+	enum weft_handed handed;
+
+	p->a->st.cfg.kernel = row->here;
+	p->b->st.cfg.kernel = row->there;
+	p->b->st.cm_events = &cm_events;
+	p->b->st.gate_open = false;
+	non_block_start();
+	handed = weft_loopback_hand(&seg, weft_ddp_build(&hdr, seg.u.head));
+	non_block_end();
+	KUNIT_EXPECT_EQ(test, handed, WEFT_HANDED_TAKEN);
+	KUNIT_EXPECT_TRUE(test, p->b->st.gate_open);
+	KUNIT_EXPECT_EQ(test, p->at_a.peer_runs, !row->worker);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_tx, (u32)row->worker);
+}
+
 static void weft_loopback_runs_the_peer_afterwards(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -398,6 +449,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
 	KUNIT_CASE(weft_loopback_enters_once),
 	KUNIT_CASE_PARAM(weft_loopback_takes_in_order, take_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_loopback_has_the_peer_send, sending_rows_gen_params),
 	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
 	KUNIT_CASE_PARAM(weft_loopback_doorbell_runs_the_peer, doorbell_rows_gen_params),
 	KUNIT_CASE(weft_loopback_end_leaves_the_peer_to_a_worker),

@@ -2,8 +2,11 @@
 /*
  * The tables of operations have a row for each opcode that a process or a peer can name.
  */
+#include <linux/workqueue.h>
+
 #include "base/counters.h"
 #include "engine/ops/op.h"
+#include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "ring/cq.h"
 #include "ring/recvq.h"
@@ -165,19 +168,27 @@ static void weft_ops_judge_receives(struct kunit *test)
 	test->priv = NULL;
 }
 
-/* The peer may do with a region that is registered what the request says, and no more. */
-static void weft_ops_register_grants_what_is_asked(struct kunit *test)
+/* A fast-register region whose pages are mapped. */
+static struct weft_mem_region *make_mapped(struct kunit *test, struct world *mem)
 {
-	struct world *mem = make_world(test);
 	struct weft_mem_region *mr = make_stag(test, mem, WEFT_STAG_FASTREG);
-	struct weft_swr swr = { .kernel = mr, .wqe.rkey = mr->grant.stag };
-	u32 stag = mr->grant.stag;
-	struct stream_world *w;
 
 	mr->next.backing = make_backing(test, mem);
 	mr->next.iova = IOVA;
 	mr->next.length = LENGTH;
 	mr->next.fresh = true;
+	return mr;
+}
+
+/* The peer may do with a region that is registered what the request says, and no more. */
+static void weft_ops_register_grants_what_is_asked(struct kunit *test)
+{
+	struct world *mem = make_world(test);
+	struct weft_mem_region *mr = make_mapped(test, mem);
+	struct weft_swr swr = { .kernel = mr, .wqe.rkey = mr->grant.stag };
+	u32 stag = mr->grant.stag;
+	struct stream_world *w;
+
 	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
 	w = test->priv;
 	w->st.tx.mem = mem->user;
@@ -193,6 +204,54 @@ static void weft_ops_register_grants_what_is_asked(struct kunit *test)
 	leave(test, mem);
 }
 
+/* Another direction's access, which ends while the invalidation waits for it. */
+struct access {
+	struct delayed_work end;
+	struct weft_mem_user user;
+	bool ended;
+};
+
+static void end_access(struct work_struct *work)
+{
+	struct access *a = container_of(work, struct access, end.work);
+
+	WRITE_ONCE(a->ended, true);
+	weft_mem_release(&a->user);
+}
+
+/* What is complete is not accessed any more, and leaves no reference behind: see drop(). */
+static void weft_ops_local_invalidate_waits(struct kunit *test)
+{
+	struct access *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct world *mem = make_world(test);
+	struct weft_mem_region *mr = make_mapped(test, mem);
+	struct weft_swr swr = { .wqe.rkey = mr->grant.stag };
+	struct weft_mem_ref ref;
+	struct stream_world *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	INIT_DELAYED_WORK(&a->end, end_access);
+	KUNIT_ASSERT_EQ(test, make_stream(test), 0);
+	w = test->priv;
+	w->st.tx.mem = mem->user;
+	a->user = mem->user;
+	KUNIT_ASSERT_EQ(test, weft_mem_register(&w->st.tx.mem, mr, swr.wqe.rkey, RR),
+			WEFT_FAULT_NONE);
+	KUNIT_ASSERT_EQ(test,
+			weft_mem_get(&a->user, swr.wqe.rkey, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref),
+			WEFT_FAULT_NONE);
+	schedule_delayed_work(&a->end, HZ / 10);
+	KUNIT_EXPECT_EQ(test, weft_local_inv(&w->st, &swr, NULL), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(a->ended));
+	flush_delayed_work(&a->end);
+	KUNIT_EXPECT_EQ(test, touch(mem, swr.wqe.rkey, IOVA, 4, WEFT_MEM_REMOTE_READ, NULL),
+			WEFT_FAULT_RDMAP_STAG);
+	free_stream(test);
+	test->priv = NULL;
+	drop(test, mem, mr);
+	leave(test, mem);
+}
+
 static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_take_each_message),
 					 KUNIT_CASE_PARAM(weft_ops_count_by_reason,
@@ -201,6 +260,7 @@ static struct kunit_case ops_cases[] = { KUNIT_CASE(weft_ops_plan_each_request),
 					 KUNIT_CASE(weft_ops_read_tells_no_kernel_address),
 					 KUNIT_CASE(weft_ops_judge_receives),
 					 KUNIT_CASE(weft_ops_register_grants_what_is_asked),
+					 KUNIT_CASE(weft_ops_local_invalidate_waits),
 					 {} };
 
 static struct kunit_suite ops_suite = {
