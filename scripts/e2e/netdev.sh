@@ -122,9 +122,9 @@ bond_end() {
 	make_link "${driver}bond$2" bond0 ip netns exec "$1"
 }
 
-# The bond's own link, not that of a member: once each.
-bond_tells_of_its_link() {
-	watch_events "${driver}bondb"
+# tells_of_its_link DEVICE: on the bond, or on one of its members, whose link changes: once each.
+tells_of_its_link() {
+	watch_events "$1"
 	ip -n wb link set xb down
 	raised ERR 1
 	ip -n wb link set xb up
@@ -152,7 +152,10 @@ bond_fails_over() {
 	ip -n wb link set yb down
 	progresses "$load" 20
 	stop_load
-	bond_tells_of_its_link
+	tells_of_its_link "${driver}bondb"
+	make_link "${driver}xb" xb ip netns exec wb
+	tells_of_its_link "${driver}xb"
+	rdma link delete "${driver}xb"
 	ip -n wa link delete bond0
 	ip -n wb link delete bond0
 	ip -n wa link delete xa
