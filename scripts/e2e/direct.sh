@@ -278,6 +278,7 @@ t "each address" case_of each_address
 t "a peer falls silent" by_tcp case_of silent_peer
 t "the port is in use" case_of port_in_use
 t "Send with immediate" case_of immediate
+t "a peer that knows no Send with immediate" case_of peer_without_immediate
 t "strangers at the port" case_of strangers
 t "the right numbers from a wrong address" case_of wrong_address
 t "the right numbers at a wrong address" case_of another_address

@@ -14,7 +14,7 @@ import time
 import pyverbs.enums as e
 from direct_end import End, accepting, args, counts, initiator_first, messages, param, turned
 from direct_frames import (BAD_PSN, BAD_VERSION, BUSY, CRC, MALFORMED, NO_QP, PORT, REQUEST, answer,
-                           dial, hello, plain_listener, reason, reply, request)
+                           READY, dial, hello, plain_listener, reason, reply, request)
 
 # As in drivers/weft/cm/direct_port.c.
 WAITING_MAX, DROPPED_MAX = 128, 32
@@ -110,6 +110,26 @@ def wrong_answer():
                 fpdu = sock.recv(4, socket.MSG_WAITALL)
                 opcode = WRITE if numbers is good else TERMINATE
                 assert fpdu[3] & 0xf == opcode, f"{numbers}: {fpdu}"
+
+
+def peer_without_immediate():
+    """What a peer has not said that it understands is not sent to it, whichever end connects."""
+    a, b = initiator_first()
+    with plain_listener(b) as listener:
+        a.connect(b)
+        with listener.accept()[0] as sock:
+            sock.settimeout(10)
+            sock.recv(len(request(hello(0, 0, 0, 0))), socket.MSG_WAITALL)
+            sock.sendall(reply(hello(b.number, a.number, a.psn, b.psn)))
+            assert sock.recv(len(READY), socket.MSG_WAITALL) == READY
+            a.post(e.IBV_WR_SEND_WITH_IMM)
+            a.expect(e.IBV_WC_LOC_QP_OP_ERR)
+    a, b = accepting()
+    with dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+        assert answer(sock) == 0
+        sock.sendall(READY)
+        b.post(e.IBV_WR_SEND_WITH_IMM)
+        b.expect(e.IBV_WC_LOC_QP_OP_ERR)
 
 
 def flood():
