@@ -27,7 +27,7 @@ static struct end c2, s2;
 /* --- daemons ------------------------------------------------------------------------ */
 
 /* The program runs in another process, which ends; so does what it leaves behind. */
-static void daemon_ends_well(const char *name)
+void daemon_ends_well(const char *name)
 {
 	CHECK(!prctl(PR_SET_CHILD_SUBREAPER, 1));
 	ends_well(start_case(name, PORT));
@@ -60,7 +60,7 @@ static void move_to_own_channel(struct rdma_cm_id *id)
 }
 
 /* As daemon() does it. */
-static void become_a_daemon(void)
+void become_a_daemon(void)
 {
 	pid_t pid = fork();
 
@@ -172,7 +172,7 @@ CASE("processes", a_daemon_waits_for_its_parent_to_end)
 	daemon_ends_well("goes_on_beside_a_parent_that_ends");
 }
 
-static void share(struct end *e)
+void share(struct end *e)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 

@@ -3,11 +3,16 @@
  * An application that streams posts without system calls; one that does not poll
  * is served all the same. Writes of one byte tell when a post has got through.
  */
+#define _GNU_SOURCE
 #include "verbs.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define ROUNDS 200
 #define POSTS (ROUNDS * WRS)
@@ -230,6 +235,127 @@ CASE_WITH("streams", modifying_rings_for_what_was_put_off, "sq_poll_interval_us=
 		arrives(100 + i);
 	}
 	CHECK(rang);
+}
+
+/* --- the end of a queue pair whose post was put off ------------------------------------- */
+
+static __thread unsigned int commands; /* of this thread */
+static __thread bool stops; /* in its next one */
+static atomic_bool inside, go_on;
+
+/* Of the libraries as well. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	commands++;
+	if (stops)
+		inside = true;
+	while (stops && !go_on)
+		usleep(1000);
+	return syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* A post behind which no doorbell was rung. */
+static void put_off(void)
+{
+	unsigned int before;
+	int tries = 0;
+
+	do {
+		CHECK(tries++ < 100);
+		stream(3);
+		usleep(1000); /* the kernel has done with it */
+		before = commands;
+		write_byte(100, 0);
+	} while (commands != before);
+}
+
+/* A thread that stops in the doorbell for such a post. */
+static void *rings(void *unused)
+{
+	int tries = 0;
+
+	while (!inside) {
+		CHECK(tries++ < 100);
+		put_off();
+		stops = true;
+		poll_nothing();
+		stops = false;
+	}
+	return unused;
+}
+
+static void is_rung_for(pthread_t *thread)
+{
+	CHECK(!pthread_create(thread, NULL, rings, NULL));
+	while (!inside)
+		usleep(1000);
+}
+
+static void destroy_qp(void)
+{
+	CHECK(!ibv_destroy_qp(c.id->qp));
+	c.id->qp = NULL;
+}
+
+static atomic_bool destroyed;
+
+static void *destroys(void *unused)
+{
+	destroy_qp();
+	destroyed = true;
+	return unused;
+}
+
+/* The thread that rings goes on with what is the queue pair's. */
+CASE_WITH("streams", destroying_waits_for_a_doorbell, "sq_poll_interval_us=10000")
+{
+	pthread_t ringing, destroying;
+
+	is_rung_for(&ringing);
+	CHECK(!pthread_create(&destroying, NULL, destroys, NULL));
+	usleep(200000);
+	CHECK(!destroyed);
+	go_on = true;
+	pthread_join(destroying, NULL);
+	pthread_join(ringing, NULL);
+}
+
+/* A poll that finds nothing does not ring for one that is gone. */
+CASE_WITH("streams", destroying_forgets_what_was_put_off, "sq_poll_interval_us=10000")
+{
+	unsigned int before;
+
+	put_off();
+	destroy_qp();
+	before = commands;
+	CHECK(!poll_nothing() && !ibv_poll_cq(c.id->recv_cq, 1, &(struct ibv_wc){}));
+	CHECK(commands == before);
+}
+
+UNLISTED(goes_on_amid_a_doorbell)
+{
+	pthread_t thread;
+
+	share(&c);
+	share(&s);
+	is_rung_for(&thread);
+	become_a_daemon();
+	alarm(30);
+	for (int i = 0; i < 10; i++)
+		rung_by(poll_nothing, i);
+	rdma_destroy_qp(c.id);
+}
+
+/* A daemon does not wait for a call of a thread that it does not have. */
+CASE_WITH("streams", a_daemon_amid_a_doorbell_goes_on, "sq_poll_interval_us=10000")
+{
+	daemon_ends_well("goes_on_amid_a_doorbell");
 }
 
 /* A message that was posted last is not lost with its queue pair. */

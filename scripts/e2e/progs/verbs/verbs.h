@@ -159,4 +159,9 @@ int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own,
 pid_t start_case(const char *name, int port);
 void ends_well(pid_t pid);
 
+/* One that goes on as a daemon: that it does, how it begins, and memory that is then its own. */
+void daemon_ends_well(const char *name);
+void become_a_daemon(void);
+void share(struct end *e);
+
 #endif
