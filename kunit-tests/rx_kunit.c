@@ -238,6 +238,26 @@ static void weft_rx_stop_ends_a_wait(struct kunit *test)
 	take_socket(w, sock);
 }
 
+/* Memory is brought along each time, for what may lack some. kmemleak would tell of the rest. */
+static void weft_rx_worker_keeps_one_table(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	struct socket *sock;
+	u32 i;
+
+	give_socket(test, w, &sock);
+	for (i = 0; i < 16; i++) {
+		weft_mpa_rx_pause(&st->rx.sock);
+		weft_rx_schedule(st);
+		flush_work(&st->rx_work);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, st->rx.sock.reassembly.pages);
+	KUNIT_EXPECT_EQ(test, st->rx.sock.reassembly.held, 0U);
+	weft_mpa_rx_free(&st->rx.sock, st->sock);
+	take_socket(w, sock);
+}
+
 /* What was held back is told on the way down, to an application that sleeps as well. */
 static void weft_rx_stop_tells_what_was_held(struct kunit *test)
 {
@@ -451,6 +471,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
 	KUNIT_CASE(weft_rx_counts_what_is_left_to_the_worker),
 	KUNIT_CASE(weft_rx_stop_ends_a_wait),
+	KUNIT_CASE(weft_rx_worker_keeps_one_table),
 	KUNIT_CASE(weft_rx_stop_tells_what_was_held),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
