@@ -14,10 +14,13 @@
 
 /**
  * struct vector_world - a vector, and what its consumer sees
+ * @v: the vector
+ * @release: sets @go_on
  * @calls: that have begun
  * @ended: of these
  * @cpu: of the last one
  * @holds: the first one lasts until @go_on
+ * @go_on: it may end
  */
 struct vector_world {
 	struct weft_vector v;
