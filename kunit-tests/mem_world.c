@@ -73,6 +73,14 @@ void leave(struct kunit *test, struct world *w)
 	weft_stag_table_destroy(&w->table);
 }
 
+void begin_read(struct kunit *test, struct weft_mem_user *reader, u32 stag)
+{
+	struct weft_mem_ref ref;
+	enum weft_fault fault = weft_mem_get(reader, stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
+
+	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+}
+
 enum weft_fault touch(struct world *w, u32 stag, u64 to, u32 len, enum weft_mem_right right,
 		      u64 *offset)
 {

@@ -47,6 +47,9 @@ struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 acc
 /* Release, revoke and free, whatever its kind. */
 void drop(struct kunit *test, struct world *w, struct weft_mem_region *mr);
 
+/* A peer reads at the beginning of @stag, until weft_mem_release(@reader). */
+void begin_read(struct kunit *test, struct weft_mem_user *reader, u32 stag);
+
 /* An access that ends at once; @offset may be NULL. */
 enum weft_fault touch(struct world *w, u32 stag, u64 to, u32 len, enum weft_mem_right right,
 		      u64 *offset);

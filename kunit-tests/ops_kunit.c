@@ -226,7 +226,6 @@ static void weft_ops_local_invalidate_waits(struct kunit *test)
 	struct world *mem = make_world(test);
 	struct weft_mem_region *mr = make_mapped(test, mem);
 	struct weft_swr swr = { .wqe.rkey = mr->grant.stag };
-	struct weft_mem_ref ref;
 	struct stream_world *w;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
@@ -237,9 +236,7 @@ static void weft_ops_local_invalidate_waits(struct kunit *test)
 	a->user = mem->user;
 	KUNIT_ASSERT_EQ(test, weft_mem_register(&w->st.tx.mem, mr, swr.wqe.rkey, RR),
 			WEFT_FAULT_NONE);
-	KUNIT_ASSERT_EQ(test,
-			weft_mem_get(&a->user, swr.wqe.rkey, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref),
-			WEFT_FAULT_NONE);
+	begin_read(test, &a->user, swr.wqe.rkey);
 	schedule_delayed_work(&a->end, HZ / 10);
 	KUNIT_EXPECT_EQ(test, weft_local_inv(&w->st, &swr, NULL), WEFT_FAULT_NONE);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(a->ended));

@@ -59,11 +59,9 @@ static void weft_rx_settles_once(struct kunit *test)
 	struct weft_mem_region *busy[2];
 	struct weft_cq_batch batch = {};
 	struct weft_rx *rx = &w->st.rx;
-	struct weft_mem_ref ref;
 	enum weft_fault fault;
 
-	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
-	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	begin_read(test, &reader, mr->grant.stag);
 	fault = weft_mem_invalidate(&m->user, mr->grant.stag, true, &rx->held.busy);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_ASSERT_PTR_EQ(test, rx->held.busy, mr);
@@ -136,13 +134,10 @@ static void weft_rx_close_goes_on_behind_what_was_held(struct kunit *test)
 	struct weft_mem_region *mr = make_valid(test, m);
 	struct weft_mem_user reader = m->user;
 	struct weft_stream *st = &w->st;
-	struct weft_mem_ref ref;
 	struct socket *sock;
-	enum weft_fault fault;
 
 	give_socket(test, w, &sock);
-	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
-	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	begin_read(test, &reader, mr->grant.stag);
 	hold_read(test, w, &m->user, mr);
 	weft_cq_arm(&w->send_cq, WEFT_ARM_NEXT);
 	st->state = WEFT_QP_CLOSING;
@@ -265,13 +260,11 @@ static void weft_rx_stop_tells_what_was_held(struct kunit *test)
 	struct world *m = make_world(test);
 	struct weft_mem_region *mr = make_valid(test, m);
 	struct weft_mem_user reader = m->user;
-	struct weft_mem_ref ref;
 	struct socket *sock;
 	enum weft_fault fault;
 
 	give_socket(test, w, &sock);
-	fault = weft_mem_get(&reader, mr->grant.stag, IOVA, 4, WEFT_MEM_REMOTE_READ, &ref);
-	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
+	begin_read(test, &reader, mr->grant.stag);
 	fault = weft_mem_invalidate(&m->user, mr->grant.stag, true, &w->st.rx.held.busy);
 	KUNIT_ASSERT_EQ(test, fault, WEFT_FAULT_NONE);
 	weft_mem_release(&reader);
