@@ -268,8 +268,8 @@ objects() {
 	done <"$tmp/resources"
 }
 
-# idle: wait until no device has any object left. A look at files takes no process, and after each
-# test processes are most of the time.
+# idle: wait until no device has any object left. By way of a file, since "$(objects)" starts a process
+# more: it is done after each test, and in a guest takes as long as some tests.
 idle() {
 	local end=$((SECONDS + 10 * slow)) in_use
 	while
