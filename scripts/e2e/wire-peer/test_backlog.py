@@ -298,13 +298,12 @@ def was_taken(sock):
         return False
 
 
-@test(each=BOUND_TO)
-def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
-    """It ends amid them, and leaves the rest in TCP's queue."""
+def taken_until_the_end(f, bound_to, count):
+    """Of so many connections, by a listener that is closed as soon as it has taken one."""
     listener = listen(f, 1023, bound_to=bound_to)
     socks = []
     with slow_acceptor(f) as hog:
-        for _ in range(450):
+        for _ in range(count):
             sock = socket.socket()
             sock.setblocking(False)
             sock.connect_ex((f.world.weft, PORT))
@@ -320,7 +319,19 @@ def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
     taken = sum(map(was_taken, socks))
     for sock in socks:
         sock.close()
-    assert 0 < taken < len(socks), "%u were taken" % taken
+    return taken
+
+
+@test(each=BOUND_TO)
+def connections_under_way_do_not_hold_off_the_end_of_a_listener(f, bound_to):
+    """It ends amid them, and leaves the rest in TCP's queue. A machine that gives time to others
+    may let it take all before its end begins, but not each time."""
+    for _ in range(5):
+        taken = taken_until_the_end(f, bound_to, 450)
+        assert taken
+        if taken < 450:
+            return
+    raise AssertionError("all were taken")
 
 
 @test()
