@@ -163,10 +163,7 @@ floats_under_a_listener() {
 	local other
 	start 60 "$tmp/other" "${srv[@]}" stdbuf -oL ibv_rc_pingpong -d "$a" -g 1 -p 18600
 	other=$started
-	until grep -q 'local address' "$tmp/other"; do
-		kill -0 "$other" || { cat "$tmp/other"; fail "it has no QP"; }
-		sleep_nofork 0.1
-	done
+	until_said "$tmp/other" 'local address' "$other"
 	wa addr add 10.77.0.9/24 dev va
 	serve "$port" 60 rping -s -a 10.77.0.9 -V -C 2
 	wa addr del 10.77.0.9/24 dev va
@@ -364,11 +361,7 @@ s = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
 print("listens", flush=True)
 s.accept()' "$2" "$port"
 	occupier=$started
-	local end=$((SECONDS + 20 * slow))
-	until grep -q listens "$tmp/occupied"; do
-		[ "$SECONDS" -lt "$end" ] || { cat "$tmp/occupied"; return 1; }
-		sleep_nofork 0.05
-	done
+	until_said "$tmp/occupied" listens "$occupier"
 }
 
 in_use() {

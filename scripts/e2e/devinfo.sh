@@ -96,12 +96,9 @@ speed_is_known() {
 	value active_speed | grep -qE '^[0-9.]+ Gbps' || fail "speed: $(value active_speed)"
 }
 
-watch_is_ready() { [ -s "$tmp/watch" ]; }
-
 port_follows_the_netdev() {
 	local phys_state=/sys/class/infiniband/$dev/ports/1/phys_state
-	start 40 "$tmp/watch" stdbuf -oL ibv_asyncwatch -d "$dev"
-	for _ in $(seq 100); do watch_is_ready && break; sleep 0.1; done
+	watch_events "$dev"
 	ip link set wd0 down
 	sleep 0.5
 	read_info
@@ -114,9 +111,9 @@ port_follows_the_netdev() {
 	[ "$(<"$phys_state")" = '5: LinkUp' ] || fail "phys_state is '$(<"$phys_state")'"
 	# Addresses go with "down" for IPv6.
 	ip addr add "$saddr6/64" dev wd0 nodad
-	cat "$tmp/watch"
-	expect 'PORT_ERR' "$tmp/watch" 1
-	expect 'PORT_ACTIVE' "$tmp/watch" 1
+	cat "$tmp/events"
+	expect 'PORT_ERR' "$tmp/events" 1
+	expect 'PORT_ACTIVE' "$tmp/events" 1
 }
 
 # As rdma-ndd does it. One that fills its field is shown without what follows the field.

@@ -57,22 +57,17 @@ messages_come_back() {
 # connected: a client that waits for its next line, which never comes.
 connected() {
 	(echo hello; sleep_nofork 60) | echoed >"$tmp/back" 2>&1 &
-	until grep -qx hello "$tmp/back"; do
-		[ "$SECONDS" -lt "$end" ] || fail "no answer: $(cat "$tmp/back")"
-		sleep_nofork 0.1
-	done
+	until_said "$tmp/back" '^hello$' $!
 }
+
+has_no_qp() { ! rdma resource show qp link "$dev/1" | grep -q 'comm \[rdma_echo\]'; }
 
 # Its objects are those of a process and the module's; all of the latter go.
 ends_under_a_client() {
-	local end=$((SECONDS + 30 * slow))
 	insmod "$ECHO"
 	connected
 	"$@"
-	until ! rdma resource show qp link "$dev/1" | grep -q 'comm \[rdma_echo\]'; do
-		[ "$SECONDS" -lt "$end" ] || fail "$(rdma resource show qp)"
-		sleep_nofork 0.1
-	done
+	until_true 30 has_no_qp || fail "$(rdma resource show qp)"
 	! grep -q rdma_echo /proc/modules || rmmod rdma_echo
 }
 

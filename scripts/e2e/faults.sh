@@ -187,16 +187,6 @@ failed() {
 	assert_no_match hangs "$2"
 }
 
-# said FILE WORDS PROCESS
-said() {
-	local end=$((SECONDS + 30 * slow))
-	until grep -q "$2" "$1"; do
-		kill -0 "$3" 2>/dev/null || { cat "$1"; fail "it ended without '$2'"; }
-		[ "$SECONDS" -lt "$end" ] || { cat "$1"; fail "no '$2'"; }
-		sleep_nofork 0.05
-	done
-}
-
 defined() { [ "$(type -t "$1")" = function ]; }
 
 # perhaps FUNCTION [ARG]...
@@ -220,7 +210,7 @@ begin_work() {
 change() {
 	local until=$((SECONDS + seconds))
 	if defined "cut_$1"; then
-		said "$tmp/work" 'under way' "$work"
+		until_said "$tmp/work" 'under way' "$work"
 		"cut_$1" "${@:2}"
 	fi
 	while defined "turn_$1" && [ "$SECONDS" -lt "$until" ]; do "turn_$1"; done
@@ -270,7 +260,7 @@ silent_connections() {
 	start 200 "$tmp/silent" python3 "$here/progs/hostile.py" initiator stays "$addr4" 7174 150 \
 		"$conns"
 	silent=$started
-	said "$tmp/silent" connected "$silent"
+	until_said "$tmp/silent" connected "$silent"
 	client 100 rping -c -a "$addr4" -v -C 3
 	expect '^ping data: rdma-ping-' "$tmp/client.log" 3
 	ended "$good" "$tmp/work"

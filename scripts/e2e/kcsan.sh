@@ -33,12 +33,8 @@ is_on() {
 }
 
 is_reported() {
-	local end=$((SECONDS + 60 * slow))
 	begin "$1"
-	until seen "race_$1"; do
-		[ "$SECONDS" -lt "$end" ] || { kernel_says; cat "$races"; fail "no report names it"; }
-		sleep_nofork 0.2
-	done
+	until_true 60 seen "race_$1" || { kernel_says; cat "$races"; fail "no report names it"; }
 }
 
 # As many rounds of both threads as bring dozens of reports of the others.

@@ -388,13 +388,7 @@ topology_veth() {
 
 # netns_mode MODE: the kernel takes it only when no other namespace is left, and they go in their
 # own time.
-netns_mode() {
-	local end=$((SECONDS + 20 * slow))
-	until rdma system set netns "$1" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep_nofork 0.2
-	done
-}
+netns_mode() { until_true 20 rdma system set netns "$1"; }
 
 # netns_end NAMESPACE NETDEV ADDR4 ADDR6 [DEVICE TYPE]
 netns_end() {
@@ -491,6 +485,36 @@ listening() {
 		table=$("${srv[@]}" cat /proc/net/tcp /proc/net/tcp6)
 	fi 2>/dev/null
 	[[ $table =~ $line ]]
+}
+
+# until_true SECONDS COMMAND...: wait for it. By "sleep", since dead-host.sh sends this function to a
+# shell that has no other one of this file.
+until_true() {
+	local end=$((SECONDS + $1 * slow))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "still not true: $*"
+			return 1
+		fi
+		sleep 0.2
+	done
+}
+
+# until_said FILE PATTERN PROCESS: until its output has a line that matches.
+until_said() {
+	local end=$((SECONDS + 30 * slow))
+	until grep -qE -e "$2" "$1"; do
+		kill -0 "$3" 2>/dev/null || { cat "$1"; fail "it ended without '$2'"; }
+		[ "$SECONDS" -lt "$end" ] || { cat "$1"; fail "no '$2'"; }
+		sleep_nofork 0.05
+	done
+}
+
+# watch_events DEVICE: from now on, in $tmp/events; $started watches.
+watch_events() {
+	start $((60 * slow)) "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$1"
+	until_said "$tmp/events" 'async event' "$started"
 }
 
 # serve PORT SECONDS COMMAND...: start a server and wait until it listens.

@@ -155,8 +155,7 @@ netdev_renamed() {
 # A program that holds the device open must not hold up its deletion.
 deleted_while_open() {
 	add "$dev" wd0
-	start 60 "$tmp/watch" ibv_asyncwatch -d "$dev"
-	sleep 1
+	watch_events "$dev"
 	limit 15 rdma link delete "$dev"
 	rdma link show | tee "$tmp/links"
 	assert_no_match "^link $dev/" "$tmp/links"

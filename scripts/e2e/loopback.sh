@@ -175,11 +175,8 @@ translated() {
 	ip netns exec wb ip tuntap add kb mode tun
 	start 60 "$tmp/forward" python3 "$here/progs/tun_forward.py" wa ka wb kb \
 		10.88.0.1=10.66.0.1 10.66.0.2=10.88.0.2
-	until grep -q ready "$tmp/forward"; do
-		kill -0 "$started" || { cat "$tmp/forward"; fail "no process carries the packets"; }
-		sleep_nofork 0.1
-	done
 	local forwarder=$started
+	until_said "$tmp/forward" ready "$forwarder"
 	netns_end wa ka 10.88.0.1 fd88::1 "${driver}ka" "$driver"
 	netns_end wb kb 10.88.0.2 fd88::2 "${driver}kb" "$driver"
 	ip -n wa route add 10.66.0.2/32 dev ka

@@ -70,10 +70,7 @@ make_tun() {
 	ip netns exec wb ip tuntap add kb mode tun
 	start 120 "$tmp/forward" python3 "$here/progs/tun_forward.py" wa ka wb kb
 	forwarder=$started
-	until grep -q ready "$tmp/forward"; do
-		kill -0 "$forwarder" || { cat "$tmp/forward"; fail "no process carries the packets"; }
-		sleep_nofork 0.1
-	done
+	until_said "$tmp/forward" ready "$forwarder"
 }
 
 # wireguard_end NAMESPACE NETDEV KEY PEER_KEY PEER_ADDRESS

@@ -70,12 +70,9 @@ reaches() {
 
 # raised KIND COUNT: so many events of this kind have come.
 raised() {
-	local end=$((SECONDS + 10 * slow))
-	until [ "$(grep -c "IBV_EVENT_PORT_$1 " "$tmp/events")" -ge "$2" ]; do
-		[ "$SECONDS" -lt "$end" ] || { cat "$tmp/events"; fail "no event $1 number $2"; }
-		sleep 0.1
-	done
+	until_true 10 has_raised "$@" || { cat "$tmp/events"; fail "no event $1 number $2"; }
 }
+has_raised() { [ "$(grep -c "IBV_EVENT_PORT_$1 " "$tmp/events")" -ge "$2" ]; }
 
 # follows COUNT NAMESPACE NETDEV: down and up, each with one event.
 follows() {
@@ -85,16 +82,6 @@ follows() {
 	ip -n "$2" link set "$3" up
 	reaches ACTIVE
 	raised ACTIVE "$1"
-}
-
-# watch_events DEVICE: from now on, in $tmp/events; $started watches.
-watch_events() {
-	local end=$((SECONDS + 20 * slow))
-	start $((60 * slow)) "$tmp/events" stdbuf -oL ibv_asyncwatch -d "$1"
-	until grep -q 'async event' "$tmp/events"; do
-		[ "$SECONDS" -lt "$end" ] || fail "ibv_asyncwatch does not start"
-		sleep 0.1
-	done
 }
 
 # First our own end of the cable, then the other one.

@@ -54,15 +54,6 @@ file_to_freeze() {
 	truncate -s 4096 "$tmp/disk/page"
 }
 
-# wait_for COMMAND...: until it succeeds.
-wait_for() {
-	local end=$((SECONDS + 20 * slow))
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || fail "not in time: $*"
-		sleep_nofork 0.1
-	done
-}
-
 # rmmod removes all but what the fault still needs, and waits for its worker.
 waits_for_a_worker() { grep -q workqueue "/proc/$(pgrep -x rmmod)/stack"; }
 
@@ -72,10 +63,10 @@ module_goes_amid_a_fault() {
 	trap 'fsfreeze -u "$tmp/disk" || true; umount "$tmp/disk"' EXIT
 	start 60 "$tmp/program" env VERBS_FILE="$tmp/disk/page" "$verbs" "$saddr4" odp_fault_that_hangs
 	program=$started
-	wait_for grep -q ready "$tmp/program"
+	until_said "$tmp/program" ready "$program"
 	start 60 "$tmp/rmmod" rmmod weft
 	removing=$started
-	wait_for waits_for_a_worker
+	until_true 20 waits_for_a_worker || fail "rmmod waits for no worker"
 	pkill -USR1 -P "$program"
 	ended "$removing" "$tmp/rmmod"
 	ended "$program" "$tmp/program"

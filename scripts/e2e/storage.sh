@@ -49,19 +49,6 @@ memory_disks_gone() {
 	nullb_made=()
 }
 
-# until_true SECONDS COMMAND...: wait for it.
-until_true() {
-	local end=$((SECONDS + $1 * slow))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		if [ "$SECONDS" -ge "$end" ]; then
-			echo "still not true: $*"
-			return 1
-		fi
-		sleep 0.2
-	done
-}
-
 # verified_io DISK SECONDS [OPTION]...: random writes of mixed sizes, each block
 # read back and compared; other bytes each time.
 verified_io() {
