@@ -15,14 +15,19 @@ REJECT, CRC, ENHANCED = 0x20, 0x40, 0x10
 MALFORMED, BAD_VERSION, NO_QP, BAD_PSN, BUSY = range(1, 6)
 
 
+def address_of(end, port=PORT):
+    """The family, and what a socket connects to."""
+    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
+    return socket.AF_INET6 if ":" in host else socket.AF_INET, (host, port)
+
+
 @contextlib.contextmanager
 def plain_listener(end):
     """A program that listens where a QP would."""
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    family, address = address_of(end)
     with socket.socket(family) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, PORT))
+        sock.bind(address)
         sock.listen()
         sock.settimeout(10)
         yield sock
@@ -40,8 +45,7 @@ def request(private, rev=2, flags=CRC | ENHANCED, ird=0x8000 | 8, ord_=0xc000 | 
 
 
 def dial(end, data, source=None, port=PORT):
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    sock = socket.create_connection((host, port), timeout=10,
+    sock = socket.create_connection(address_of(end, port)[1], timeout=10,
                                     source_address=(source, 0) if source else None)
     if data:
         sock.sendall(data)

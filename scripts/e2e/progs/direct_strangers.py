@@ -14,7 +14,9 @@ import time
 import pyverbs.enums as e
 from direct_end import End, accepting, args, counts, initiator_first, messages, param, turned
 from direct_frames import (BAD_PSN, BAD_VERSION, BUSY, CRC, MALFORMED, NO_QP, PORT, REQUEST, answer,
-                           READY, dial, hello, plain_listener, reason, reply, request)
+                           READY, address_of, dial, hello, plain_listener, reason, reply,
+                           request)
+from shortage import Shortage
 
 # As in drivers/weft/cm/direct_port.c.
 WAITING_MAX, DROPPED_MAX = 128, 32
@@ -163,6 +165,21 @@ def oldest_goes_first():
             assert answer(sock) == NO_QP
 
 
+def port_without_memory():
+    """TCP does not say again that a connection waits, and no other comes."""
+    a, b = accepting()
+    family, address = address_of(b)
+    with socket.socket(family) as sock:
+        sock.settimeout(10)
+        with Shortage("sock_inode_cache", times=1) as shortage:
+            sock.connect(address)
+            end = time.monotonic() + 10
+            while not shortage.is_over():
+                assert time.monotonic() < end, "it was taken at once"
+        sock.sendall(request(hello(a.number, 0xfffffe, b.psn, a.psn)))
+        assert answer(sock) == NO_QP
+
+
 @contextlib.contextmanager
 def acceptor_runs_alone():
     """What takes connections off TCP is not interrupted by what releases them: all work that
@@ -187,15 +204,14 @@ def acceptor_runs_alone():
 
 def burst(end, count):
     """Connections that wait in TCP's queue before the first one is taken off it."""
-    host = str(ipaddress.ip_address(end.gid).ipv4_mapped or end.gid)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    family, address = address_of(end)
     socks = [socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
              for _ in range(count)]
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {0})
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
     for sock in socks:
-        sock.connect_ex((host, PORT))
+        sock.connect_ex(address)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.sched_setaffinity(0, cpus)
     return socks

@@ -2,8 +2,7 @@
 """Memory that is short in the kernel, on purpose."""
 
 import os
-
-from harness import Skip
+import unittest
 
 
 class Shortage:
@@ -19,7 +18,7 @@ class Shortage:
         self.times = times
         self.cache = "/sys/kernel/slab/%s/failslab" % cache
         if not (os.path.exists(self.FAULT) and os.path.exists(self.cache)):
-            raise Skip("this kernel cannot fail an allocation on purpose")
+            raise unittest.SkipTest("this kernel cannot fail an allocation on purpose")
 
     @staticmethod
     def write(path, text):
