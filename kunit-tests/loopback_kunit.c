@@ -4,14 +4,18 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 /* The suite looks into it. */
 #include "engine/path/loopback.c"
 
+#include "engine/ops/rnr.h"
 #include "engine/path/tx.h"
 #include "engine/run/doorbell.h"
 #include "engine/state/loopback.h"
@@ -213,6 +217,25 @@ static void weft_loopback_takes_in_order(struct kunit *test)
 	rx->held.busy = NULL;
 }
 
+/* Of a list of many small elements a segment takes as many as it has room for. */
+static void weft_loopback_takes_so_many_elements(struct kunit *test)
+{
+	struct {
+		struct weft_loopback_seg seg;
+		struct weft_ulpdu_piece behind;
+	} *mem = kunit_kzalloc(test, sizeof(*mem), GFP_KERNEL);
+	u8 bytes[8];
+	const struct weft_mem_ref ref = { .len = sizeof(bytes), .flat = bytes };
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	for (i = 0; i < WEFT_LOOPBACK_PIECES + 2; i++)
+		KUNIT_EXPECT_EQ(test, weft_loopback_add(&mem->seg, 0, &ref), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, mem->seg.count, WEFT_LOOPBACK_PIECES);
+	KUNIT_EXPECT_EQ(test, mem->seg.payload, WEFT_LOOPBACK_PIECES * 8);
+	KUNIT_EXPECT_NULL(test, mem->behind.at);
+}
+
 /* --- which end continues --- */
 
 static void ready(void *owner)
@@ -401,6 +424,64 @@ static void weft_loopback_batches_have_an_end(struct kunit *test)
 
 /* --- an end that leaves --- */
 
+static void end_loopback(struct weft_stream *st)
+{
+	mutex_init(&st->lifecycle);
+	mutex_lock(&st->lifecycle);
+	weft_loopback_end(st);
+	mutex_unlock(&st->lifecycle);
+	mutex_destroy(&st->lifecycle);
+}
+
+static void weft_loopback_end_frees_its_page(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	get_page(page);
+	p->at_a.bounce = page;
+	end_loopback(&p->a->st);
+	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
+	put_page(page);
+}
+
+static const struct withdrawal_row {
+	const char *name;
+	u32 behind;	/* bytes that came by TCP and were not read yet */
+	bool within;	/* an FPDU */
+	bool ends;	/* the wait of the other end */
+} withdrawal_rows[] = {
+	{ "of a message that has not gone by TCP", .ends = true },
+	{ "of one that waits in the socket", 8 },
+	{ "of one that is there in part", .within = true },
+};
+
+WEFT_ROWS(withdrawal_rows);
+
+/* A message that the other end has asked for a receive for never comes. */
+static void weft_loopback_end_takes_a_message_back(struct kunit *test)
+{
+	const struct withdrawal_row *row = test->param_value;
+	struct pair *p = test->priv;
+	struct weft_stream *there = &p->b->st;
+
+	p->b->index.rnr_timeout = 60000;
+	KUNIT_ASSERT_EQ(test, weft_rnr_wait(there), WEFT_FAULT_NOT_READY);
+	p->a->st.tx.sock.pushed = 100;
+	there->rx.sock.pos = 100 - row->behind;
+	there->rx.sock.reassembly.open = row->within;
+	p->at_b.peer_waits = true;
+	end_loopback(&p->a->st);
+	KUNIT_EXPECT_NULL(test, p->a->st.loopback);
+	KUNIT_EXPECT_FALSE(test, p->at_b.peer_waits);
+	KUNIT_EXPECT_EQ(test, there->rnr_waits, !row->ends);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_rx, (u32)row->ends);
+	KUNIT_EXPECT_EQ(test, users(&p->at_b), 1U);
+	weft_rnr_cancel(there);
+	weft_rnr_end(there);
+}
+
 struct leaver {
 	struct weft_loopback_end *end;
 	struct completion gone;
@@ -449,6 +530,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
 	KUNIT_CASE(weft_loopback_enters_once),
 	KUNIT_CASE_PARAM(weft_loopback_takes_in_order, take_rows_gen_params),
+	KUNIT_CASE(weft_loopback_takes_so_many_elements),
 	KUNIT_CASE_PARAM(weft_loopback_has_the_peer_send, sending_rows_gen_params),
 	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
 	KUNIT_CASE_PARAM(weft_loopback_doorbell_runs_the_peer, doorbell_rows_gen_params),
@@ -458,6 +540,8 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(weft_loopback_resumes_once),
 	KUNIT_CASE(weft_loopback_resumes_none_that_left),
 	KUNIT_CASE(weft_loopback_batches_have_an_end),
+	KUNIT_CASE(weft_loopback_end_frees_its_page),
+	KUNIT_CASE_PARAM(weft_loopback_end_takes_a_message_back, withdrawal_rows_gen_params),
 	KUNIT_CASE(weft_loopback_last_exit_wakes),
 	{}
 };
