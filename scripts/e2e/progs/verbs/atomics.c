@@ -216,6 +216,37 @@ CASE("atomics", atomic_answer_bad_lkey)
 	bad_place(sg, IBV_WC_LOC_PROT_ERR);
 }
 
+static void fetch_into(struct ibv_sge *list, int count)
+{
+	struct ibv_send_wr *bad, wr = { .wr_id = 5,
+					.sg_list = list,
+					.num_sge = count,
+					.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	wr.wr.atomic.remote_addr = (uintptr_t)word(1);
+	wr.wr.atomic.rkey = words->rkey;
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	expect(c.id->send_cq, 5, IBV_WC_SUCCESS);
+}
+
+CASE("atomics", atomic_answer_in_pieces)
+{
+	struct ibv_sge list[2] = { sge(c.own, 100, 3), sge(c.own, 200, 5) };
+	struct ibv_sge across_pages = sge(c.own, 8192 - 3, 8);
+	const unsigned char *own = c.buf + BYTES;
+	unsigned char value[8];
+
+	prepare();
+	*word(1) = 0x1122334455667788;
+	memcpy(value, word(1), sizeof(value));
+	fetch_into(list, 2);
+	CHECK(!memcmp(own + 100, value, 3) && !memcmp(own + 200, value + 3, 5));
+	fetch_into(&across_pages, 1);
+	CHECK(!memcmp(own + 8192 - 3, value, sizeof(value)));
+	CHECK(!ibv_dereg_mr(words));
+}
+
 /* --- eight QPs and a thread on one counter ----------------------------------- */
 
 #define QPS	8

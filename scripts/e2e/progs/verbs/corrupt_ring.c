@@ -255,6 +255,29 @@ UNLISTED(corrupts_its_queues_until_its_device_goes)
 	_exit(0);
 }
 
+/* More than the queue holds; then what was there before. */
+static void reset_is_refused(struct ibv_qp *qp, volatile uint32_t *prod)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	uint32_t was = *prod;
+
+	*prod = was + 0x10000;
+	CHECK(ibv_modify_qp(qp, &reset, IBV_QP_STATE) == EIO);
+	*prod = was;
+	CHECK(!ibv_modify_qp(qp, &reset, IBV_QP_STATE));
+}
+
+CASE("states", reset_of_a_corrupt_queue)
+{
+	volatile uint32_t *sq, *rq;
+
+	find_queues(&sq, &rq);
+	reset_is_refused(c.id->qp, sq);
+	reset_is_refused(s.id->qp, rq);
+	reconnect_pair(&c, &s);
+	works(&c, &s);
+}
+
 static void ends_in_time(const char *name)
 {
 	pid_t pid = start_case(name, PORT);
