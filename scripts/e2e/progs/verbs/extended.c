@@ -499,6 +499,7 @@ CASE("queues", qp_ex_heeds_its_flags)
 /* A mistake is kept until complete, and then nothing of the batch is posted. */
 CASE("queues", qp_ex_mistakes)
 {
+	struct ibv_sge too_many[33] = {};	/* no QP takes more than 32 */
 	static char big[600];
 
 	connect_pair(&c2, &s2, extended);
@@ -517,6 +518,10 @@ CASE("queues", qp_ex_mistakes)
 	ibv_wr_set_inline_data(qp_ex, big, sizeof(big));
 	ibv_wr_send(qp_ex);
 	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 8);
+	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
+	begin_wr(4);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge_list(qp_ex, 33, too_many);
 	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
 	nothing(ibv_cq_ex_to_cq(cq_ex));
 	works(&c2, &s2);
