@@ -133,3 +133,15 @@ def requests_at_two_devices_are_not_too_many(f):
     for wire in wires:
         reply = wire.read_reply()
         assert (reply.r, reply.pd) == (1, b"asked"), reply
+
+
+@test()
+def two_devices_listen_for_each_family(f):
+    """One socket of both devices for IPv6 alone, and one for IPv4, at the same port."""
+    other_device(f)
+    six = f.agent.cmd("listen", addr="::", port=PORT, afonly=1)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=six))
+    four = f.agent.cmd("listen", addr="0.0.0.0", port=PORT)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=four))
+    f.passive(wire=f.connect(address=f.world.weft6, port=PORT), listener=six, rev=1)
+    f.passive(wire=f.connect(port=PORT), listener=four, rev=1)
