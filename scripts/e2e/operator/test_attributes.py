@@ -86,6 +86,21 @@ def congestion_takes_what_tcp_knows(w):
     same(w.attr("tcp_congestion_control"), "default", "tcp_congestion_control")
 
 
+def sockets():
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return int(file.readline().split()[2])
+
+
+@test
+def trying_a_congestion_control_leaves_no_socket(w):
+    w.undo.append(lambda: w.write_attr("tcp_congestion_control", "default"))
+    before = sockets()
+    for _ in range(50):
+        w.write_attr("tcp_congestion_control", "reno")
+        refused(w, "tcp_congestion_control", "nosuchthing")
+    w.eventually(lambda: sockets() < before + 25, "they are gone")
+
+
 # --- start-up --------------------------------------------------------------------
 
 def terms(w, **want):
@@ -250,14 +265,20 @@ def mpa_reply_timeout_ends_a_silent_responder(w):
 
 @test
 def mpa_rtr_timeout_ends_an_initiator_that_never_gets_ready(w):
+    """Each of them is one that was refused, though its request was accepted."""
+    before, wires = w.counters(), []
+
     def act():
-        wire = w.wire()
-        wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
+        wires.append(w.wire())
+        wires[-1].send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
         w.taken()
-        wire.read_reply()
-        wire.expect_end()
+        wires[-1].read_reply()
+        wires[-1].expect_end()
 
     in_time(w, "mpa_rtr_timeout_ms", act)
+    moved = w.since(before)
+    same(moved.get("connections_refused"), len(wires), "connections_refused")
+    same(moved.get("connections_passive"), None, "connections_passive")
 
 
 @test
