@@ -21,8 +21,8 @@ from pyverbs.device import Context
 from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 import direct_strangers
-from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, counters, initiator_first,
-                        messages, param, refused, turned, two)
+from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, counters, counts,
+                        initiator_first, messages, param, refused, turned, two)
 from direct_frames import (PORT, READY, answer, dial, hello, plain_listener, reason, request)
 
 
@@ -616,11 +616,12 @@ def psn_known_late():
 
 
 def psn_known_before_ready():
-    """The peer has been accepted, and is not ready yet: it has said already what it expects."""
+    """The peer has been accepted, and is not ready yet: it has said already what it expects. Its
+    request was held until then, and is answered once."""
     a, b = initiator_first()
     b.init()
     b.rtr(a)
-    with dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
+    with counts("passive"), dial(b, request(hello(a.number, b.number, b.psn, a.psn))) as sock:
         assert answer(sock) == 0
         refused(errno.EINVAL, b.rts, psn=b.psn ^ 1)
         b.rts()
