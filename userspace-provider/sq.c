@@ -58,6 +58,7 @@ struct weft_sqe *weft_sq_open(struct weft_sq *sq, uint64_t wr_id, uint8_t opcode
 		}
 		if (sq->prod - sq->cons >= sq->max_wr)
 			return NULL;
+		*err = 0;	/* ibv_wr_*() keeps what is here */
 	}
 
 	if (send_flags & IBV_SEND_SIGNALED)

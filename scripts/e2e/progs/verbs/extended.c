@@ -496,6 +496,21 @@ CASE("queues", qp_ex_heeds_its_flags)
 	end_ex();
 }
 
+/* A request to which nothing is added, in a queue that has gone round. */
+CASE("queues", qp_ex_goes_round)
+{
+	connect_pair(&c2, &s2, extended);
+	for (int i = 0; i < 100; i++) {
+		post_empty_recv(&c2);
+		begin_wr(i);
+		ibv_wr_send(qp_ex);
+		CHECK(!ibv_wr_complete(qp_ex));
+		completed(i, IBV_WC_SEND);
+		good(c2.id->recv_cq, 1);
+	}
+	end_ex();
+}
+
 /* A mistake is kept until complete, and then nothing of the batch is posted. */
 CASE("queues", qp_ex_mistakes)
 {
