@@ -157,7 +157,7 @@ for name in memory_is_used_again_at_once a_list_arrives_whole a_bad_element_fail
 	t "in batches: $name" in_batches "$name"
 done
 for name in odp_every_operation odp_long_send_into_nothing odp_write_to_nothing \
-	odp_remapped_amid_traffic; do
+	odp_remapped_amid_traffic odp_no_table_is_left_by_a_write; do
 	t "on demand, in batches: ${name#odp_}" in_short_batches "$name"
 done
 t "objects: RLIMIT_MEMLOCK without CAP_IPC_LOCK" without_ipc_lock
