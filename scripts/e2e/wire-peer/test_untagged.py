@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Untagged segments towards weft: queue, message number, offset, length. RFC 5041, 7.1."""
 
-from harness import LOC_LEN, pattern, test
+from harness import FLUSH, LOC_LEN, pattern, test
 from wirepeer import ddp, rdmap
 
 
@@ -80,6 +80,30 @@ def a_message_that_does_not_begin_at_0(f, mo):
     link = f.running(rev=1, size=64)
     link.peer.send(b"x", mo=mo)
     link.refused(1, 2, 4)
+
+
+@test("DDP-051", "DDP-023", "DDP-063",
+      each=("read request", "atomic request", "atomic response", "immediate"))
+def a_message_of_one_segment_that_does_not_begin_at_0(f, what):
+    target = f.mr(64, access="lwra")
+    link = f.running(rev=1)
+    wr = None
+    if what == "read request":
+        link.peer.read(target.rkey, target.iova, 8, mo=4)
+    elif what == "atomic request":
+        link.peer.atomic(rdmap.FETCH_ADD, target.rkey, target.iova, 1, mo=4)
+    elif what == "immediate":
+        link.peer.imm(bytes(8), mo=4)
+    else:
+        wr = link.post("fadd", sge=target.sge(0, 8), raddr=0, rkey=2, add=0)
+        link.peer.expect(rdmap.ATOMIC_REQ)
+        link.peer.atomic_response(1, 5, mo=4)
+    link.peer.expect_terminate(1, 2, 4, link.peer.last_ulpdu)
+    link.peer.close()
+    if wr:
+        link.wc(wr=wr, status=FLUSH)
+    link.over_by(1, 2, 4)
+    assert target.peek() == bytes(64)
 
 
 @test("DDP-051", "DDP-032", "DDP-059", each=(499, 501, 0, 5000))
