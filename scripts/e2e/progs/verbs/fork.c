@@ -8,14 +8,19 @@
 
 #include <grp.h>
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define PORT 7571
 #define CHILDREN 120
@@ -453,8 +458,45 @@ CASE("processes", a_key_is_that_of_its_context)
 	works(&c, &s);
 }
 
+/* Those of this context that the kernel has, of all kinds that the library destroys. */
+static uint32_t objects_in_kernel(void)
+{
+	static const uint16_t kinds[] = { UVERBS_OBJECT_PD,  UVERBS_OBJECT_CQ, UVERBS_OBJECT_QP,
+					  UVERBS_OBJECT_SRQ, UVERBS_OBJECT_MR, UVERBS_OBJECT_MW };
+	uint32_t handles[256], total = 0, sum = 0;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[3];
+	} request = {
+		.hdr = {
+			.length = sizeof(request),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_INFO_HANDLES,
+			.num_attrs = 3,
+			.driver_id = WEFT_DRIVER_ID,
+		},
+		.attrs = {
+			{ .attr_id = UVERBS_ATTR_INFO_OBJECT_ID, .len = sizeof(uint64_t),
+			  .flags = UVERBS_ATTR_F_MANDATORY },
+			{ .attr_id = UVERBS_ATTR_INFO_TOTAL_HANDLES, .len = sizeof(total),
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&total },
+			{ .attr_id = UVERBS_ATTR_INFO_HANDLES_LIST, .len = sizeof(handles),
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)handles },
+		},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		request.attrs[0].data = kinds[i];
+		CHECK(!ioctl(s.id->verbs->cmd_fd, RDMA_VERBS_IOCTL, &request));
+		sum += total;
+	}
+	return sum;
+}
+
 static void make_and_destroy(void)
 {
+	struct ibv_srq_init_attr one = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	uint32_t before = objects_in_kernel();
 	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = {
 		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { WRS, WRS, 1, 1, 0 }
@@ -462,16 +504,22 @@ static void make_and_destroy(void)
 	struct ibv_pd *pd = ibv_alloc_pd(s.id->verbs);
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_recv_wr *bad, wr = {};
+	struct ibv_srq *srq;
 	struct ibv_mr *mr;
+	struct ibv_mw *mw;
 	struct ibv_qp *qp;
 
 	mr = ibv_reg_mr(pd, s.buf, BYTES, 0);
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	srq = ibv_create_srq(pd, &one);
 	qp = ibv_create_qp(pd, &attr);
-	CHECK(cq && pd && qp && mr);
+	CHECK(cq && pd && qp && mr && mw && srq);
+	CHECK(objects_in_kernel() == before + 6);
 	CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE) && !ibv_post_recv(qp, &wr, &bad));
 	CHECK(polled(cq).status == IBV_WC_WR_FLUSH_ERR);
 	CHECK(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr) && !ibv_destroy_cq(cq));
-	CHECK(!ibv_dealloc_pd(pd));
+	CHECK(!ibv_dealloc_mw(mw) && !ibv_destroy_srq(srq) && !ibv_dealloc_pd(pd));
+	CHECK(objects_in_kernel() == before);
 }
 
 CASE("processes", a_child_has_objects_of_its_own)
