@@ -230,12 +230,15 @@ static void weft_cq_resize_moves_entries(struct kunit *test)
 	weft_cq_free(cq);
 }
 
-/* What a process claims is in the ring may be more than the ring has, and less than a new one. */
+/*
+ * What a process claims is in the ring may be more than the ring has, and less than a new one.
+ * Nothing of it is copied.
+ */
 static void weft_cq_resize_hostile_cons(struct kunit *test)
 {
 	struct cq_seen seen = {};
 	struct weft_cq *cq = make_cq(test, &seen);
-	struct weft_cqe cqe = {};
+	struct weft_cqe cqe = { .wr_id = 1 };
 	struct weft_ring ring;
 
 	cq->user = true;
@@ -243,6 +246,7 @@ static void weft_cq_resize_hostile_cons(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, weft_ring_init(&ring, 4 * ENTRIES, sizeof(cqe), NULL), 0);
 	cq->ctl->cons = cq->prod - ENTRIES - 1;
 	KUNIT_EXPECT_EQ(test, weft_cq_resize(cq, &ring), -EBUSY);
+	KUNIT_EXPECT_NULL(test, memchr_inv(ring.mem, 0, weft_ring_bytes(&ring)));
 	cq->ctl->cons = cq->prod + 1;
 	KUNIT_EXPECT_EQ(test, weft_cq_resize(cq, &ring), -EBUSY);
 	KUNIT_EXPECT_EQ(test, cq->ring.entries, ENTRIES);

@@ -6,6 +6,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/string.h>
 
 #include "ring/recvq.h"
 #include "ring/ring.h"
@@ -194,6 +195,33 @@ static void weft_recvq_resize_moves_entries(struct kunit *test)
 	weft_recvq_free(rq);
 }
 
+/* A process says that more is posted than either ring holds: nothing of it is copied. */
+static void weft_recvq_resize_hostile_prod(struct kunit *test)
+{
+	static const u32 sizes[] = { ENTRIES / 2, ENTRIES, 4 * ENTRIES };
+	struct weft_recvq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
+	struct weft_ring ring;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, weft_recvq_init(rq, ENTRIES, SGES, NULL), 0);
+	rq->user = true;
+	rq->shared = true;
+	for (i = 0; i < ENTRIES; i++)
+		user_rqe(rq, i, SGES);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		KUNIT_ASSERT_EQ(test, weft_ring_init(&ring, sizes[i], rq->ring.stride, NULL), 0);
+		rq->ctl->prod = rq->cons + ENTRIES + 1;
+		KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), -EIO);
+		if (sizes[i] < ENTRIES) {
+			rq->ctl->prod = rq->cons + ENTRIES;
+			KUNIT_EXPECT_EQ(test, weft_recvq_resize(rq, &ring), -EBUSY);
+		}
+		KUNIT_EXPECT_NULL(test, memchr_inv(ring.mem, 0, weft_ring_bytes(&ring)));
+		weft_ring_free(&ring);
+	}
+	weft_recvq_free(rq);
+}
+
 struct looker {
 	struct weft_recvq *rq;
 	struct weft_recvq_details seen;
@@ -284,6 +312,7 @@ static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(weft_recvq_inspect_takes_the_lock),
 	KUNIT_CASE(weft_recvq_limit_is_raised_once),
 	KUNIT_CASE(weft_recvq_resize_moves_entries),
+	KUNIT_CASE(weft_recvq_resize_hostile_prod),
 	{},
 };
 
