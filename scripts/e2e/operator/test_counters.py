@@ -118,7 +118,9 @@ def terminated(w, reason, fault, break_it):
     for other in REASONS:
         count = int(other == reason)
         subset(moved, {"tx_term_" + other: count, "rx_term_" + other: count})
-    w.eventually(lambda: kernel_says("Terminate received", lines), "two lines of the kernel")
+    # Each end says what it knows: what was wrong, and what the other one found wrong.
+    w.eventually(lambda: kernel_says("Terminate received: " + fault, lines),
+                 "two lines of the kernel")
     same(len(kernel_says("error detected: " + fault, lines)), 1, "lines that name the fault")
     return moved
 
