@@ -194,7 +194,7 @@ on_shortage() {
 # What waits for deadlines. They run from what is posted and what has arrived, wherever the peer
 # is, so one topology is enough.
 patient_cases() {
-	cases "$1" late_receive no_receive no_peer attempts_are_spaced peer_goes wrong_psn
+	cases "$1" late_receive no_receive no_peer retries_count attempts_are_spaced peer_goes wrong_psn
 }
 
 # Only one of two devices connects, and that with the smaller GID.

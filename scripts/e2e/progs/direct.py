@@ -339,10 +339,10 @@ def attempts_are_spaced():
     assert any(seconds_until_it_is_found() < 1.2 for _ in range(3))
 
 
-def seconds_without_a_peer():
+def seconds_without_a_peer(least=2, **rts):
     ways = [two(), two()[::-1]]
     for one, other in ways:
-        one.connect(other)
+        one.connect(other, **rts)
         one.receive()
     time.sleep(4)
     began = time.monotonic()
@@ -353,7 +353,7 @@ def seconds_without_a_peer():
     for one, _ in ways:
         wc = one.expect(e.IBV_WC_RETRY_EXC_ERR)
         took = time.monotonic() - began
-        assert wc.wr_id == 1 and took > 2, took
+        assert wc.wr_id == 1 and took > least, took
         for wc in one.poll(2):
             assert wc.status == e.IBV_WC_WR_FLUSH_ERR
         assert one.state() == e.IBV_QPS_ERR
@@ -364,6 +364,11 @@ def no_peer():
     """The peer never listens or never connects: the oldest request fails with the reason, after
     three seconds. A busy machine may be late, but not each time."""
     assert any(seconds_without_a_peer() < 5 for _ in range(3))
+
+
+def retries_count():
+    """Four times 0.27 s for the attempt, and for each of three retries."""
+    seconds_without_a_peer(4, timeout=16, retries=3)
 
 
 def peer_goes():
