@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 
-from world import FLUSH, TX_RUNS, at_least, manual_table, same, test
+from world import FLUSH, TX_RUNS, at_least, manual_table, same, sockets, test
 from wirepeer import mpa, peer
 
 # linux/prctl.h and linux/capability.h
@@ -84,11 +84,6 @@ def congestion_takes_what_tcp_knows(w):
     same(b"error writing" in tried.stderr and b"Invalid argument" in tried.stderr, True, tried)
     w.write_attr("tcp_congestion_control", "default")
     same(w.attr("tcp_congestion_control"), "default", "tcp_congestion_control")
-
-
-def sockets():
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        return int(file.readline().split()[2])
 
 
 @test

@@ -11,7 +11,7 @@ import time
 
 from agent import Agent
 from test_counters import bind, counter
-from world import about_tcp, at_least, run, same, test
+from world import about_tcp, at_least, run, same, sockets, test
 
 ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
 
@@ -149,12 +149,6 @@ def in_use(w, pair, size=100):
             pair.send()
             found = found or pool.submit(shown, w, rows)
         return found.result()
-
-
-def sockets():
-    """That the kernel has not freed."""
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        return int(re.match(r"sockets: used (\d+)", file.read()).group(1))
 
 
 @test

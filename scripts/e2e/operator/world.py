@@ -50,6 +50,12 @@ def at_least(got, least, what=""):
         raise AssertionError("%s: %r, expected at least %r" % (what, got, least))
 
 
+def sockets():
+    """That the kernel has not freed."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return int(re.match(r"sockets: used (\d+)", file.read()).group(1))
+
+
 def manual_table(heading):
     """The rows of the table below a heading of the operating guide, as cells."""
     with open(MANUAL, encoding="utf-8") as file:
