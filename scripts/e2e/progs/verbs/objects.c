@@ -10,8 +10,11 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -527,15 +530,15 @@ CASE("objects", unknown_words_are_refused)
 
 #define DMABUF 65536
 
-static int from_udmabuf(void)
+static int from_udmabuf(size_t bytes)
 {
-	struct udmabuf_create create = { .size = DMABUF };
+	struct udmabuf_create create = { .size = bytes };
 	int dev = open("/dev/udmabuf", O_RDWR), fd;
 
 	if (dev < 0)
 		return -1;
 	create.memfd = memfd_create("weft", MFD_ALLOW_SEALING);
-	CHECK(!ftruncate(create.memfd, DMABUF));
+	CHECK(!ftruncate(create.memfd, bytes));
 	CHECK(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
 	fd = ioctl(dev, UDMABUF_CREATE, &create);
 	CHECK(fd >= 0);
@@ -543,9 +546,9 @@ static int from_udmabuf(void)
 	return fd;
 }
 
-static int from_heap(void)
+static int from_heap(size_t bytes)
 {
-	struct dma_heap_allocation_data alloc = { .len = DMABUF, .fd_flags = O_RDWR | O_CLOEXEC };
+	struct dma_heap_allocation_data alloc = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
 	int dev = open("/dev/dma_heap/system", O_RDWR);
 
 	if (dev < 0)
@@ -566,9 +569,9 @@ struct prime_handle {
 	int32_t fd;
 };
 
-static int from_vgem(void)
+static int from_vgem(size_t bytes)
 {
-	struct create_dumb create = { .height = DMABUF / 4096, .width = 1024, .bpp = 32 };
+	struct create_dumb create = { .height = bytes / 4096, .width = 1024, .bpp = 32 };
 	struct prime_handle prime = { .flags = O_RDWR | O_CLOEXEC };
 	int dev = open("/dev/dri/card0", O_RDWR);
 
@@ -579,6 +582,18 @@ static int from_vgem(void)
 	CHECK(!ioctl(dev, _IOWR('d', 0x2d, struct prime_handle), &prime));
 	close(dev);
 	return prime.fd;
+}
+
+static int make_dmabuf(size_t bytes)
+{
+	int (*const sources[])(size_t bytes) = { from_udmabuf, from_heap, from_vgem };
+	int fd = -1;
+
+	for (int i = 0; i < 3 && fd < 0; i++)
+		fd = sources[i](bytes);
+	if (fd < 0)
+		SKIP("this kernel makes no dma-buf: no udmabuf, no system heap, no vgem");
+	return fd;
 }
 
 /* How many dma-bufs there are; -1: debugfs does not tell. */
@@ -646,6 +661,17 @@ static void dmabuf_traffic(int fd)
 	CHECK(!ibv_dereg_mr(mr));
 }
 
+/* So many are left, in the end: a file is let go of later. */
+static void await_dmabufs(int count)
+{
+	double end = now() + SECONDS;
+
+	if (count < 0)
+		printf("debugfs does not tell whether the buffer is freed\n");
+	while (dmabufs() != count)
+		CHECK(now() < end);
+}
+
 static void dmabuf_refused(int fd)
 {
 	errno = 0;
@@ -660,21 +686,61 @@ static void dmabuf_refused(int fd)
 
 CASE("objects", dmabuf)
 {
-	int (*const sources[])(void) = { from_udmabuf, from_heap, from_vgem };
 	const int before = dmabufs();
-	double end;
-	int fd = -1;
+	int fd = make_dmabuf(DMABUF);
 
-	for (int i = 0; i < 3 && fd < 0; i++)
-		fd = sources[i]();
-	if (fd < 0)
-		SKIP("this kernel makes no dma-buf: no udmabuf, no system heap, no vgem");
 	CHECK(before < 0 || dmabufs() == before + 1);
 	dmabuf_refused(fd);
 	dmabuf_traffic(fd);
-	if (before < 0)
-		printf("debugfs does not tell whether the buffer is freed\n");
-	end = now() + SECONDS;
-	while (dmabufs() != before)
-		CHECK(now() < end);
+	await_dmabufs(before);
+}
+
+#define CGROUPS "/sys/fs/cgroup"
+#define GROUP CGROUPS "/weft-dmabuf"
+#define LARGE (64 << 20)
+/* Less than the list of its pages takes, 16 bytes for each. */
+#define TOO_LITTLE "160K"
+
+static bool put_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The process is not to be killed for it. */
+static void has_no_memory_for_the_list(int fd)
+{
+	CHECK(put_text("/proc/self/oom_score_adj", "-1000"));
+	CHECK(put_text(GROUP "/cgroup.procs", "0"));
+	errno = 0;
+	CHECK(!ibv_reg_dmabuf_mr(s.id->pd, 0, LARGE, 0, fd, OPEN) && errno == ENOMEM);
+	_exit(0);
+}
+
+/* What has the buffer already lets go of it again. */
+CASE("objects", dmabuf_without_memory)
+{
+	const int before = dmabufs();
+	int fd = make_dmabuf(LARGE);
+	/* From here on the buffer itself has all the memory that it needs. */
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(s.id->pd, 0, LARGE, 0, fd, OPEN);
+	pid_t pid;
+
+	CHECK(mr);
+	if (access(CGROUPS "/cgroup.controllers", R_OK))
+		mount("cgroup2", CGROUPS, "cgroup2", 0, NULL);
+	if (!put_text(CGROUPS "/cgroup.subtree_control", "+memory"))
+		SKIP("this kernel has no memory cgroups");
+	CHECK(!mkdir(GROUP, 0755) && put_text(GROUP "/memory.max", TOO_LITTLE));
+	pid = fork();
+	if (!pid)
+		has_no_memory_for_the_list(fd);
+	ends_well(pid);
+	CHECK(!rmdir(GROUP) && !ibv_dereg_mr(mr));
+	close(fd);
+	await_dmabufs(before);
 }
