@@ -14,6 +14,7 @@
 #include "engine/path/rx.h"
 #include "engine/run/doorbell.h"
 #include "engine/run/rx_entry.h"
+#include "engine/state/loopback.h"
 #include "mem/mr_ops.h"
 #include "mem_world.h"
 #include "proto/ddp.h"
@@ -214,6 +215,29 @@ static void weft_rx_counts_what_is_left_to_the_worker(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, seen);
 
 	weft_mpa_rx_free(&rx->sock, st->sock);
+	take_socket(w, sock);
+}
+
+/* tx of a peer on this host may wait until what came by TCP is read, or dropped. */
+static void weft_rx_reading_resumes_the_peer(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	struct weft_loopback left = {}, lb = { .end.peer = &left.end, .peer_waits = true };
+	struct weft_cq_batch batch = {};
+	struct socket *sock;
+
+	give_socket(test, w, &sock);
+	st->loopback = &lb;
+	weft_sock_lock(st->sock);
+	weft_rx_read(st, &batch);
+	KUNIT_EXPECT_FALSE(test, lb.peer_waits);
+	lb.peer_waits = true;
+	weft_rx_discard(st);
+	KUNIT_EXPECT_FALSE(test, lb.peer_waits);
+	weft_sock_unlock(st->sock);
+	st->loopback = NULL;
+	weft_mpa_rx_free(&st->rx.sock, st->sock);
 	take_socket(w, sock);
 }
 
@@ -465,6 +489,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_settles_once),
 	KUNIT_CASE(weft_rx_close_goes_on_behind_what_was_held),
 	KUNIT_CASE(weft_rx_counts_what_is_left_to_the_worker),
+	KUNIT_CASE(weft_rx_reading_resumes_the_peer),
 	KUNIT_CASE(weft_rx_stop_ends_a_wait),
 	KUNIT_CASE(weft_rx_worker_keeps_one_table),
 	KUNIT_CASE(weft_rx_stop_tells_what_was_held),
