@@ -186,9 +186,9 @@ hand_cases() {
 		error_and_destroy bad_attributes psn_known_late anothers_qp
 }
 
-on_shortage() {
-	[ -e /sys/kernel/debug/failslab ] || skip "this kernel cannot fail an allocation on purpose"
-	"$@"
+port_without_memory() {
+	has_fault_injection
+	case_of port_without_memory
 }
 
 # What waits for deadlines. They run from what is posted and what has arrived, wherever the peer
@@ -275,7 +275,7 @@ t "strangers at the port" case_of strangers
 t "the right numbers from a wrong address" case_of wrong_address
 t "the right numbers at a wrong address" case_of another_address
 t "an answer with wrong numbers" case_of wrong_answer
-t "the port finds no memory for a connection" on_shortage case_of port_without_memory
+t "the port finds no memory for a connection" port_without_memory
 t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded
 t "the oldest connection at the port makes room" case_of oldest_goes_first

@@ -101,9 +101,6 @@ cut_lost() { tc qdisc add dev lo root netem loss 100%; }
 begin_down() { begin_lost_retries; }
 cut_down() { ip link set lo down; }
 
-has_fault_injection() {
-	[ -e "$debugfs/failslab" ] || skip "this kernel cannot make allocations fail"
-}
 can_pages() { has_fault_injection; }
 can_objects() { has_fault_injection; }
 can_every_one() { has_fault_injection; }

@@ -386,6 +386,11 @@ topology_veth() {
 	saddr4=$addr4 saddr6=$addr6
 }
 
+# has_fault_injection: or a skip.
+has_fault_injection() {
+	[ -e /sys/kernel/debug/failslab ] || skip "this kernel cannot make allocations fail"
+}
+
 # netns_mode MODE: the kernel takes it only when no other namespace is left, and they go in their
 # own time.
 netns_mode() { until_true 20 rdma system set netns "$1"; }
@@ -487,8 +492,8 @@ listening() {
 	[[ $table =~ $line ]]
 }
 
-# until_true SECONDS COMMAND...: wait for it. By "sleep", since dead-host.sh sends this function to a
-# shell that has no other one of this file.
+# until_true SECONDS COMMAND...: wait for it. By "sleep": dead-host.sh sends this function to a shell
+# that has no sleep_nofork.
 until_true() {
 	local end=$((SECONDS + $1 * slow))
 	shift

@@ -264,11 +264,12 @@ def mpa_rtr_timeout_ends_an_initiator_that_never_gets_ready(w):
     before, wires = w.counters(), []
 
     def act():
-        wires.append(w.wire())
-        wires[-1].send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
+        wire = w.wire()
+        wires.append(wire)
+        wire.send_request(rev=2, enhanced=mpa.Enhanced(ird=4, ord=4, a=1, b=1, c=1, d=1))
         w.taken()
-        wires[-1].read_reply()
-        wires[-1].expect_end()
+        wire.read_reply()
+        wire.expect_end()
 
     in_time(w, "mpa_rtr_timeout_ms", act)
     moved = w.since(before)
