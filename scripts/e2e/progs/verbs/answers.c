@@ -8,7 +8,10 @@
 #include "verbs.h"
 
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,6 +38,25 @@ int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own,
 	memcpy(req.rest, cmd, bytes);
 	memcpy(req.rest + bytes, own, own_bytes);
 	return write(s.id->verbs->cmd_fd, &req, all) == all ? 0 : errno;
+}
+
+int device_method(int cmd_fd, uint16_t method, const struct ib_uverbs_attr *attrs)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[3];
+	} request = {
+		.hdr = {
+			.length = sizeof(request),
+			.object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = method,
+			.num_attrs = 3,
+			.driver_id = WEFT_DRIVER_ID,
+		},
+		.attrs = { attrs[0], attrs[1], attrs[2] },
+	};
+
+	return ioctl(cmd_fd, RDMA_VERBS_IOCTL, &request);
 }
 
 /* Where @bytes can be written, and nothing behind them. */

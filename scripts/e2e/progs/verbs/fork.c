@@ -13,14 +13,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define PORT 7571
 #define CHILDREN 120
@@ -464,30 +461,23 @@ static uint32_t objects_in_kernel(void)
 	static const uint16_t kinds[] = { UVERBS_OBJECT_PD,  UVERBS_OBJECT_CQ, UVERBS_OBJECT_QP,
 					  UVERBS_OBJECT_SRQ, UVERBS_OBJECT_MR, UVERBS_OBJECT_MW };
 	uint32_t handles[256], total = 0, sum = 0;
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[3];
-	} request = {
-		.hdr = {
-			.length = sizeof(request),
-			.object_id = UVERBS_OBJECT_DEVICE,
-			.method_id = UVERBS_METHOD_INFO_HANDLES,
-			.num_attrs = 3,
-			.driver_id = WEFT_DRIVER_ID,
-		},
-		.attrs = {
-			{ .attr_id = UVERBS_ATTR_INFO_OBJECT_ID, .len = sizeof(uint64_t),
-			  .flags = UVERBS_ATTR_F_MANDATORY },
-			{ .attr_id = UVERBS_ATTR_INFO_TOTAL_HANDLES, .len = sizeof(total),
-			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)&total },
-			{ .attr_id = UVERBS_ATTR_INFO_HANDLES_LIST, .len = sizeof(handles),
-			  .flags = UVERBS_ATTR_F_MANDATORY, .data = (uintptr_t)handles },
-		},
+	struct ib_uverbs_attr attrs[3] = {
+		{ .attr_id = UVERBS_ATTR_INFO_OBJECT_ID,
+		  .len = sizeof(uint64_t),
+		  .flags = UVERBS_ATTR_F_MANDATORY },
+		{ .attr_id = UVERBS_ATTR_INFO_TOTAL_HANDLES,
+		  .len = sizeof(total),
+		  .flags = UVERBS_ATTR_F_MANDATORY,
+		  .data = (uintptr_t)&total },
+		{ .attr_id = UVERBS_ATTR_INFO_HANDLES_LIST,
+		  .len = sizeof(handles),
+		  .flags = UVERBS_ATTR_F_MANDATORY,
+		  .data = (uintptr_t)handles },
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		request.attrs[0].data = kinds[i];
-		CHECK(!ioctl(s.id->verbs->cmd_fd, RDMA_VERBS_IOCTL, &request));
+		attrs[0].data = kinds[i];
+		CHECK(!device_method(s.id->verbs->cmd_fd, UVERBS_METHOD_INFO_HANDLES, attrs));
 		sum += total;
 	}
 	return sum;

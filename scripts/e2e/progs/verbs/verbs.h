@@ -107,6 +107,10 @@ int post_atomic(struct end *e, uint64_t id, enum ibv_wr_opcode op, struct ibv_sg
 int send_sge(struct end *e, uint64_t id, struct ibv_sge sg, int flags);
 int recv_sge(struct end *e, uint64_t id, struct ibv_sge sg);
 
+/* A Read of the client; a Write of it and a Read back of what it wrote, through one key. */
+void read_back(uint64_t from, uint32_t rkey, uint32_t length, enum ibv_wc_status status);
+void both_ways(void *memory, uint64_t at, uint32_t rkey, uint32_t length);
+
 /* A message without a payload. */
 void post_empty_recv(struct end *e);
 void send_empty(struct end *e);
@@ -154,6 +158,10 @@ void stay_on(int cpu);
  */
 #define RAW_WORDS 32
 int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes);
+
+/* A method of the object "device" with three attributes, as ioctl() answers. */
+struct ib_uverbs_attr;
+int device_method(int cmd_fd, uint16_t method, const struct ib_uverbs_attr *attrs);
 
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);
