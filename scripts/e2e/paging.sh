@@ -55,7 +55,7 @@ file_to_freeze() {
 }
 
 # rmmod removes all but what the fault still needs, and waits for its worker.
-waits_for_a_worker() { grep -q workqueue "/proc/$(pgrep -x rmmod)/stack"; }
+waits_for_a_worker() { grep -q weft_odp_module_exit "/proc/$(pgrep -x rmmod)/stack"; }
 
 module_goes_amid_a_fault() {
 	local program removing

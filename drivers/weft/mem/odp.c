@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <rdma/ib_umem_odp.h>
 
 #include "mem/odp_chunk.h"
@@ -24,15 +25,22 @@
 /* A fault may take as long as a disk does, so nothing else is done here. */
 static struct workqueue_struct *odp_wq;
 
+/* Memory that is left, of all devices: the module's end waits for it. */
+static atomic_t alive;
+
 int weft_odp_module_init(void)
 {
 	odp_wq = alloc_workqueue("weft_odp", WQ_UNBOUND, 0);
 	return odp_wq ? 0 : -ENOMEM;
 }
 
-/* When it returns no fault is under way any more. */
+/*
+ * When it returns no fault is under way any more. What a fault keeps may be unmapped meanwhile,
+ * and a work queue that is being destroyed drops what the notifier then asks for.
+ */
 void weft_odp_module_exit(void)
 {
+	wait_var_event(&alive, !atomic_read(&alive));
 	destroy_workqueue(odp_wq);
 }
 
@@ -57,6 +65,8 @@ static void destroy_odp(struct work_struct *work)
 	mmdrop(odp->mm);
 	put_device(&ib->dev);
 	kfree(odp);
+	if (atomic_dec_and_test(&alive))
+		wake_up_var(&alive);
 }
 
 static void destroy_now(struct kref *ref)
@@ -104,6 +114,7 @@ struct weft_odp *weft_odp_create(struct ib_device *ib, u64 start, u64 length, in
 	INIT_WORK(&odp->release, destroy_odp);
 	mmgrab(odp->mm);
 	get_device(&ib->dev);
+	atomic_inc(&alive);
 	return odp;
 }
 

@@ -220,11 +220,11 @@ CASE("on demand", odp_window_on_nothing)
  */
 UNLISTED(odp_fault_that_hangs)
 {
-	unsigned long waits = counted("odp_page_waits");
 	double end = now() + SECONDS;
+	unsigned long waits;
 	struct ibv_mr *mr;
 	sigset_t thaw;
-	char *page;
+	char *area, *page;
 	int fd, sig;
 
 	sigemptyset(&thaw);
@@ -232,9 +232,13 @@ UNLISTED(odp_fault_that_hangs)
 	CHECK(!sigprocmask(SIG_BLOCK, &thaw, NULL));
 	fd = open(getenv("VERBS_FILE"), O_RDWR);
 	CHECK(fd >= 0);
-	page = map_at(NULL, PAGE, fd);
-	mr = reg_odp(&s, page, PAGE, RIGHTS);
+	area = map_at(NULL, 2 * PAGE, -1);
+	page = map_at(area + PAGE, PAGE, fd);
+	mr = reg_odp(&s, area, 2 * PAGE, RIGHTS);
+	write_to(area, mr->rkey, sge(c.own, 0, 8));
+	read_from(area, mr->rkey, sge(c.own, 0, 8)); /* the Write has been placed */
 	CHECK(!ioctl(fd, FIFREEZE, 0));
+	waits = counted("odp_page_waits");
 	CHECK(!post(&c, 1, IBV_WR_RDMA_WRITE, sge(c.own, 0, 8), (uintptr_t)page, mr->rkey, 0));
 	while (counted("odp_page_waits") == waits) {
 		CHECK(now() < end);
@@ -242,6 +246,8 @@ UNLISTED(odp_fault_that_hangs)
 	}
 	printf("ready\n");
 	CHECK(!sigwait(&thaw, &sig));
+	/* Of what the fault keeps the last page goes, and the kernel learns of it. */
+	CHECK(!madvise(area, PAGE, MADV_DONTNEED));
 	CHECK(!ioctl(fd, FITHAW, 0));
 	exit(0); /* there is no device any more */
 }
