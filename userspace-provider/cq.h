@@ -16,7 +16,7 @@
 struct weft_cq {
 	struct verbs_cq vcq;
 	uint32_t generation;	/* that made it */
-	struct weft_lock lock;	/* cons, taken, the wall clock offset */
+	struct weft_lock lock;	/* cons, taken, wall_clock */
 	struct weft_lock arming;	/* to arm, maybe amid an extended poll: @ctl */
 	struct weft_queue queue;	/* changes under both locks */
 	struct weft_cq_ctl *ctl;

@@ -25,7 +25,7 @@ struct weft_defer_link {
 
 /* A CQ's part: the queues that wait for it to be polled empty. */
 struct weft_defer_cq {
-	struct weft_lock lock;		/* the list, and the links in it */
+	struct weft_lock lock;		/* first, weft_defer_link.next, weft_defer_link.listed */
 	struct weft_defer_link *first;
 	uint32_t empty_polls;			/* polls that left nothing in it */
 	int32_t armed;			/* events asked for and not delivered yet */

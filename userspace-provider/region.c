@@ -16,6 +16,7 @@
 /* The key is handed to mmap() as an offset, and passes 2 GiB in time. */
 static_assert(sizeof(off_t) == sizeof(uint64_t), "a key must fit into an offset");
 
+/* weft_regions.tree, weft_region.users */
 pthread_mutex_t weft_regions_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int by_key(const void *a, const void *b)

@@ -15,7 +15,7 @@
 #include "queue.h"
 
 struct weft_sq {
-	struct weft_lock lock;		/* all below but doorbell */
+	struct weft_lock lock;		/* prod, cons, direct; defer, the entries in between */
 	struct weft_queue queue;
 	struct weft_sq_ctl *ctl;
 	struct weft_doorbell doorbell;

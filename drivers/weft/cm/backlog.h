@@ -39,7 +39,11 @@ enum weft_backlog_place {
  * @work: accepts from TCP and offers to the consumer, as far as there is room
  */
 struct weft_backlog {
-	struct mutex lock;	/* all below, weft_conn.place */
+	/*
+	 * list, num, probes, quiet_since, full, closed, weft_conn.place, weft_conn.arrived,
+	 * weft_conn.probe
+	 */
+	struct mutex lock;
 	struct list_head list[WEFT_BACKLOG_PLACES];
 	u32 num[WEFT_BACKLOG_PLACES];
 	u32 size;

@@ -75,7 +75,7 @@ struct weft_cm {
 	u32 ord_max;
 	u32 private_data_max;
 	struct weft_sock_opts opts;
-	struct mutex opts_lock; /* opts.congestion */
+	struct mutex opts_lock; /* the name in opts */
 	struct list_head listeners;
 	struct mutex listeners_lock; /* listeners */
 	struct weft_directs directs;

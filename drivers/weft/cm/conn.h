@@ -93,7 +93,7 @@ struct weft_conn {
 	unsigned long events;
 	struct timer_list timer;
 
-	struct mutex lock;	/* @state, @todo */
+	struct mutex lock; /* state, todo, id, established */
 	enum weft_conn_state state;
 	u32 todo;
 

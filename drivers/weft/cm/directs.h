@@ -21,7 +21,14 @@
  *	May be changed at any time and counts for QPs that enter RTR later
  */
 struct weft_directs {
-	struct mutex lock; /* by_qpn, ports, held, num_held */
+	/*
+	 * by_qpn, ports, held, num_held, weft_conn.held, weft_direct_port.users,
+	 * weft_direct.state, weft_direct.own, weft_direct.peer_rq_psn, weft_direct.peer_told,
+	 * weft_direct.conn, weft_direct.may_send, weft_direct.ord, weft_direct.retry_time,
+	 * weft_direct.waits_since, weft_direct.waits, weft_direct.grace_end, weft_direct.next_try,
+	 * weft_direct.backoff, weft_direct.told, weft_direct.lost
+	 */
+	struct mutex lock;
 	struct xarray by_qpn;
 	struct list_head ports;
 	struct list_head held;

@@ -53,7 +53,7 @@ struct weft_wildcard {
 };
 
 static LIST_HEAD(wildcards);
-static DEFINE_MUTEX(wildcards_lock);
+static DEFINE_MUTEX(wildcards_lock); /* wildcards, weft_wildcard.users */
 
 static void wake(void *owner)
 {

@@ -55,9 +55,9 @@ struct weft_odp {
 	u64 start;
 	u64 last;
 	bool writable;
-	rwlock_t lock;
+	rwlock_t lock; /* chunks; tables, as described above */
 	struct xarray chunks;
-	struct mutex grow; /* chunks, their users */
+	struct mutex grow; /* chunks, weft_odp_chunk.users */
 	struct work_struct reap;
 	struct work_struct release;
 	atomic_t prefetches;

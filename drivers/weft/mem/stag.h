@@ -119,7 +119,7 @@ struct weft_mem_region {
 	struct weft_stag_grant grant;
 	struct weft_stag_mapping next;
 	atomic_t pins;
-	spinlock_t lock; /* irqsave */
+	spinlock_t lock; /* state, dead, windows; irqsave */
 	u8 state;
 	bool dead;
 	u32 windows;

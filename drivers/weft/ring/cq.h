@@ -72,7 +72,7 @@ struct weft_cq {
 	struct weft_ring ring;
 	struct weft_cq_ctl *ctl;
 	bool user;
-	spinlock_t lock; /* weft_ring_lock() */
+	spinlock_t lock; /* prod, cons, overflowed, moderation; weft_ring_lock() */
 	u32 prod;
 	u32 cons;
 	bool stamped;

@@ -85,7 +85,7 @@ struct weft_sendq {
 	void *wr;
 	u32 fetched;
 	u32 cons;
-	spinlock_t post_lock; /* irqsave */
+	spinlock_t post_lock; /* prod, side; irqsave */
 	u32 prod;
 	struct weft_mem_region **side;
 };

@@ -49,10 +49,10 @@ struct weft_device {
 	u8 port_state;
 	struct weft_gids gids;
 	struct weft_counters counters;
-	u64 past_qp_counters[WEFT_CTR_COUNT]; /* qp_counters_lock */
+	u64 past_qp_counters[WEFT_CTR_COUNT];
 	struct list_head qp_counters;
-	u32 qp_counter_number; /* qp_counters_lock */
-	struct mutex qp_counters_lock; /* qp_counters */
+	u32 qp_counter_number;
+	struct mutex qp_counters_lock; /* qp_counters, qp_counter_number, past_qp_counters */
 	struct weft_stag_table stags;
 	struct weft_stream_index streams;
 	struct weft_cm cm;

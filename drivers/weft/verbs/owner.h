@@ -18,7 +18,7 @@ struct mm_struct;
  */
 struct weft_owner {
 	struct mm_struct *mm;
-	spinlock_t lock; /* @mm */
+	spinlock_t lock; /* mm */
 };
 
 extern const struct uapi_definition weft_owner_defs[];

@@ -63,7 +63,7 @@ struct weft_stream {
 	struct weft_stream_config cfg;
 	struct weft_counters counters;
 
-	spinlock_t lock; /* state, todo, fault, close_error */
+	spinlock_t lock; /* state, todo, fault, close_error, weft_paging.muted */
 	enum weft_qp_state state;
 	u32 todo;
 	int close_error;
@@ -82,7 +82,7 @@ struct weft_stream {
 
 	spinlock_t complete_lock; /* states of work requests, index of the oldest */
 
-	struct mutex lifecycle; /* attaching and detaching the socket */
+	struct mutex lifecycle; /* reserved, weft_teardown.acked, weft_teardown.received */
 	struct weft_mpa_result mpa;
 	const struct weft_stream_hooks *hooks;
 	const struct weft_stream_cm_events *cm_events;
