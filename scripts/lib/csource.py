@@ -265,6 +265,43 @@ def components(graph):
     return out
 
 
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.M | re.S)
+MEMBER = re.compile(r"^\t+(?:const )?(?:struct (\w+) )?(?:[^;]*?\W)??"
+                    r"(?:\(\*(\w+)\)\(|DECLARE_\w+\((\w+)|(\w+)(?:\[[^;]*)?(?: ____\w+)?;)", re.M)
+POINTS = re.compile(r"struct (\w+) ([^;]*?)(?=[;)]|$|, (?:const |struct|\w+ \**\w))")
+
+
+def types_of(head, body):
+    """The structs that the parameters and variables of a function are, or point to."""
+    found = {}
+    for text in [name_of(head)[1]] + [
+            flat(t) for t in re.findall(r"^\t+(?:static |const )*struct [^;]*;", body, re.M)]:
+        for kind, names in POINTS.findall(re.sub(r"\s+", " ", text)):
+            found.update((n, kind) for n in re.findall(r"(?:^|,)\s*\**(\w+)", names))
+    return found
+
+
+class Structs:
+    """The structs below @root: @members of each, and @types of those that are structs, too."""
+
+    def __init__(self, root):
+        self.members, self.types = {}, {}
+        for path in paths_below(root):
+            for name, body in STRUCT.findall(path.read_text(encoding="utf-8")):
+                for kind, *names in MEMBER.findall(without_comments(body)):
+                    self.members.setdefault(name, set()).add("".join(names))
+                    if kind:
+                        self.types[name, "".join(names)] = kind
+
+    def resolve(self, expression, types):
+        """'&conn->cm->directs.lock': 'weft_directs.lock', or 'lock' if the struct is unknown."""
+        first, *members = re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", expression))
+        kind = types.get(first)
+        for member in members[:-1]:
+            kind = self.types.get((kind, member))
+        return f"{kind}.{members[-1]}" if kind and members else ([first] + members)[-1]
+
+
 EXAMPLE = {"low/a.h": """\
 #ifndef A_H
 #define A_H
@@ -368,6 +405,8 @@ def selftest():
     assert names(source.handed_on(run)) == ["high/b.c:handed"], run.mentions
     assert names(source.handed_on(handed)) == ["high/b.c:run"]
     assert names(source.in_tables("high/b.c")) == ["high/b.c:run"]
+    assert types_of("int f(struct a *a, const struct b *b, int x)",
+                    "\tstruct c c, *d = get(a, b);\n") == {"a": "a", "b": "b", "c": "c", "d": "c"}
     assert components({1: {2}, 2: {3, 4}, 3: {1}}) == [[4], [1, 2, 3]]
     try:
         source.named("no_such")
