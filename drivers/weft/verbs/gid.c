@@ -227,6 +227,7 @@ void weft_gids_exit(struct weft_device *dev)
 	mutex_lock(&tables_lock);
 	list_del(&dev->gids.all);
 	mutex_unlock(&tables_lock);
+	mutex_destroy(&dev->gids.lock);
 	if (dev->tagged)
 		weft_netdev_untag(dev->netdev);
 }

@@ -103,6 +103,7 @@ static void free_late(struct rcu_head *rcu)
 	WARN_ON_ONCE(weft_defer_is_active(st) || timer_pending(&life->down.deadline) ||
 		     work_pending(&life->down.work) || delayed_work_pending(&st->tx_work) ||
 		     work_pending(&st->rx_work));
+	mutex_destroy(&st->lifecycle);
 	kvfree(st->readq_mem);
 	kfree(st->defer);
 	kfree(st->rx.rwr.sge);
