@@ -41,7 +41,7 @@ enum weft_backlog_place {
 struct weft_backlog {
 	/*
 	 * list, num, probes, quiet_since, full, closed, weft_conn.place, weft_conn.arrived,
-	 * weft_conn.probe
+	 * weft_conn.probe, weft_conn.backlog
 	 */
 	struct mutex lock;
 	struct list_head list[WEFT_BACKLOG_PLACES];

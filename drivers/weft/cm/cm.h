@@ -77,11 +77,11 @@ struct weft_cm {
 	struct weft_sock_opts opts;
 	struct mutex opts_lock; /* the name in opts */
 	struct list_head listeners;
-	struct mutex listeners_lock; /* listeners */
+	struct mutex listeners_lock; /* listeners, weft_listener.all */
 	struct weft_directs directs;
 	struct xarray conns;
 	DECLARE_HASHTABLE(by_context, 9);
-	spinlock_t by_context_lock; /* by_context */
+	spinlock_t by_context_lock; /* by_context, weft_conn.by_context */
 	u32 next_handle;
 	refcount_t users;
 	struct completion idle;

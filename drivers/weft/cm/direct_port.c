@@ -54,7 +54,7 @@ struct weft_direct_port {
 	struct sockaddr_storage addr;
 	struct weft_sock *sock;
 	struct delayed_work work;
-	struct mutex lock; /* waiting, num_waiting, num_dropped, full, closed */
+	struct mutex lock; /* waiting, num_waiting, num_dropped, full, closed, weft_conn.dropped */
 	struct list_head waiting;
 	u32 num_waiting;
 	u32 num_dropped;

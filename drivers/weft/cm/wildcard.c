@@ -47,13 +47,13 @@ struct weft_wildcard {
 	__be16 port;
 	bool v6only;
 	struct weft_sock *sock;
-	struct mutex lock; /* listeners */
+	struct mutex lock; /* listeners, weft_listener.at_wildcard */
 	spinlock_t wake_lock; /* listeners */
 	struct list_head listeners;
 };
 
 static LIST_HEAD(wildcards);
-static DEFINE_MUTEX(wildcards_lock); /* wildcards, weft_wildcard.users */
+static DEFINE_MUTEX(wildcards_lock); /* wildcards, weft_wildcard.users, weft_wildcard.all */
 
 static void wake(void *owner)
 {

@@ -24,7 +24,7 @@
 
 /* Ends whose peer has not come. One on another host never does: then they stay until they leave. */
 static DEFINE_HASHTABLE(ends, 10);
-static DEFINE_MUTEX(ends_lock); /* ends */
+static DEFINE_MUTEX(ends_lock); /* ends, weft_loopback_end.node */
 
 /* Is @a's socket at the address that @b's is connected to? */
 static bool is_remote_of(const struct weft_loopback_end *a, const struct weft_loopback_end *b)

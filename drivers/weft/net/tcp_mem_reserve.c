@@ -26,7 +26,8 @@
 
 static void reserve_work(struct work_struct *work);
 
-static DEFINE_SPINLOCK(holders_lock); /* holders; bh, after the socket lock */
+/* holders, weft_mem_reserve.node; bh, after the socket lock */
+static DEFINE_SPINLOCK(holders_lock);
 /* Of weft_mem_reserve.node, but for those that the work is about to visit. */
 static LIST_HEAD(holders);
 static DECLARE_DELAYED_WORK(reserve_walk, reserve_work);

@@ -29,7 +29,7 @@ struct weft_ring_space {
 	struct ib_ucontext *uctx;
 	bool shares;
 	atomic_t next;
-	struct mutex lock; /* open, weft_ring_map.used */
+	struct mutex lock; /* open, weft_ring_map.open, weft_ring_map.used */
 	struct list_head open;
 };
 

@@ -52,7 +52,7 @@ struct weft_recvq {
 	bool shared;
 	bool has_doorbell;
 	u16 max_sge;
-	spinlock_t lock; /* prod, waiters; weft_ring_lock() */
+	spinlock_t lock; /* prod, waiters, limit; weft_ring_lock() */
 	u32 cons;
 	u32 seen;
 	u32 prod;

@@ -26,7 +26,7 @@
 
 /* Tables of all devices, and which device is the first with a GID 0. Outside of RTNL. */
 static LIST_HEAD(tables);
-static DEFINE_MUTEX(tables_lock); /* tables, weft_gids.gid */
+static DEFINE_MUTEX(tables_lock); /* tables, weft_gids.gid, weft_gids.all */
 
 /**
  * struct address_scan - what the netdev's addresses mean to the table
