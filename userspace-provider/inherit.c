@@ -15,8 +15,8 @@
 
 uint32_t weft_inherited_mrs;
 
-static void *tree;
-static uint32_t count_of_all;
+static void *tree; /* under weft_regions_lock */
+static uint32_t count_of_all; /* under weft_regions_lock */
 
 static int by_key(const void *a, const void *b)
 {
