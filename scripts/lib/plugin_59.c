@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The plugin under a library of private ABI 59, of which there are two layouts: with EARLIER it
+ * is the one that no release of Debian has. The library's part is played, as far as the plugin
+ * and it tell each other where things are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "context.h"
+#include "mr.h"
+#include "verbs.h"
+
+#ifdef EARLIER
+#define LIBRARY_POINTERS WEFT_PABI_EARLIER_59_POINTERS
+#define LACKING 2
+#else
+#define LIBRARY_POINTERS WEFT_PABI_POINTERS
+#define LACKING 0
+void ibv_query_port_speed(void);
+void ibv_query_port_speed(void)
+{
+}
+#endif
+
+static const struct verbs_device_ops *driver;
+static char *memory;
+static int failures;
+
+static void check(bool good, const char *what)
+{
+	printf("%sok - %s\n", good ? "" : "not ", what);
+	failures += !good;
+}
+
+/* The public context is the end of the library's part. */
+static void check_context(const struct verbs_context *context, const char *what)
+{
+	const char *public = (const char *)context + LIBRARY_POINTERS * sizeof(void *);
+
+	check(public == memory + offsetof(struct weft_context, ibv), what);
+}
+
+void verbs_register_driver_59(const struct verbs_device_ops *ops)
+{
+	driver = ops;
+}
+
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd, size_t size,
+				    struct verbs_context *at, uint32_t driver_id)
+{
+	(void)device;
+	(void)cmd_fd;
+	(void)driver_id;
+	memory = calloc(1, size);
+	if (!memory)
+		exit(1);
+	check_context((void *)(memory + (uintptr_t)at), "the library's part of a context");
+	return memory;
+}
+
+int ibv_cmd_get_context(struct verbs_context *context, struct pabi_get_context *cmd,
+			size_t cmd_size, struct ibv_fd_arr *fds,
+			struct ib_uverbs_get_context_resp *resp, size_t resp_size)
+{
+	(void)cmd;
+	(void)cmd_size;
+	(void)fds;
+	(void)resp;
+	(void)resp_size;
+	check_context(context, "the context of a command");
+	return 0;
+}
+
+static bool has(const struct verbs_context_ops *ops, size_t slot, pabi_slot function)
+{
+	return ((const pabi_slot *)ops)[slot] == function;
+}
+
+#define SLOT(name) (offsetof(struct verbs_context_ops, name) / sizeof(pabi_slot))
+
+void verbs_set_ops(struct verbs_context *context, const struct verbs_context_ops *ops)
+{
+	check_context(context, "the context of the operations");
+	/* One in front of those that the earlier library lacks, one in between, one behind. */
+	check(has(ops, SLOT(alloc_mw), (pabi_slot)weft_alloc_mw), "the first operations");
+	check(has(ops, SLOT(query_device_ex) - LACKING / 2, (pabi_slot)weft_query_device_ex),
+	      "operations in the middle");
+	check(has(ops, SLOT(rereg_mr) - LACKING, (pabi_slot)weft_rereg_mr), "the last operations");
+}
+
+int main(void)
+{
+	struct ibv_device device = {};
+
+	check(driver && driver->alloc_context, "the plugin registers");
+	if (!failures)
+		check_context(driver->alloc_context(&device, -1, NULL), "the context it returns");
+	free(memory);
+	return failures;
+}
