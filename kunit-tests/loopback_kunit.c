@@ -18,6 +18,7 @@
 #include "engine/ops/rnr.h"
 #include "engine/path/tx.h"
 #include "engine/run/doorbell.h"
+#include "engine/state/claim.h"
 #include "engine/state/loopback.h"
 #include "stream_world.h"
 #include "suite.h"
@@ -422,6 +423,22 @@ static void weft_loopback_batches_have_an_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, weft_loopback_is_full(&p->a->st));
 }
 
+/* What is left is another batch: memory is let go of, and what is done is told, in between. */
+static void weft_loopback_batch_ends_when_full(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct weft_tx_run run;
+
+	p->a->net.segments = 3;
+	p->at_a.batch = WEFT_LOOPBACK_BATCH;
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&p->a->st.tx.claim));
+	weft_tx_run_process(&run);
+	run.end += 60 * HZ;	/* the machine may be slow */
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&p->a->st, &run), WEFT_TX_DONE);
+	KUNIT_EXPECT_EQ(test, p->a->net.segments, 0U);
+	KUNIT_EXPECT_EQ(test, p->a->net.pushes, 2U);
+}
+
 /* --- an end that leaves --- */
 
 static void end_loopback(struct weft_stream *st)
@@ -540,6 +557,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(weft_loopback_resumes_once),
 	KUNIT_CASE(weft_loopback_resumes_none_that_left),
 	KUNIT_CASE(weft_loopback_batches_have_an_end),
+	KUNIT_CASE(weft_loopback_batch_ends_when_full),
 	KUNIT_CASE(weft_loopback_end_frees_its_page),
 	KUNIT_CASE_PARAM(weft_loopback_end_takes_a_message_back, withdrawal_rows_gen_params),
 	KUNIT_CASE(weft_loopback_last_exit_wakes),

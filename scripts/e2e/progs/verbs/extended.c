@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -254,6 +255,39 @@ CASE("queues", cq_ex_reads_the_vendors_error)
 	CHECK(wc.vendor_err && ibv_wc_read_vendor_err(cq_ex) == wc.vendor_err);
 	ibv_end_poll(cq_ex);
 	end_ex();
+}
+
+/* A field can be read where it alone was asked for. */
+CASE("queues", cq_ex_of_each_field)
+{
+	static const struct {
+		uint64_t flag;
+		size_t reader;
+	} fields[] = {
+		{ IBV_WC_EX_WITH_BYTE_LEN, offsetof(struct ibv_cq_ex, read_byte_len) },
+		{ IBV_WC_EX_WITH_IMM, offsetof(struct ibv_cq_ex, read_imm_data) },
+		{ IBV_WC_EX_WITH_QP_NUM, offsetof(struct ibv_cq_ex, read_qp_num) },
+		{ IBV_WC_EX_WITH_SRC_QP, offsetof(struct ibv_cq_ex, read_src_qp) },
+		{ IBV_WC_EX_WITH_SLID, offsetof(struct ibv_cq_ex, read_slid) },
+		{ IBV_WC_EX_WITH_SL, offsetof(struct ibv_cq_ex, read_sl) },
+		{ IBV_WC_EX_WITH_DLID_PATH_BITS, offsetof(struct ibv_cq_ex, read_dlid_path_bits) },
+		{ IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		  offsetof(struct ibv_cq_ex, read_completion_ts) },
+		{ IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+		  offsetof(struct ibv_cq_ex, read_completion_wallclock_ns) },
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16 };
+	struct ibv_cq_ex *cq;
+	void (*reader)(void);
+
+	for (unsigned int i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		attr.wc_flags = fields[i].flag;
+		cq = ibv_create_cq_ex(s.id->verbs, &attr);
+		CHECK(cq);
+		memcpy(&reader, (char *)cq + fields[i].reader, sizeof(reader));
+		CHECK(reader);
+		CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	}
 }
 
 /* Readers that weft lacks cannot be asked for, so none is missing. */
