@@ -79,6 +79,14 @@ def a_failed_qp_says_why(w):
 
 
 @test
+def a_qp_says_that_a_code_without_a_name_ended_it(w):
+    wire, k, qpn = w.running()
+    wire.terminate(14, 1, 2)
+    w.agent.wait("event", 10, type="DISCONNECTED", k=k)
+    subset(w.qp(qpn), {"peer_fault": "NONE", "fault": None})
+
+
+@test
 def a_qp_that_fails_while_it_connects_is_reset(w):
     """So its connect ends, and no other connection."""
     pair = w.pair()

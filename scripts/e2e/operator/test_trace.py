@@ -7,7 +7,9 @@ import select
 import signal
 import subprocess
 import time
+from errno import ECONNREFUSED
 
+from test_attributes import failed
 from test_figures import region
 from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 from wirepeer import mpa, rdmap
@@ -154,10 +156,22 @@ def a_life_is_traced_step_by_step(w):
         begins.append([f["event"] for f in steps[:3]])
         same("running" in [f["to"] for f in steps], True, "runs")
         same(steps[-1]["to"], "closed", "last state")
+        same({f["err"] for f in steps}, {"0"}, "why it failed")
         for one, other in zip(steps, steps[1:]):
             same(other["from"], one["to"], "steps of a connection")
     same(sorted(begins), [["connect", "tcp-connected", "reply-received"],
                           ["tcp-accepted", "request-received", "ulp-accepted-p2p"]], "events")
+
+
+@test
+def a_connect_that_fails_is_traced_with_the_reason(w):
+    """At the step that fails, and under the number of its QP."""
+    k, qpn = w.active(port=1)
+    with Trace(w) as trace:
+        w.agent.cmd("connect", k=k)
+        failed(w, k)
+    same([(f["event"], f["to"], f["err"]) for f in trace.all("weft_cm_state", qpn=qpn)],
+         [("connect", "connecting", "0"), ("tcp-failed", "closed", str(-ECONNREFUSED))], "steps")
 
 
 @test

@@ -128,6 +128,25 @@ def an_accept_of_terms_that_cannot_be_met(f):
     f.agent.none("event", k=link.k)
 
 
+@test()
+def the_qp_of_an_accept_that_failed_connects(f):
+    """A QP of another id, as librdmacm makes that of its own fail."""
+    f.policy("ird_max", 0)
+    listener = f.listen()
+    qpn = f.resolved(listener).state()["qpn"]
+    link = f.passive(accept=False, rev=2, enhanced=READ_ONLY)
+    fails(EPROTO, f, "accept", k=link.k, qpn=qpn, ird=0, ord=0)
+    assert link.peer.read_reply().r == 1
+    k = bare(f, listener)
+    f.agent.cmd("connect", k=k, qpn=qpn)
+    wire = listener.accept()
+    f.peers.append(wire)
+    wire.read_request()
+    wire.send_reply(rev=2, enhanced=mpa.Enhanced(0, 0, 1, 1, 1, 1))
+    found = f.agent.wait("event", 5, k=k)
+    assert (found["type"], found["status"]) == ("ESTABLISHED", 0), found
+
+
 @test("CM-003", each=STATES)
 def an_accept_with_a_qp_that_cannot_be_connected(f, state):
     """The initiator is rejected, and the consumer's accept fails."""

@@ -5,7 +5,7 @@ import time
 import zlib
 
 from harness import WC_RECV, pattern, test, untouched
-from wirepeer import ddp, rdmap
+from wirepeer import ddp, mpa, rdmap
 
 
 # --- good --------------------------------------------------------------------------
@@ -69,6 +69,45 @@ def a_send_completes_with_its_last_segment(f):
     link.no_wc()
     link.peer.ulpdu(ddp.untagged(rdmap.SEND, 0, 1, 2000, data[2000:]))
     link.received(data)
+
+
+@test("DDP-024", "DDP-036", "DDP-039")
+def an_empty_segment_ends_no_send(f):
+    """Only the bit for it does, at the beginning as well as within the message."""
+    link = f.running(rev=1, size=4096)
+    data = pattern(1000)
+    for at, end in (0, 0), (0, 500), (500, 500), (500, 1000):
+        link.peer.ulpdu(ddp.untagged(rdmap.SEND, 0, 1, at, data[at:end], last=end == 1000))
+    link.peer.next_msn(0)
+    link.received(data)
+    link.peer.send(b"next")
+    link.received(b"next")
+
+
+@test("DDP-024", "DDP-036")
+def an_empty_segment_ends_no_write(f):
+    target = f.mr(4096)
+    link = f.running(rev=1)
+    data, before = pattern(1000), f.counted("rx_writes")
+    for at, end in (0, 0), (0, 500), (500, 500), (500, 1000):
+        link.peer.ulpdu(ddp.tagged(rdmap.WRITE, target.rkey, target.iova + at, data[at:end],
+                                   last=end == 1000))
+    link.peer.send(b"")
+    link.received(b"")
+    assert target.peek(0, 1000) == data
+    assert before is None or f.counted("rx_writes") == before + 1
+
+
+@test("DDP-024", "DDP-036", "DDP-039")
+def an_empty_segment_ends_no_read(f):
+    sink, data = f.mr(1000), pattern(1000)
+    link = f.running(rev=2, enhanced=mpa.Enhanced(4, 4))
+    wr = link.post("read", sge=sink.sge(), raddr=0x1000, rkey=0x77)
+    request = rdmap.ReadRequest(link.peer.expect(rdmap.READ_REQ).payload)
+    for at, end in (0, 0), (0, 500), (500, 500), (500, 1000):
+        link.peer.read_response(request, data[at:end], to=request.sink_to + at, last=end == 1000)
+    link.wc(wr=wr)
+    assert sink.peek() == data
 
 
 @test("DDP-009", "DDP-036", "RDMAP-051", "RDMAP-067", "RDMAP-074")
