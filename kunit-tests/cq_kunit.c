@@ -4,8 +4,12 @@
  * size.
  */
 #include <linux/delay.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
 
+#include "base/compat.h"
 #include "base/counters.h"
 #include "proto/fault.h"
 #include "ring/cq.h"
@@ -308,6 +312,50 @@ static void weft_cq_resize_amid_posts(struct kunit *test)
 	weft_cq_free(cq);
 }
 
+/* struct interruption - a consumer that comes as soon as interrupts are on again */
+struct interruption {
+	struct hrtimer timer;
+	struct weft_cq *cq;
+	u32 taken;
+};
+
+static enum hrtimer_restart poll_amid_poll(struct hrtimer *timer)
+{
+	struct interruption *in = container_of(timer, struct interruption, timer);
+	struct weft_cqe cqe;
+
+	in->taken = weft_cq_poll(in->cq, &cqe, 1);
+	return HRTIMER_NORESTART;
+}
+
+/* Whichever of two consumers gets a completion, the other one does not. */
+static void weft_cq_pollers_share(struct kunit *test)
+{
+	struct weft_cqe *out = kvmalloc_array(LONG, sizeof(*out), GFP_KERNEL);
+	struct interruption *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct weft_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
+	struct cq_seen seen = {};
+	struct weft_cqe cqe = {};
+	u32 round, i, n;
+
+	KUNIT_ASSERT_TRUE(test, out && in && cq);
+	KUNIT_ASSERT_EQ(test, weft_cq_init(cq, LONG, NULL, &cq_events, &seen, &counters), 0);
+	in->cq = cq;
+	hrtimer_setup(&in->timer, poll_amid_poll, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < LONG; i++)
+			weft_cq_post(cq, &cqe, NULL);
+		in->taken = 0;
+		/* As a rule it is due while the many are copied, with the lock held. */
+		hrtimer_start(&in->timer, ns_to_ktime(20 * NSEC_PER_USEC), HRTIMER_MODE_REL_HARD);
+		n = weft_cq_poll(cq, out, LONG);
+		hrtimer_cancel(&in->timer);
+		KUNIT_EXPECT_EQ(test, n + in->taken, LONG);
+	}
+	weft_cq_free(cq);
+	kvfree(out);
+}
+
 static void post_armed(struct weft_cq *cq, u32 count, u8 status)
 {
 	struct weft_cqe cqe = { .status = status };
@@ -417,6 +465,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(weft_cq_resize_moves_entries),
 	KUNIT_CASE(weft_cq_resize_hostile_cons),
 	KUNIT_CASE(weft_cq_resize_amid_posts),
+	KUNIT_CASE(weft_cq_pollers_share),
 	KUNIT_CASE(weft_cq_moderate_holds_back),
 	KUNIT_CASE(weft_cq_tell_held_is_the_last_event),
 	{},
