@@ -151,6 +151,75 @@ static void weft_defer_looks(struct kunit *test)
 	free_polled(poll);
 }
 
+struct ringer_row {
+	const char *name;
+	bool shares_send, shares_recv;	/* with the queue that is looked at */
+	bool inside;	/* the call goes on */
+	bool late;
+};
+
+static const struct ringer_row ringer_rows[] = {
+	{ "rings_for_others", false, false, false, true },
+	{ "rang_with_its_send_cq", true, false, false, false },
+	{ "rang_with_its_recv_cq", false, true, false, false },
+	{ "is_inside_for_others", false, false, true, true },
+	{ "is_inside_with_its_send_cq", true, false, true, false },
+	{ "is_inside_with_its_recv_cq", false, true, true, false },
+};
+
+WEFT_ROWS(ringer_rows)
+
+/* A look at a queue with these completion queues. */
+static bool is_late(struct weft_stream *st, struct weft_cq *send_cq, struct weft_cq *recv_cq)
+{
+	struct weft_cq *own_send = st->cfg.send_cq, *own_recv = st->cfg.recv_cq;
+	bool late;
+
+	st->cfg.send_cq = send_cq;
+	st->cfg.recv_cq = recv_cq;
+	st->defer->since = jiffies;
+	late = poll_queue(st->defer);
+	st->cfg.send_cq = own_send;
+	st->cfg.recv_cq = own_recv;
+	return late;
+}
+
+/*
+ * What was posted is left to a thread that rings doorbells of QPs with the same CQ, whether that is
+ * theirs for sends or for receives.
+ */
+static void weft_defer_leaves_it_to_another(struct kunit *test)
+{
+	const struct ringer_row *row = test->param_value;
+	struct poll_world *poll = make_polled(test);
+	struct weft_stream *st = &poll->w->st;
+	struct weft_cq *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct weft_cq *send_cq, *recv_cq;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_NOT_NULL(test, new_defer(st));
+	KUNIT_ASSERT_TRUE(test, weft_tx_try_claim(&st->tx.claim));
+	send_cq = row->shares_send ? st->cfg.send_cq : other;
+	recv_cq = row->shares_recv ? st->cfg.recv_cq : other;
+	weft_sendq_ctl(&poll->w->sq)->state = WEFT_SQ_POLLED;
+	weft_sendq_ctl(&poll->w->sq)->prod++;
+	KUNIT_EXPECT_FALSE(test, is_late(st, send_cq, recv_cq));
+	if (row->inside) {
+		st->cfg.send_cq->doorbells.inside = true;
+		st->cfg.recv_cq->doorbells.inside = true;
+	} else {
+		weft_doorbell(st);
+	}
+	KUNIT_EXPECT_EQ(test, is_late(st, send_cq, recv_cq), row->late);
+	/* The call is over, or there was none: no thread will get to it any more. */
+	st->cfg.send_cq->doorbells.inside &= !row->inside;
+	st->cfg.recv_cq->doorbells.inside &= !row->inside;
+	if (!row->late)
+		KUNIT_EXPECT_TRUE(test, is_late(st, send_cq, recv_cq));
+	weft_doorbell_end(st);
+	free_polled(poll);
+}
+
 /* Where posts lie about again and again, a queue is left alone, and for longer each time. */
 static void weft_defer_backs_off(struct kunit *test)
 {
@@ -297,6 +366,8 @@ static void weft_doorbell_serves_a_mark(struct kunit *test)
 	w->net.mark = true;
 	weft_doorbell(&w->st);
 	KUNIT_EXPECT_EQ(test, w->net.pushes, 2U);
+	KUNIT_EXPECT_EQ(test, w->net.inside, 2U);
+	KUNIT_EXPECT_FALSE(test, w->send_cq.doorbells.inside || w->recv_cq.doorbells.inside);
 	KUNIT_EXPECT_EQ(test, w->net.segments, 0U);
 	KUNIT_EXPECT_EQ(test, workers_queued(w), before);
 	end_tx(poll);
@@ -345,6 +416,7 @@ static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE(weft_defer_counts_queues),
 	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_defer_looks, look_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_defer_leaves_it_to_another, ringer_rows_gen_params),
 	KUNIT_CASE(weft_defer_backs_off),
 	KUNIT_CASE(weft_doorbell_end_is_final),
 	KUNIT_CASE(weft_doorbell_merge_is_traced),

@@ -74,6 +74,7 @@ int weft_mpa_tx_push(struct weft_mpa_tx *tx, bool more)
 	struct stream_world *w = container_of(tx, struct stream_world, st.tx.sock);
 
 	w->net.pushes++;
+	w->net.inside = w->send_cq.doorbells.inside + w->recv_cq.doorbells.inside;
 	if (w->net.push_error)
 		return w->net.push_error;
 	tx->pushed = tx->pos;

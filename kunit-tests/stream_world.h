@@ -44,6 +44,7 @@ struct hooks_seen {
  * @no_context: the next segment takes another context
  * @push_error: of each push
  * @pushes: so far
+ * @inside: completion queues that knew of a doorbell in the last of them
  * @mark: another thread posts a segment during the next push
  * @marks_until: jiffies until which one rings the doorbell during each push, 0 for never
  * @fetch: a segment that is staged is the next request of the queue
@@ -56,6 +57,7 @@ struct played_net {
 	bool no_context;
 	int push_error;
 	u32 pushes;
+	u32 inside;
 	bool mark;
 	unsigned long marks_until;
 	bool fetch;
