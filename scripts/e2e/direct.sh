@@ -79,6 +79,23 @@ address_twice() {
 	ip link delete wd7
 }
 
+# IPv4 needs an MTU of 68, and IPv6 one of 1280.
+neither_ipv4_nor_ipv6() {
+	ip link add wd7 type dummy
+	ip link set wd7 mtu 67 up
+	rdma link add weft7 type weft netdev wd7
+	[ "$(gid 0 weft7)" != "$none" ] || fail "GID 0 is empty"
+	has_no_address weft7 || fail "there are GIDs of addresses"
+	ip link set wd7 mtu 1500
+	ip addr add 10.78.0.1/32 dev wd7
+	until_true 5 grep -qx "$mapped:0a4e:0001" /sys/class/infiniband/weft7/ports/1/gids/*
+	ip link set wd7 mtu 67
+	until_true 5 has_no_address weft7 || fail "GIDs are left"
+	rdma link delete weft7
+	ip link delete wd7
+}
+has_no_address() { ! grep -qvx "$none" "/sys/class/infiniband/$1/ports/1/gids/"[1-9]*; }
+
 # GID 0 is made of the MAC; rdma_cm finds the device by it.
 mac_is_followed() {
 	local was
@@ -215,6 +232,7 @@ t "GIDs are the addresses" gids_are_addresses
 t "GIDs follow the addresses" gids_follow_addresses
 t "the peer of a point-to-point link has no GID" peer_is_no_gid
 t "an address twice is one GID" address_twice
+t "a netdev with neither IPv4 nor IPv6" neither_ipv4_nor_ipv6
 t "GID 0 follows the MAC" mac_is_followed
 t "programs get an event" gid_event
 t "the event follows the table" case_of event_follows_the_table

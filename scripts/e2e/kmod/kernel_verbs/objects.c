@@ -257,6 +257,19 @@ static int query_with_srq(void)
 	return 0;
 }
 
+/* What is posted moves to the new ring, unless it has no room. */
+static int resize_srq(void)
+{
+	struct ib_srq_attr attr = { .max_wr = 1 };
+
+	CHECK(ib_modify_srq(s.srq, &attr, IB_SRQ_MAX_WR) == -EBUSY);
+	CHECK(!ib_query_srq(s.srq, &attr) && attr.max_wr == RECEIVES);
+	attr.max_wr = 4 * RECEIVES;
+	CHECK(!ib_modify_srq(s.srq, &attr, IB_SRQ_MAX_WR));
+	CHECK(!ib_query_srq(s.srq, &attr) && attr.max_wr == 4 * RECEIVES);
+	return 0;
+}
+
 /* Each receive completes as one of the QP that took it; the last has less than the limit left. */
 static int receive_from_srq(void)
 {
@@ -275,6 +288,9 @@ static int receive_from_srq(void)
 		wr[i].next = i + 1 < RECEIVES ? &wr[i + 1] : NULL;
 	}
 	CHECK(!ib_post_srq_recv(s.srq, wr, NULL));
+	ret = resize_srq();
+	if (ret)
+		return ret;
 	CHECK(!ib_modify_srq(s.srq, &limit, IB_SRQ_LIMIT));
 	for (i = 0; i < RECEIVES; i++) {
 		CHECK(!completion_done(&s.limit));
