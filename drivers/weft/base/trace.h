@@ -26,7 +26,8 @@
 		{ 4, "send-inv" }, { 5, "send-se" },		\
 		{ 6, "send-se-inv" }, { 7, "terminate" },	\
 		{ 8, "imm" }, { 9, "imm-se" },			\
-		{ 10, "atomic-request" }, { 11, "atomic-response" })
+		{ 10, "atomic-request" }, { 11, "atomic-response" }, \
+		{ 12, "send-imm" }, { 13, "send-se-imm" })
 
 #define weft_show_qp_state(state)				\
 	__print_symbolic(state,					\

@@ -14,6 +14,9 @@ from test_figures import region
 from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 from wirepeer import mpa, rdmap
 
+# enum ibv_wc_status
+LOC_PROT, REM_ACCESS = 4, 10
+
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
 LINE = re.compile(r": (weft_\w+): (.*)$")
@@ -58,6 +61,9 @@ class Trace:
                 if match:
                     fields = dict(word.split("=", 1) for word in match.group(2).split())
                     self.found.append((match.group(1), fields))
+        if not exc[0]:
+            same([n for n, f in self.found if f["ifindex"] != str(ifindex())], [],
+                 "what is not of this device")
 
     def all(self, name, **match):
         return [f for n, f in self.found if n == name and all(f[k] == str(v)
@@ -73,6 +79,14 @@ def ifindex():
 def every_tracepoint_is_in_the_manual(w):
     same(sorted(n for n in os.listdir(EVENTS) if os.path.isdir("%s/%s" % (EVENTS, n))),
          sorted(row[0].strip("`") for row in manual_table("Tracepoints")), "tracepoints")
+
+
+@test
+def each_kind_of_message_has_a_name(w):
+    for name in ("weft_message_sent", "weft_message_received"):
+        with open("%s/%s/format" % (EVENTS, name), encoding="ascii") as file:
+            named = re.findall(r'{ (\d+), "[a-z-]+" }', file.read())
+        same(named, [str(opcode) for opcode in range(14)], name)
 
 
 @test
@@ -154,6 +168,7 @@ def a_life_is_traced_step_by_step(w):
     for handle in handles:
         steps = trace.all("weft_cm_state", handle=handle)
         begins.append([f["event"] for f in steps[:3]])
+        same(int(steps[-1]["qpn"]) in pair.qpn.values(), True, "its QP")
         same("running" in [f["to"] for f in steps], True, "runs")
         same(steps[-1]["to"], "closed", "last state")
         same({f["err"] for f in steps}, {"0"}, "why it failed")
@@ -195,6 +210,32 @@ def a_fault_is_traced_at_both_ends(w):
         same({key: found[0][key] for key in want}, want, name)
     same([f["event"] for f in trace.all("weft_rnr", qpn=pair.qpn[pair.p])], ["wait", "timeout"],
          "what the message without a receive did")
+
+
+@test
+def each_number_of_a_terminate_is_traced(w):
+    """Of a refused Read no two of them are the same."""
+    secret = region(w, "secret", 100, "l")
+    pair = w.pair()
+    with Trace(w) as trace:
+        wr = pair.post(pair.a, "read", sge="mr:0:10", raddr=secret["iova"], rkey=secret["rkey"])
+        pair.wc(pair.a, wr, REM_ACCESS)
+        w.eventually(lambda: pair.row(pair.p)["drv_stream_state"] == "error", "an error")
+    for name, qpn in (("weft_protocol_error", pair.qpn[pair.p]),
+                      ("weft_rx_terminate", pair.qpn[pair.a])):
+        same([(f["layer"], f["type"], f["code"]) for f in trace.all(name, qpn=qpn)],
+             [("0", "1", "0x02")], name)
+
+
+@test
+def a_completion_and_the_trace_name_the_same_fault(w):
+    pair = w.pair()
+    with Trace(w) as trace:
+        wr = pair.post(pair.a, "send", sge="@0x1000:8:0x12345")
+        fault = pair.wc(pair.a, wr, LOC_PROT)["vendor"]
+        w.eventually(lambda: pair.row(pair.a)["drv_stream_state"] == "error", "an error")
+    same([f["fault"] for f in trace.all("weft_protocol_error", qpn=pair.qpn[pair.a])],
+         [str(fault)], "fault")
 
 
 def need_perf_events():
