@@ -129,6 +129,34 @@ CASE("resources", a_resize_needs_the_space_of_the_queue)
 	works(&c, &s);
 }
 
+/* Without the other one, a queue that was mapped is given back, and there is no QP. */
+static void qp_without_space(struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr attr = { .cap = cap,
+					 .qp_type = IBV_QPT_RC,
+					 .send_cq = s.id->send_cq,
+					 .recv_cq = s.id->recv_cq };
+	int before = mappings();
+	struct rlimit all, tight;
+
+	CHECK(!getrlimit(RLIMIT_AS, &all));
+	tight = all;
+	tight.rlim_cur = address_space() * sysconf(_SC_PAGESIZE) + (256 << 10);
+	CHECK(!setrlimit(RLIMIT_AS, &tight));
+	errno = 0;
+	CHECK(!ibv_create_qp(s.id->pd, &attr) && errno == ENOMEM);
+	CHECK(!setrlimit(RLIMIT_AS, &all));
+	CHECK(mappings() == before);
+}
+
+CASE("resources", half_a_qp_is_none)
+{
+	/* The other one shares its pages with no queue that is there already. */
+	qp_without_space((struct ibv_qp_cap){ 16384, 256, 1, 1, 0 });
+	qp_without_space((struct ibv_qp_cap){ 256, 16384, 1, 1, 0 });
+	works(&c, &s);
+}
+
 /* Small queues share pages, and what one leaves there the next one takes. */
 CASE("resources", holes_are_filled)
 {
