@@ -204,7 +204,8 @@ set_attribute loopback 1
 for name in inline_data several_elements zero_length unsignalled fence solicited around_the_rings \
 	atomic_fetch_add atomic_cmp_swap atomic_hammer write_with_imm send_with_imm_refused \
 	read_beyond_region write_beyond_region receive_too_short receive_bad_lkey \
-	atomic_misaligned_fadd window_after_remote_invalidate dereg_while_written; do
+	atomic_misaligned_fadd window_after_remote_invalidate dereg_while_written \
+	odp_every_operation; do
 	t "verbs: $name" grows verbs_case "$name"
 done
 set_attribute close_timeout_ms 1000
