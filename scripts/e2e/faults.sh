@@ -286,6 +286,22 @@ stopped_process() {
 	assert_no_match 'mismatch' "$tmp/client.log"
 }
 
+# Nothing of it is in use then, so it goes at once.
+module_starts_short_of_memory() {
+	has_fault_injection
+	[ "$driver" = weft ] || skip "only for weft"
+	rdma link delete "$dev"
+	ip netns exec wb rdma link delete "$other"
+	limit 20 rmmod weft
+	no_shortage_yet
+	python3 "$here/progs/load.py" "$(modinfo -F filename weft)"
+	modprobe weft
+	make_link "$dev" wd0
+	make_link "$other" wd1 ip netns exec wb
+	seconds=0 activities "$tmp/next" -- "$dev" "$addr4" traffic
+	ended "$started" "$tmp/next"
+}
+
 topology() {
 	topology_dummy
 	ip netns add wb
@@ -307,5 +323,6 @@ while IFS='|' read -r -u 9 name condition activities; do
 done 9< <(rows)
 t "$conns connections that are silent, or half-open" silent_connections
 t "a process is stopped, continued, and killed while stopped" stopped_process
+t "the module starts while something cannot be allocated" module_starts_short_of_memory
 before_test >/dev/null 2>&1
 finish
