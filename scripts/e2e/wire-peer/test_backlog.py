@@ -377,6 +377,22 @@ def a_connection_that_found_no_memory_is_taken_later(f, bound_to):
     f.agent.cmd("destroy", k=asked["k"])
 
 
+@test()
+def a_request_that_found_no_memory_is_told_later(f):
+    """iw_cm copies the private data, into a piece of a size that nothing else wants now."""
+    listener = listen(f, 4)
+    wire = f.connect(port=PORT)
+    eventually(f, lambda: held("pending_mpa_request", 4) == 1, lambda: "it is not taken")
+    with Shortage("kmalloc-192", times=1) as shortage:
+        wire.send_request(rev=1, pd=bytes(150))
+        eventually(f, shortage.is_over, lambda: "it was told at once")
+    asked = f.asked(listener=listener)
+    assert bytes.fromhex(asked["pdata"]) == bytes(150), asked
+    f.agent.cmd("reject", k=asked["k"])
+    assert wire.read_reply().r == 1
+    f.agent.cmd("destroy", k=asked["k"])
+
+
 @test("CM-036")
 def a_request_outlives_its_listener(f):
     """The consumer may close it and take its time: its own, not that for a request to arrive."""
