@@ -72,21 +72,34 @@ int ibv_cmd_get_context(struct verbs_context *context, struct pabi_get_context *
 	return 0;
 }
 
-static bool has(const struct verbs_context_ops *ops, size_t slot, pabi_slot function)
-{
-	return ((const pabi_slot *)ops)[slot] == function;
-}
-
 #define SLOT(name) (offsetof(struct verbs_context_ops, name) / sizeof(pabi_slot))
 
 void verbs_set_ops(struct verbs_context *context, const struct verbs_context_ops *ops)
 {
 	check_context(context, "the context of the operations");
-	/* One in front of those that the earlier library lacks, one in between, one behind. */
-	check(has(ops, SLOT(alloc_mw), (pabi_slot)weft_alloc_mw), "the first operations");
-	check(has(ops, SLOT(query_device_ex) - LACKING / 2, (pabi_slot)weft_query_device_ex),
-	      "operations in the middle");
-	check(has(ops, SLOT(rereg_mr) - LACKING, (pabi_slot)weft_rereg_mr), "the last operations");
+	check(((const pabi_slot *)ops)[SLOT(rereg_mr) - LACKING] == (pabi_slot)weft_rereg_mr,
+	      "operations of the plugin are in their slots");
+}
+
+/* All but those that the earlier library lacks, in their order. */
+static void check_slots(void)
+{
+	static union {
+		struct verbs_context_ops ops;
+		pabi_slot slots[WEFT_PABI_SLOTS];
+	} all;
+	const pabi_slot *slots;
+	size_t i, n = 0;
+	bool good = true;
+
+	for (i = 0; i < WEFT_PABI_SLOTS; i++)
+		all.slots[i] = (pabi_slot)(i + 1);
+	slots = (const pabi_slot *)pabi_shape(&all.ops);
+	for (i = 0; i < WEFT_PABI_SLOTS; i++) {
+		if (!LACKING || (i != SLOT(dm_export_dmabuf_fd) && i != SLOT(query_port_speed)))
+			good &= slots[n++] == all.slots[i];
+	}
+	check(good && n == WEFT_PABI_SLOTS - LACKING, "each operation has its slot");
 }
 
 int main(void)
@@ -96,6 +109,7 @@ int main(void)
 	check(driver && driver->alloc_context, "the plugin registers");
 	if (!failures)
 		check_context(driver->alloc_context(&device, -1, NULL), "the context it returns");
+	check_slots();
 	free(memory);
 	return failures;
 }
