@@ -44,6 +44,13 @@ static struct weft_cq *make_cq(struct kunit *test, struct cq_seen *seen)
 	return cq;
 }
 
+/* As if a process owned it, with a ring that the test can still write to. */
+static void give_to_a_process(struct weft_cq *cq)
+{
+	cq->user = true;
+	weft_ring_lock_init(&cq->lock, true);
+}
+
 static void weft_cq_overflow_is_reported_once(struct kunit *test)
 {
 	struct cq_seen seen = {};
@@ -74,7 +81,7 @@ static void weft_cq_post_hostile_cons(struct kunit *test)
 	struct weft_cqe cqe = {};
 	u32 i;
 
-	cq->user = true;
+	give_to_a_process(cq);
 	cq->stamped = true;
 	cq->ctl->cons = 1;	/* ahead of prod: not looked at while there is room */
 	for (i = 0; i < ENTRIES; i++)
@@ -245,7 +252,7 @@ static void weft_cq_resize_hostile_cons(struct kunit *test)
 	struct weft_cqe cqe = { .wr_id = 1 };
 	struct weft_ring ring;
 
-	cq->user = true;
+	give_to_a_process(cq);
 	weft_cq_post(cq, &cqe, NULL);
 	KUNIT_ASSERT_EQ(test, weft_ring_init(&ring, 4 * ENTRIES, sizeof(cqe), NULL), 0);
 	cq->ctl->cons = cq->prod - ENTRIES - 1;
@@ -289,7 +296,7 @@ static void weft_cq_resize_amid_posts(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, weft_cq_init(cq, LONG, NULL, &cq_events, &seen, &counters), 0);
-	cq->user = true;
+	give_to_a_process(cq);
 	cq->prod = first;
 	cq->cons = first - LONG / 4;
 	cq->ctl->cons = cq->cons;

@@ -60,7 +60,7 @@ int weft_cq_init(struct weft_cq *cq, u32 entries, struct weft_ring_space *space,
 	if (ret)
 		return ret;
 
-	spin_lock_init(&cq->lock);
+	weft_ring_lock_init(&cq->lock, space);
 	cq->ctl = weft_ring_ctl(&cq->ring);
 	cq->user = space;
 	cq->events = events;

@@ -42,7 +42,7 @@ int weft_recvq_init(struct weft_recvq *rq, u32 entries, u32 max_sge, struct weft
 	if (ret)
 		return ret;
 
-	spin_lock_init(&rq->lock);
+	weft_ring_lock_init(&rq->lock, space);
 	INIT_LIST_HEAD(&rq->waiters.list);
 	rq->has_doorbell = true;
 	rq->ctl = weft_ring_ctl(&rq->ring);

@@ -68,6 +68,18 @@ static inline void weft_ring_copy(struct weft_ring *to, const struct weft_ring *
 }
 
 /*
+ * For lockdep each of these locks is of two classes: what interrupts do to a queue of a kernel
+ * consumer says nothing of a queue that a process owns.
+ */
+static inline void weft_ring_lock_init(spinlock_t *lock, bool user)
+{
+	if (user)
+		spin_lock_init(lock);
+	else
+		spin_lock_init(lock);
+}
+
+/*
  * The lock of a queue. What a process owns is touched in process and softirq
  * context only; kernel consumers may also post and poll with interrupts off.
  * Return: what weft_ring_unlock() wants back.

@@ -49,7 +49,7 @@ int weft_sendq_init(struct weft_sendq *sq, u32 entries, u32 max_sge, u32 max_inl
 	if (ret)
 		return ret;
 
-	spin_lock_init(&sq->post_lock);
+	weft_ring_lock_init(&sq->post_lock, space);
 	sq->user = space;
 	sq->max_sge = max_sge;
 	sq->max_inline = max_inline;
