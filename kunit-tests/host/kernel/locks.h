@@ -82,6 +82,11 @@ static inline void mutex_unlock(struct mutex *m)
 	host.mutexes--;
 }
 
+static inline void mutex_destroy(struct mutex *m)
+{
+	HOST_CHECK(!m->held);
+}
+
 /* --- atomics --- */
 
 typedef struct {
