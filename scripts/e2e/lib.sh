@@ -65,7 +65,8 @@ finish() {
 }
 
 # run_pytest SUITE [WRAPPER]... -- OPTION...: in place of tests and "finish"; conftest.py prints the
-# results. The log is looked at once more, for what objects say that go at the end.
+# results. A test that hangs fails, and the others run. The log is looked at once more, for what
+# objects say that go at the end.
 run_pytest() {
 	local suite=$1 status=0 wrapper=()
 	for ((; $# > 1; )); do
@@ -78,7 +79,7 @@ run_pytest() {
 	# Each value behind a "=": pytest takes a word that is a path for the tests', at first.
 	PYTHONDONTWRITEBYTECODE=1 "${wrapper[@]}" /usr/bin/python3 -m pytest -c "$here/pytest.ini" \
 		--rootdir="$here" --dev="$dev" --addr="$addr4" --addr6="$addr6" --slow="$slow" \
-		"${@:2}" || status=$?
+		--timeout=$((150 * slow)) "${@:2}" || status=$?
 	[ "$status" -le 1 ] || echo "Bail out! $suite: pytest ended with status $status"
 	note_loopback
 	(went_without_tcp) || status=1
