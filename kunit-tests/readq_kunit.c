@@ -216,7 +216,7 @@ static void sent_slot_without_push(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_readq_owed_head(&q));
 }
 
-/* The two rings share memory, never bytes. */
+/* The two rings share memory, never bytes: nor in the slots that a depth leaves over at first. */
 static void rings_do_not_touch(struct kunit *test)
 {
 	const struct depth_row *row = test->param_value;
@@ -224,6 +224,10 @@ static void rings_do_not_touch(struct kunit *test)
 	u32 i;
 
 	init(test, &q, row);
+	q.sent_head = row->ord - 1;
+	q.sent_tail = q.sent_head;
+	q.owed_head = row->ird - 1;
+	q.owed_tail = q.owed_head;
 	for (i = 0; i < row->ord; i++)
 		KUNIT_ASSERT_TRUE(test, push_sent(&q, i));
 	for (i = 0; i < row->ird; i++)
