@@ -360,6 +360,28 @@ def an_initiator_that_left_keeps_its_place_until_it_is_answered(f):
         assert wire.read_reply().r == 1
 
 
+@test()
+def an_initiator_that_leaves_the_queue_is_forgotten(f):
+    """The consumer was not told of it, so there is no answer to wait for."""
+    listener = listen(f, 2)
+    with hung(f):
+        stay = ask(f, 2, pd=b"stay")
+        await_waiting(f, 2, len(stay))
+        leave = ask(f, 10)
+        await_waiting(f, 2, len(stay) + len(leave))
+        for wire in leave:
+            wire.close()
+        eventually(f, lambda: held("pending_accept", 2) + held("queued", 2) == len(stay),
+                   lambda: "%u are queued" % held("queued", 2))
+    for wire in stay:
+        asked = f.asked(listener=listener)
+        assert asked["pdata"] == b"stay".hex(), asked
+        f.agent.cmd("reject", k=asked["k"])
+        f.agent.cmd("destroy", k=asked["k"])
+    for wire in stay:
+        assert wire.read_reply().r == 1
+
+
 @test(each=BOUND_TO)
 def a_connection_that_found_no_memory_is_taken_later(f, bound_to):
     """TCP does not say again that it waits, and no other comes."""

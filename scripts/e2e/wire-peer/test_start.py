@@ -408,8 +408,10 @@ def a_terminate_instead_of_the_first_message(f):
 
 @test("CM-079", "CM-028")
 def depths_with_a_plain_peer_are_the_consumers(f):
-    link = f.running(ird=3, ord=5, rev=1)
-    state = link.state()
+    link = f.passive(ird=3, ord=5, rev=1)
+    link.start_responder()
+    told, state = link.event("ESTABLISHED"), link.state()
+    assert (told["ird"], told["ord"]) == (3, 5), told
     assert (state["ird"], state["ord"]) == (3, 5), state
     assert state["state"] == STATE_RTS
 
