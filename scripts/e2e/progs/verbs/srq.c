@@ -120,6 +120,7 @@ CASE("queues", srq_resize)
 	attr.max_wr = 20;
 	attr.srq_limit = 21;
 	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) == EINVAL);
+	CHECK(depth_of_srq() >= 1000);
 	attr.srq_limit = 2;
 	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
 	CHECK(depth_of_srq() >= 20 && depth_of_srq() < 1000);
