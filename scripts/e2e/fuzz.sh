@@ -64,7 +64,7 @@ besieged() {
 pages_are_read() {
 	local errors try
 	errors=$(counted wr_errors)
-	for ((try = 0; try < 5; try++)); do
+	for ((try = 0; try < 5 * slow; try++)); do
 		besieged "$@"
 		[ "$(counted wr_errors)" -eq "$errors" ] || return 0
 	done
