@@ -216,7 +216,10 @@ static void sent_slot_without_push(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, weft_readq_owed_head(&q));
 }
 
-/* The two rings share memory, never bytes: nor in the slots that a depth leaves over at first. */
+/*
+ * The two rings share memory, never bytes. A depth that is no power of two is rounded up: the
+ * requests begin where they reach the additional slots as well.
+ */
 static void rings_do_not_touch(struct kunit *test)
 {
 	const struct depth_row *row = test->param_value;

@@ -68,8 +68,8 @@ static inline void weft_ring_copy(struct weft_ring *to, const struct weft_ring *
 }
 
 /*
- * For lockdep each of these locks is of two classes: what interrupts do to a queue of a kernel
- * consumer says nothing of a queue that a process owns.
+ * Two lock classes, as spin_lock_init() makes one wherever it is written: lockdep must not conclude
+ * from kernel consumers, whose queues are used in interrupts, that those of processes are as well.
  */
 static inline void weft_ring_lock_init(spinlock_t *lock, bool user)
 {
