@@ -135,10 +135,32 @@ static void weft_vector_sync_waits(struct kunit *test)
 	migrate_enable();
 }
 
+/*
+ * A CPU that has gone offline, as one that never was: each notification is made here, and the end
+ * waits for none that was sent there.
+ */
+static void weft_vector_of_no_cpu(struct kunit *test)
+{
+	struct vector_world *w = make_vector(test);
+	int i;
+
+	weft_vector_init(&w->v, 0, notify, w);
+	w->v.cpu = nr_cpu_ids;
+	for (i = 1; i <= 3; i++) {
+		weft_vector_fire(&w->v);
+		KUNIT_EXPECT_TRUE(test, await_calls(w, i));
+		/* or weft_vector_sync() would not return */
+		KUNIT_ASSERT_EQ(test, atomic_read(&w->v.done), atomic_read(&w->v.sent));
+	}
+	weft_vector_sync(&w->v);
+	KUNIT_EXPECT_EQ(test, atomic_read(&w->ended), 3);
+}
+
 static struct kunit_case vector_cases[] = {
 	KUNIT_CASE(weft_vector_has_a_cpu),
 	KUNIT_CASE(weft_vector_tells_what_comes_meanwhile),
 	KUNIT_CASE(weft_vector_sync_waits),
+	KUNIT_CASE(weft_vector_of_no_cpu),
 	{},
 };
 
