@@ -216,6 +216,16 @@ def scripts():
     yield "direct_imm", choices(direct=1) + receive() + fpdu(12, 4) + b"\x10\1" + SETTLE
     yield "segments_of_pages", (choices(initiator=1, mss=6) + request(2, 1, 0, *local(0, 0, 180)) +
                                 DOORBELL + ack() * 4)
+    # The page fragment ends within the second of two FPDUs that are staged together, and there is
+    # no other: in front of a marker, behind one, without any. What follows shows the gap.
+    short, wide = request(0, 1, 0, *local(0, 0, 1)), request(2, 1, 0, *local(0, 0, 190))
+    rest = DOORBELL + SETTLE + ack() * 2 + wide + DOORBELL + SETTLE + ack() * 4 + SETTLE
+    marked = choices(initiator=1, crc=1, markers_tx=1, mss=4)
+    yield "no_memory_for_a_marker", marked + wide * 2 + b"\x16\3" + rest
+    yield "no_memory_behind_a_marker", (marked + short + DOORBELL + SETTLE + ack() + wide * 2 +
+                                        b"\x16\2" + rest)
+    yield "no_memory_amid_bytes", (choices(initiator=1, crc=1, mss=4) + wide * 2 + b"\x16\3" +
+                                   rest)
     yield "sq_polled", (choices(initiator=1, sq_poll=1, defers=1) + request(0, 1, 0, *local()) + DOORBELL +
                       request(0, 1, 0, *local()) + bytes([12, 4]) * 4 + SETTLE)
     yield "meanwhile", (choices(initiator=1) + bytes([4, rdmap.WRITE, *region(0), 4, 0]) +
