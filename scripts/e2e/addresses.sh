@@ -364,12 +364,19 @@ s.accept()' "$2" "$port"
 	until_said "$tmp/occupied" listens "$occupier"
 }
 
+# tcp_sockets: that are not freed, of all namespaces, also those of the kernel.
+tcp_sockets() { sed -n 's/^TCP: .* alloc \([0-9]*\) .*/\1/p' /proc/net/sockstat; }
+
+# A listener that cannot be leaves no socket.
 in_use() {
+	local before
 	occupy wa "$1"
+	before=$(tcp_sockets)
 	! limit 20 "${srv[@]}" rping -s -a "$2" -V -C 2 >"$tmp/server.log" 2>&1 ||
 		fail "it listens"
 	cat "$tmp/server.log"
 	expect 'rdma_listen: Address already in use' "$tmp/server.log"
+	[ "$(tcp_sockets)" -le "$before" ] || fail "$before sockets of TCP, and $(tcp_sockets) afterwards"
 }
 
 # The port of a wildcard is that of its own namespace, and of no other one.

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import ipaddress
 import os
+import re
 import subprocess
 import time
 
@@ -551,11 +552,21 @@ def ports_beside_each_other():
     messages(*early)
 
 
+def sockets():
+    """TCP's that are not freed, also those of the kernel."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return int(re.search(r"^TCP: .* alloc (\d+) ", file.read(), re.M).group(1))
+
+
 def port_in_use():
+    """An attempt that fails leaves no socket."""
     a, b = two()
     b.init()
     with plain_listener(b):
-        refused(errno.EADDRINUSE, b.rtr, a)
+        before = sockets()
+        for _ in range(20):
+            refused(errno.EADDRINUSE, b.rtr, a)
+        assert sockets() < before + 10, f"{sockets()}, and {before} before"
     a.connect(b)
     b.rtr(a)
     b.rts()
