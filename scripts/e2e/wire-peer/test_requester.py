@@ -573,6 +573,42 @@ def requests_go_out_on_a_half_closed_stream(f):
     link.peer.expect_end()
 
 
+# --- a ready-to-receive Read, which is no request of the program ----------------------------
+
+def behind_the_rtr(f):
+    """A Read waits behind one that is not answered: (link, that Read Request, wr id)."""
+    link = f.dialed()
+    sink = f.mr(8, access="l")
+    f.answer(link, mpa.Enhanced(16, 4, 1, 0, 0, 1))
+    link.event("ESTABLISHED")
+    rtr = asked(link, 0)
+    wr = link.post("read", sge=sink.sge(), raddr=0, rkey=2)
+    asked(link, 8)
+    return link, rtr, wr
+
+
+@test("VERBS-023", "RDMAP-087")
+def a_terminate_that_names_the_rtr_names_no_request(f):
+    link, rtr, wr = behind_the_rtr(f)
+    link.peer.terminate(0, 1, 0, seglen=46, ddp_header=rtr.segment.header,
+                        rdmap_header=rtr.segment.payload)
+    link.peer.fin()
+    link.peer.expect_end(reset=False)
+    link.peer.close()
+    link.wc(wr=wr, status=FLUSH)
+    link.dead(QP_FATAL)
+
+
+@test("RDMAP-048", "RDMAP-087")
+def a_wrong_answer_to_the_rtr_names_no_request(f):
+    link, rtr, wr = behind_the_rtr(f)
+    link.peer.read_response(rtr, b"x")
+    link.peer.expect_terminate(1, 1, 1, link.peer.last_ulpdu)
+    link.peer.close()
+    link.wc(wr=wr, status=FLUSH)
+    link.over_by(1, 1, 1)
+
+
 @test("CM-039", "CM-068")
 def the_rtr_is_the_first_of_many(f):
     link = f.dialed()
