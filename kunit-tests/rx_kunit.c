@@ -391,16 +391,13 @@ static const struct state_row state_rows[] = {
 
 WEFT_ROWS(state_rows)
 
-/* A Write of no bytes. After a fault, or once a consumer has given the QP up, none is taken. */
-static void weft_rx_stops_with_the_qp(struct kunit *test)
+static enum weft_fault take_empty_write(struct stream_world *w)
 {
 	const struct weft_ddp_hdr hdr = {
 		.tagged = true,
 		.last = true,
 		.ulp = weft_rdmap_ulp(WEFT_OP_WRITE),
 	};
-	const struct state_row *row = test->param_value;
-	struct stream_world *w = test->priv;
 	struct weft_cq_batch batch = {};
 	struct weft_ulpdu u = {};
 
@@ -408,12 +405,72 @@ static void weft_rx_stops_with_the_qp(struct kunit *test)
 	u.head_len = u.len;
 	u.linear = u.head;
 	w->st.rx.first_seen = true;
+	return weft_rx_take(&w->st, &u, &batch);
+}
+
+/* After a fault, or once a consumer has given the QP up, none is taken. */
+static void weft_rx_stops_with_the_qp(struct kunit *test)
+{
+	const struct state_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+
 	w->st.state = row->state;
-	KUNIT_EXPECT_EQ(test, weft_rx_take(&w->st, &u, &batch),
+	KUNIT_EXPECT_EQ(test, take_empty_write(w),
 			row->taken ? WEFT_FAULT_NONE : WEFT_FAULT_STOPPED);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_RX_SEGS), (u64)row->taken);
 	KUNIT_EXPECT_EQ(test, weft_mpa_rx_is_stopped(&w->st.rx.sock), !row->taken);
 	KUNIT_EXPECT_EQ(test, w->st.state, row->state);
+}
+
+static void read_nothing(struct kunit *test, struct stream_world *w)
+{
+	struct weft_stream *st = &w->st;
+	struct weft_cq_batch batch = {};
+	struct socket *sock;
+
+	give_socket(test, w, &sock);
+	weft_sock_lock(st->sock);
+	KUNIT_EXPECT_EQ(test, weft_rx_read(st, &batch), 0);
+	weft_sock_unlock(st->sock);
+	weft_mpa_rx_free(&st->rx.sock, st->sock);
+	take_socket(w, sock);
+}
+
+struct way_row {
+	const char *name;
+	bool by_socket;
+};
+
+static const struct way_row way_rows[] = {
+	{ "by_tcp", true },
+	{ "from_this_host", false },
+};
+
+WEFT_ROWS(way_rows)
+
+/* The owner of a region that stayed pinned would wait for the peer's next message. */
+static void weft_rx_lets_go_of_memory(struct kunit *test)
+{
+	const struct way_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_region(test, m, RR);
+	struct weft_rx *rx = &w->st.rx;
+
+	rx->mem = m->user;
+	rx->rq_mem = m->user;
+	begin_read(test, &rx->mem, mr->grant.stag);
+	begin_read(test, &rx->rq_mem, mr->grant.stag);
+	if (row->by_socket)
+		read_nothing(test, w);
+	else
+		KUNIT_EXPECT_EQ(test, take_empty_write(w), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_NULL(test, rx->mem.held);
+	KUNIT_EXPECT_NULL(test, rx->rq_mem.held);
+	weft_mem_release(&rx->mem); /* drop() waits for it */
+	weft_mem_release(&rx->rq_mem);
+	drop(test, m, mr);
+	leave(test, m);
 }
 
 /* What is in front of it is read first: what waits for a receive, or for a region. */
@@ -495,6 +552,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE(weft_rx_stop_tells_what_was_held),
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_rx_lets_go_of_memory, way_rows_gen_params),
 	KUNIT_CASE(weft_rx_fin_comes_last),
 	KUNIT_CASE(weft_rx_worker_finds_the_fin),
 	KUNIT_CASE_PARAM(weft_rx_fin_within_an_fpdu, fin_rows_gen_params),

@@ -6,6 +6,7 @@
 
 #include "engine/path/tx.h"
 #include "engine/state/claim.h"
+#include "mem_world.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -187,6 +188,25 @@ static void weft_tx_turn_ends(struct kunit *test)
 	w->st.rnr_waits = false;
 }
 
+/* What a batch has pinned may be deregistered as soon as its requests complete. */
+static void weft_tx_lets_go_of_memory(struct kunit *test)
+{
+	struct stream_world *w = make_sender(test, 0);
+	struct weft_mem_user *user = &w->st.tx.mem;
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_region(test, m, RR);
+	struct weft_tx_run run;
+
+	*user = m->user;
+	begin_read(test, user, mr->grant.stag);
+	start_run(&run, true, 0);
+	KUNIT_EXPECT_EQ(test, weft_tx_turn(&w->st, &run), WEFT_TX_DONE);
+	KUNIT_EXPECT_NULL(test, user->held);
+	weft_mem_release(user); /* drop() waits for it */
+	drop(test, m, mr);
+	leave(test, m);
+}
+
 /* A failed stream is flushed once rx is quiet, and where one may sleep. */
 static void weft_tx_turn_flushes(struct kunit *test)
 {
@@ -334,6 +354,7 @@ static struct kunit_case tx_cases[] = { KUNIT_CASE_PARAM(weft_tx_budget, budget_
 					KUNIT_CASE(weft_tx_process_sends_all),
 					KUNIT_CASE(weft_tx_process_that_is_late_stops),
 					KUNIT_CASE_PARAM(weft_tx_turn_ends, end_rows_gen_params),
+					KUNIT_CASE(weft_tx_lets_go_of_memory),
 					KUNIT_CASE(weft_tx_turn_flushes),
 					KUNIT_CASE(weft_tx_turn_defers),
 					KUNIT_CASE_PARAM(weft_tx_turn_sees_a_late_post,
