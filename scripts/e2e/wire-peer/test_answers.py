@@ -54,6 +54,15 @@ def a_reject_after_the_accept_and_then_the_first_message(f):
 
 
 @test()
+def a_reject_after_the_accept_leaves_other_qps_alone(f):
+    """One that is connected has a reference of iw_cm, too, which is put when it is destroyed."""
+    other = f.running()
+    link = f.passive(rev=2, enhanced=P2P)
+    f.agent.cmd("reject", k=link.k)
+    of_no_event(f, other, link)
+
+
+@test()
 def a_second_accept(f):
     """It fails, and no reference to the QP is left behind. The QP is not the id's own, or
     librdmacm would look at its state."""
