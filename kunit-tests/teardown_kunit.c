@@ -223,7 +223,7 @@ static void weft_teardown_ends_the_socket(struct kunit *test)
 	st->sock = &w->sock;
 	st->tx.sock.count = row->staged;
 	st->tx.sock.partial = row->partial;
-	st->rx.sock.reassembly.pages = kzalloc(sizeof(struct weft_mpa_rx_pages), GFP_KERNEL);
+	st->rx.sock.reassembly.pages = kzalloc(sizeof(*st->rx.sock.reassembly.pages), GFP_KERNEL);
 	memset(steps, 0, sizeof(steps));
 	mutex_lock(&st->lifecycle);
 	close_socket(st);
