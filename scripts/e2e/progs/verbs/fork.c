@@ -187,15 +187,28 @@ void share(struct end *e)
 	CHECK(e->open && e->own);
 }
 
-/* Nothing to do for what is shared. */
+static void may_not_send(void)
+{
+	CHECK(send_sge(&c, 1, sge(c.own, 0, 8), 0) == EFAULT);
+}
+
+/* Nothing to do for what is shared; what it was when it was shared says nothing afterwards. */
 UNLISTED(goes_on_with_shared_memory)
 {
+	const int access = PROT_READ | PROT_WRITE;
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+
 	share(&c);
 	share(&s);
 	become_a_daemon();
 	works(&c, &s);
 	writes_and_reads();
 	an_event_comes();
+	CHECK(mmap(c.buf, 2 * BYTES, access, flags, -1, 0) == c.buf);
+	register_again(&c);
+	works(&c, &s);
+	ends_well(child(may_not_send));
+	works(&c, &s);
 }
 
 CASE("processes", a_daemon_with_shared_memory_goes_on)
@@ -412,20 +425,38 @@ static void may_not_send_a_part(void)
 	CHECK(send_sge(&c, 1, sge(part_shared, 0, 8), 0) == EFAULT);
 }
 
-/* Memory that a child has a copy of is no less a copy for a page that it shares. */
+static void may_not_send_what_it_lacks(void)
+{
+	CHECK(!munmap(part_shared->addr, sysconf(_SC_PAGESIZE)));
+	may_not_send_a_part();
+}
+
+/*
+ * Memory that a child has a copy of is no less a copy for a page that it shares; nor does it see
+ * what it has unmapped.
+ */
 CASE("processes", a_region_that_is_shared_in_part)
 {
 	const int access = PROT_READ | PROT_WRITE, flags = MAP_ANONYMOUS | MAP_PRIVATE;
+	const int shared = MAP_ANONYMOUS | MAP_SHARED | MAP_FIXED;
 	long page = sysconf(_SC_PAGESIZE);
 	char *at = mmap(NULL, 2 * page, access, flags, -1, 0);
 
 	CHECK(at != MAP_FAILED);
-	CHECK(mmap(at, page, access, MAP_ANONYMOUS | MAP_SHARED | MAP_FIXED, -1, 0) == at);
+	CHECK(mmap(at, page, access, shared, -1, 0) == at);
 	part_shared = ibv_reg_mr(c.id->pd, at, 2 * page, IBV_ACCESS_LOCAL_WRITE);
 	CHECK(part_shared);
 	ends_well(child(may_not_send_a_part));
 	works(&c, &s);
 	CHECK(!ibv_dereg_mr(part_shared));
+
+	CHECK(mmap(at, 2 * page, access, shared, -1, 0) == at);
+	part_shared = ibv_reg_mr(c.id->pd, at, 2 * page, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(part_shared);
+	ends_well(child(may_not_send_what_it_lacks));
+	works(&c, &s);
+	CHECK(!ibv_dereg_mr(part_shared));
+	CHECK(!munmap(at, 2 * page));
 }
 
 static struct ibv_qp *elsewhere;
