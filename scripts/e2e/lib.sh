@@ -599,7 +599,7 @@ tracer=()
 perftest() {
 	local seconds=$1 program=$2 sdev=$3 cdev=$4 try
 	shift 4
-	for try in 1 2 3 4 5; do
+	for try in {1..10}; do
 		serve 18515 "$seconds" "${tracer[@]}" "$program" -R -d "$sdev" -F "$@"
 		if client "$seconds" "$program" -R -d "$cdev" -F "$@" "$saddr4"; then
 			wait_server

@@ -145,3 +145,11 @@ def two_devices_listen_for_each_family(f):
     f.undo.append(lambda: f.agent.cmd("destroy", k=four))
     f.passive(wire=f.connect(address=f.world.weft6, port=PORT), listener=six, rev=1)
     f.passive(wire=f.connect(port=PORT), listener=four, rev=1)
+
+
+@test()
+def listeners_at_two_ports_have_a_socket_each(f):
+    for port in (PORT, PORT + 1):
+        k = f.agent.cmd("listen", addr="0.0.0.0", port=port)["k"]
+        f.undo.append(lambda k=k: f.agent.cmd("destroy", k=k))
+        f.passive(wire=f.connect(port=port), listener=k, rev=1)
