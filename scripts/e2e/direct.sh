@@ -298,6 +298,7 @@ t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded
 t "the oldest connection at the port makes room" case_of oldest_goes_first
 t "requests that are held are bounded" case_of held_is_bounded
+t "one of two whose requests are held" case_of held_for_another
 t "half a handshake" case_of half_a_handshake
 t "its PSN is known before the peer is ready" case_of psn_known_before_ready
 

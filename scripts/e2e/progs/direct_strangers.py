@@ -278,6 +278,24 @@ def held_is_bounded():
     messages(a, b)
 
 
+def held_for_another():
+    """Requests for two QPs: one that gets ready answers its own, and leaves the other's."""
+    opener = accepting()
+    pairs = [initiator_first() for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        socks = []
+        for a, b in pairs:
+            b.init()
+            good = hello(a.number, b.number, b.psn, a.psn)
+            socks.append(stack.enter_context(dial(b, request(good))))
+        time.sleep(0.3)	# they are held
+        for (a, b), sock in zip(pairs, socks):
+            b.rtr(a)
+            assert answer(sock) == 0
+    for end in opener:
+        end.close()
+
+
 def half_a_handshake():
     """An initiator with the right numbers that never says that it is ready."""
     param("mpa_rtr_timeout_ms", 500, device=args.peer)

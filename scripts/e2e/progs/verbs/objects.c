@@ -324,18 +324,22 @@ static int raw_rereg_access(const struct ibv_mr *mr, uint32_t access)
 CASE("objects", rereg_in_another_process)
 {
 	struct ibv_mr *mr = ibv_reg_mr(s.id->pd, s.buf, 8192, IBV_ACCESS_REMOTE_READ);
+	struct ibv_mr *paged =
+		ibv_reg_mr(s.id->pd, s.buf + 8192, 8192, OPEN | IBV_ACCESS_ON_DEMAND);
 	int status = 0;
 	pid_t pid;
 
-	CHECK(mr);
+	CHECK(mr && paged);
 	pid = fork();
 	if (!pid) {
 		CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));
 		CHECK(errno == EPERM);
 		CHECK(raw_rereg_access(mr, OPEN) && errno == EOPNOTSUPP);
+		CHECK(raw_rereg_access(paged, OPEN) && errno == EOPNOTSUPP);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(!raw_rereg_access(paged, OPEN) && !ibv_dereg_mr(paged));
 	CHECK(!raw_rereg_access(mr, OPEN));
 	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_READ));
 	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, OPEN));

@@ -320,6 +320,32 @@ CASE("windows", window_after_its_qp)
 	CHECK(!ibv_dealloc_mw(mw));
 }
 
+/* And nothing else: not what another QP has bound, nor a window of type 1, which is the domain's. */
+CASE("windows", windows_of_others_outlast_a_qp)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_mw *stays, *of_domain;
+
+	prepare(IBV_MW_TYPE_2);
+	connect_pair(&c2, &s2, NULL);
+	bound();
+	stays = mw;
+	mw = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_2);
+	of_domain = ibv_alloc_mw(s.id->pd, IBV_MW_TYPE_1);
+	CHECK(mw && of_domain);
+	CHECK(!bind2(&s2, 15, ibv_inc_rkey(mw->rkey), 4000, 2000));
+	expect(s2.id->send_cq, 15, IBV_WC_SUCCESS);
+	bind.bind_info = (struct ibv_mw_bind_info){ region, (uintptr_t)s.buf, 10000, ACCESS };
+	CHECK(!ibv_bind_mw(s2.id->qp, of_domain, &bind));
+	expect(s2.id->send_cq, 5, IBV_WC_SUCCESS);
+	release(&c2);
+	release(&s2);
+	writes(&c, 1000, 2000, stays->rkey);
+	writes(&c, 8000, 2000, of_domain->rkey);
+	CHECK(!ibv_dealloc_mw(stays) && !ibv_dealloc_mw(of_domain));
+	done();
+}
+
 /* --- a region deregistered under a writer ---------------------------------------- */
 
 static void *keep_writing(void *result)
