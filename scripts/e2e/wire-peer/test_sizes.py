@@ -217,9 +217,15 @@ def tcp_segments_begin_with_fpdus(f, mtu):
         set_mtu(1500)
 
 
-def segments_begin_with_fpdus(f):
+@test("MPA-053", "MPA-054")
+def tcp_segments_begin_with_marked_fpdus(f):
+    """They are not cut to fill the rest of a segment: one that does not fit begins the next."""
+    segments_begin_with_fpdus(f, 1)
+
+
+def segments_begin_with_fpdus(f, markers=0):
     """Less than the first window of a wide buffer: a full one would cut segments anywhere."""
-    link = f.running(rev=1, wire=f.connect(rcvbuf=1 << 18))
+    link = f.running(rev=1, m=markers, wire=f.connect(rcvbuf=1 << 18))
     tap = Tap(f.world.port)
     out = f.mr(50000)
     wr = link.post("send", sge=out.sge())
