@@ -207,6 +207,15 @@ def a_handle_is_not_given_again_at_once(w):
 
 
 @test
+def a_qp_with_an_srq_tells_of_no_queue_of_its_own(w):
+    w.agent.cmd("srq", name="srq", pd="pd", depth=32)
+    w.undo.append(lambda: w.agent.cmd("dropsrq", name="srq"))
+    k, _ = w.active(qp=False)
+    qpn = w.agent.cmd("qp", k=k, pd="pd", cq="cq", srq=1)["qpn"]
+    subset(w.qp(qpn), {"sq_entries": 64, "rq_entries": None, "rq_posted": None})
+
+
+@test
 def an_srq_tells_what_waits(w):
     release = tuple(int(n) for n in platform.release().split("-")[0].split(".")[:2])
     rows = w.resources("srq")
