@@ -317,6 +317,7 @@ beside() {
 	fi
 	link va otherA "$other"
 	"${cli[@]}" rdma link add otherB type "$other" netdev br0
+	wb link add br1 type bridge	# the last of all is one without it
 	if [ "$order" = first ]; then
 		link va "$a"
 		make_link "$b" br0 "${cli[@]}"
