@@ -113,6 +113,27 @@ def a_device_that_goes_holds_up_no_other(f):
         eventually(f, lambda: in_tcps_queue() == 0, lambda: "it is not taken")
 
 
+@test(each=(0, 1))
+def requests_that_wait_at_either_device_hold_up_the_other(f, which):
+    """The device whose requests wait is the first or the second one that listens."""
+    other_device(f)
+    places = [(f.world.weft, f.world.dev), (ELSEWHERE, OTHER)]
+    address, dev = places[which]
+    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=1)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    wires = [f.connect(address=address, port=PORT) for _ in range(4)]
+    eventually(f, lambda: held("pending_mpa_request", 1, dev) == len(wires),
+               lambda: "they are not taken")
+    with hung(f):
+        for wire in wires:
+            wire.send_request(rev=1)
+        eventually(f, lambda: held("queued", 1, dev) >= 2, lambda: "none is queued")
+        address, dev = places[1 - which]
+        f.connect(address=address, port=PORT)
+        eventually(f, lambda: in_tcps_queue() == 1, lambda: "it is taken")
+        assert held("pending_mpa_request", 1, dev) == 0
+
+
 @test()
 def requests_at_two_devices_are_not_too_many(f):
     """The consumer's backlog is for both together: none is refused because it is busy."""
