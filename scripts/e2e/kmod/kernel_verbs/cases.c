@@ -309,6 +309,15 @@ static bool events_come(int due)
 	return atomic_read(&events) == due;
 }
 
+/* What a consumer calls with interrupts off leaves them so. Afterwards they are on again. */
+static bool irqs_stayed_off(void)
+{
+	bool off = irqs_disabled();
+
+	local_irq_enable();
+	return off;
+}
+
 /* Arming says that a completion waits, if it is asked to. Elsewhere the core arms the queue. */
 static int case_missed_events(void)
 {
@@ -321,7 +330,9 @@ static int case_missed_events(void)
 		return 0;
 	atomic_set(&events, 0);
 	world.cq->comp_handler = count_event;
-	CHECK(!ib_req_notify_cq(world.cq, asked));
+	local_irq_disable();
+	ret = ib_req_notify_cq(world.cq, asked);
+	CHECK(irqs_stayed_off() && !ret);
 	op_init(&op);
 	op_init(&recv);
 	ret = op_post_recv(world.self.server->qp, &recv) ?:
@@ -391,11 +402,15 @@ static int case_polled_one_by_one(void)
 		op_init(&send[i]);
 		op_init(&recv[i]);
 		CHECK(!op_post_recv(world.self.server->qp, &recv[i]));
-		CHECK(!op_post_send(world.self.to.client->qp, &send[i], IB_WR_SEND, 0));
+		local_irq_disable();
+		got = op_post_send(world.self.to.client->qp, &send[i], IB_WR_SEND, 0);
+		CHECK(irqs_stayed_off() && !got);
 	}
 	msleep(SETTLED); /* so that several wait */
 	for (i = 0; i < 1000 && taken < 6; i++) {
+		local_irq_disable();
 		got = ib_poll_cq(world.cq, 1, wc);
+		CHECK(irqs_stayed_off());
 		CHECK(got == 0 || got == 1);
 		CHECK(!wc[1].wr_cqe);
 		taken += got;
@@ -425,7 +440,7 @@ static int case_late_receive(void)
 	msleep(50);
 	local_irq_disable();
 	ret = op_post_recv(world.self.server->qp, &recv);
-	local_irq_enable();
+	CHECK(irqs_stayed_off());
 	ret = ret ?: op_wait(&recv);
 	if (ret)
 		return ret;
