@@ -461,6 +461,39 @@ CASE("processes", a_region_that_is_shared_in_part)
 
 static struct ibv_qp *elsewhere;
 
+static void posts_what_is_shared(void)
+{
+	struct ibv_sge sg = sge(part_shared, 0, 8);
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sg, .num_sge = 1 };
+
+	CHECK(!ibv_post_recv(elsewhere, &wr, &bad));
+}
+
+/* Two mappings, right behind one that is private: it is no part of the region. */
+CASE("processes", a_shared_region_behind_what_is_private)
+{
+	const int access = PROT_READ | PROT_WRITE, flags = MAP_ANONYMOUS | MAP_SHARED | MAP_FIXED;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = c.id->send_cq,
+		.recv_cq = c.id->recv_cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+	long page = sysconf(_SC_PAGESIZE);
+	char *at = mmap(NULL, 3 * page, access, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	CHECK(mmap(at + page, page, access, flags, -1, 0) == at + page);
+	CHECK(mmap(at + 2 * page, page, access, flags, -1, 0) == at + 2 * page);
+	part_shared = ibv_reg_mr(c.id->pd, at + page, 2 * page, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(part_shared);
+	CHECK(elsewhere = ibv_create_qp(c.id->pd, &attr));
+	ends_well(child(posts_what_is_shared));
+	CHECK(!ibv_destroy_qp(elsewhere));
+	works(&c, &s);
+	CHECK(!ibv_dereg_mr(part_shared));
+}
+
 static void posts_a_key_elsewhere(void)
 {
 	struct ibv_sge sg = sge(s.own, 0, 8);

@@ -377,6 +377,25 @@ CASE("objects", import_objects)
 	works(&c, &s);
 }
 
+/* Not the one that has number 0. What is made in it is the other's: it cannot go meanwhile. */
+CASE("objects", an_imported_domain_is_the_one_that_is_named)
+{
+	struct ibv_context *context = ibv_import_device(dup(s.id->verbs->cmd_fd));
+	struct ibv_pd *own = ibv_alloc_pd(s.id->verbs);
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	CHECK(context && own);
+	pd = ibv_import_pd(context, own->handle);
+	CHECK(pd);
+	mr = ibv_reg_mr(pd, s.buf, 8192, OPEN);
+	CHECK(mr && ibv_dealloc_pd(own) == EBUSY);
+	CHECK(!ibv_dereg_mr(mr));
+	ibv_unimport_pd(pd);
+	CHECK(!ibv_dealloc_pd(own) && !ibv_close_device(context));
+	works(&c, &s);
+}
+
 /* There is no memory on a device without hardware. */
 CASE("objects", device_memory_refused)
 {
