@@ -72,13 +72,11 @@ def ask(f, count, port=PORT, pd=b""):
     return wires
 
 
-def ask_once_taken(f, backlog, count):
-    """The same, once all are taken from TCP: none is while a request is queued."""
-    wires = [f.connect(port=PORT) for _ in range(count)]
-    eventually(f, lambda: held("pending_mpa_request", backlog) == count,
-               lambda: "%u are taken" % held("pending_mpa_request", backlog))
-    for wire in wires:
-        wire.send_request(rev=1)
+def taken_from_tcp(f, backlog, count, dev=None, **where):
+    """Connections that ask for nothing yet: none is taken while a request is queued."""
+    wires = [f.connect(**dict(port=PORT) | where) for _ in range(count)]
+    eventually(f, lambda: held("pending_mpa_request", backlog, dev) == count,
+               lambda: "%u are taken" % held("pending_mpa_request", backlog, dev))
     return wires
 
 
@@ -377,7 +375,9 @@ def an_initiator_that_leaves_the_queue_is_forgotten(f):
     with hung(f):
         stay = ask(f, 2, pd=b"stay")
         await_waiting(f, 2, len(stay))
-        leave = ask_once_taken(f, 2, 10)
+        leave = taken_from_tcp(f, 2, 10)
+        for wire in leave:
+            wire.send_request(rev=1)
         await_waiting(f, 2, len(stay) + len(leave))
         for wire in leave:
             wire.close()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Listeners on the wildcard: is that of IPv6 one for IPv4, too? Which netdevs does it serve?"""
 
+import contextlib
 import itertools
 import subprocess
 
 import netdev
 from harness import DRIVER, Skip, eventually, test
-from test_backlog import held, hung
+from test_backlog import held, hung, taken_from_tcp
 
 PORT = 7483
 ELSEWHERE = "10.79.0.1"
@@ -91,22 +92,26 @@ def in_tcps_queue():
     return int(netdev.weft_netns("ss", "-ltnH", "sport", "=", ":%u" % PORT).split()[1])
 
 
+@contextlib.contextmanager
+def requests_wait_at(f, address, dev):
+    """A listener on the wildcard whose consumer answers nothing, and its requests."""
+    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=1)["k"]
+    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
+    wires = taken_from_tcp(f, 1, 4, dev, address=address, port=PORT)
+    with hung(f):
+        # One is told to the consumer, and at most one at a time is offered to it without success.
+        for wire in wires:
+            wire.send_request(rev=1)
+        eventually(f, lambda: held("queued", 1, dev) >= 2, lambda: "none is queued")
+        yield
+
+
 @test()
 def a_device_that_goes_holds_up_no_other(f):
     """While one of them has a request that it cannot tell of, none takes connections. Those wait
     in TCP's queue, and TCP does not say so again."""
     other_device(f)
-    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=1)["k"]
-    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
-    # All are taken before the first one asks: none is as long as a request is queued.
-    wires = [f.connect(address=ELSEWHERE, port=PORT) for _ in range(4)]
-    eventually(f, lambda: held("pending_mpa_request", 1, OTHER) == len(wires),
-               lambda: "they are not taken")
-    with hung(f):
-        # One is told to the consumer, and at most one at a time is offered to it without success.
-        for wire in wires:
-            wire.send_request(rev=1)
-        eventually(f, lambda: held("queued", 1, OTHER) >= 2, lambda: "none is queued")
+    with requests_wait_at(f, ELSEWHERE, OTHER):
         f.connect(port=PORT)
         eventually(f, lambda: in_tcps_queue() == 1, lambda: "it is taken")
         netdev.weft_netns("rdma", "link", "del", OTHER)
@@ -118,16 +123,7 @@ def requests_that_wait_at_either_device_hold_up_the_other(f, which):
     """The device whose requests wait is the first or the second one that listens."""
     other_device(f)
     places = [(f.world.weft, f.world.dev), (ELSEWHERE, OTHER)]
-    address, dev = places[which]
-    k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT, backlog=1)["k"]
-    f.undo.append(lambda: f.agent.cmd("destroy", k=k))
-    wires = [f.connect(address=address, port=PORT) for _ in range(4)]
-    eventually(f, lambda: held("pending_mpa_request", 1, dev) == len(wires),
-               lambda: "they are not taken")
-    with hung(f):
-        for wire in wires:
-            wire.send_request(rev=1)
-        eventually(f, lambda: held("queued", 1, dev) >= 2, lambda: "none is queued")
+    with requests_wait_at(f, *places[which]):
         address, dev = places[1 - which]
         f.connect(address=address, port=PORT)
         eventually(f, lambda: in_tcps_queue() == 1, lambda: "it is taken")
