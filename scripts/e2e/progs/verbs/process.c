@@ -19,6 +19,18 @@ void stay_on(int cpu)
 		printf("there is one CPU only\n");
 }
 
+pid_t child(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	alarm(30);
+	run();
+	exit(0);
+}
+
 pid_t start_case(const char *name, int port)
 {
 	char *args[] = { "verbs", (char *)address, (char *)name, NULL };

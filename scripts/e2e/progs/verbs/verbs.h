@@ -165,6 +165,8 @@ int device_method(int cmd_fd, uint16_t method, const struct ib_uverbs_attr *attr
 
 /* Another process runs a case; it listens at @port. */
 pid_t start_case(const char *name, int port);
+/* The process of a child that runs this and exits. */
+pid_t child(void (*run)(void));
 void ends_well(pid_t pid);
 
 /* One that goes on as a daemon: that it does, how it begins, and memory that is then its own. */
