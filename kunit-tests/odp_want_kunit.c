@@ -81,7 +81,7 @@ static const struct access_row access_rows[] = {
 
 	{ "under_way", STARTED(ACCESS(AT, LENGTH, WAITS)) },
 	{ "under_way_elsewhere", STARTED(.elsewhere = true, .write = true, ACCESS(0, 1, WAITS)) },
-	{ "under_way_for_nobody", STARTED(.moot = true, ACCESS(0, 1, WAITS)) },
+	{ "under_way_and_moot", STARTED(.moot = true, ACCESS(0, 1, WAITS)) },
 
 	{ "there_and_gone", DONE(0, ACCESS(AT, LENGTH, ASKS)) },
 	{ "none", DONE(-EFAULT, ACCESS(AT, LENGTH, FAILS)) },
@@ -92,7 +92,7 @@ static const struct access_row access_rows[] = {
 	{ "none_to_read", DONE(-EFAULT, .write = true, ACCESS(AT, LENGTH, FAILS)) },
 	{ "none_to_write", DONE(-EFAULT, .writes = true, ACCESS(AT, LENGTH, ASKS)) },
 	{ "none_in_another_region", DONE(-EFAULT, .elsewhere = true, ACCESS(AT, LENGTH, ASKS)) },
-	{ "none_for_somebody_before", DONE(-EFAULT, .moot = true, ACCESS(AT, LENGTH, ASKS)) },
+	{ "none_and_moot", DONE(-EFAULT, .moot = true, ACCESS(AT, LENGTH, ASKS)) },
 	{ "changed_all_the_time", DONE(-EBUSY, ACCESS(AT, LENGTH, ASKS)) },
 };
 
