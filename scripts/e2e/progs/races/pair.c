@@ -72,6 +72,38 @@ bool pair_event(struct pair *p, enum rdma_cm_event_type wanted, struct rdma_cm_i
 	return true;
 }
 
+/*
+ * TCP has no memory for the bucket of a port, if allocations that may not wait fail, and calls that
+ * an address in use. That is no news of weft's, unless it stays so.
+ */
+static bool in_use_for_now(int ret, int *tries)
+{
+	if (!ret || errno != EADDRINUSE || !(*tries)--)
+		return false;
+	usleep(1000);
+	return true;
+}
+
+static int listen_in_the_end(struct rdma_cm_id *id)
+{
+	int tries = 20, ret;
+
+	do
+		ret = rdma_listen(id, 8);
+	while (in_use_for_now(ret, &tries));
+	return ret;
+}
+
+static int connect_in_the_end(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	int tries = 20, ret;
+
+	do
+		ret = rdma_connect(id, param);
+	while (in_use_for_now(ret, &tries));
+	return ret;
+}
+
 static bool listen_anywhere(struct pair *p)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET };
@@ -86,8 +118,8 @@ static bool listen_anywhere(struct pair *p)
 	CHECK(!fcntl(p->events->fd, F_SETFL, O_NONBLOCK));
 	TRY(!rdma_create_id(p->events, &p->listener, NULL, RDMA_PS_TCP));
 	TRY(!rdma_bind_addr(p->listener, (struct sockaddr *)&at));
-	ret = rdma_listen(p->listener, 8);
-	/* As for connect_in_the_end(); the port is any that is free. */
+	ret = listen_in_the_end(p->listener);
+	/* The port is any that is free. */
 	if (ret && errno == EADDRINUSE && may_lack)
 		errno = ENOMEM;
 	TRY(!ret);
@@ -148,19 +180,6 @@ static bool answer(struct pair *p, enum outcome outcome, struct rdma_conn_param 
 	       pair_event(p, RDMA_CM_EVENT_ESTABLISHED, NULL);
 }
 
-/*
- * TCP has no memory for the bucket of a port, if allocations that may not wait fail, and calls that
- * an address in use. That is no news of weft's, unless it stays so.
- */
-static int connect_in_the_end(struct pair *p, struct rdma_conn_param *param)
-{
-	int tries = 20, ret;
-
-	while ((ret = rdma_connect(p->id[CLIENT], param)) && errno == EADDRINUSE && tries--)
-		usleep(1000);
-	return ret;
-}
-
 bool pair_join(struct pair *p, enum outcome outcome)
 {
 	struct rdma_conn_param param = { .initiator_depth = 4, .responder_resources = 4 };
@@ -169,7 +188,7 @@ bool pair_join(struct pair *p, enum outcome outcome)
 		return false;
 	if (!make_qp(p, CLIENT))
 		return false;
-	TRY(!connect_in_the_end(p, &param));
+	TRY(!connect_in_the_end(p->id[CLIENT], &param));
 	return outcome == ABANDONED || answer(p, outcome, &param);
 }
 
