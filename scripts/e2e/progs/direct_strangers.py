@@ -178,6 +178,11 @@ def port_without_memory():
                 assert time.monotonic() < end, "it was taken at once"
         sock.sendall(request(hello(a.number, 0xfffffe, b.psn, a.psn)))
         assert answer(sock) == NO_QP
+    # What has none of its own is off TCP's queue by then, and is closed.
+    with Shortage("kmalloc-2k"), dial(b, b"") as sock:
+        assert answer(sock) is None
+    a.connect(b)
+    messages(a, b)
 
 
 @contextlib.contextmanager

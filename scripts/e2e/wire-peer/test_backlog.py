@@ -409,6 +409,19 @@ def a_connection_that_found_no_memory_is_taken_later(f, bound_to):
     f.agent.cmd("destroy", k=asked["k"])
 
 
+@test(each=BOUND_TO)
+def a_connection_that_found_no_memory_of_its_own_is_closed(f, bound_to):
+    """It is off TCP's queue by then, so nothing would come back to it."""
+    listener = listen(f, 4, bound_to=bound_to)
+    with Shortage("kmalloc-2k"):
+        f.connect(port=PORT).expect_end(timeout=5 * f.world.slow)
+    wire, = ask(f, 1)
+    asked = f.asked(listener=listener)
+    f.agent.cmd("reject", k=asked["k"])
+    assert wire.read_reply().r == 1
+    f.agent.cmd("destroy", k=asked["k"])
+
+
 @test()
 def a_request_that_found_no_memory_is_told_later(f):
     """iw_cm copies the private data, into a piece of a size that nothing else wants now."""
