@@ -23,6 +23,9 @@ struct world {
 
 extern struct world world;
 
+/* Milliseconds until what is under way has come to its end, also on a busy machine. */
+#define SETTLED	200
+
 #define CHECK(what)                                                             \
 	do {                                                                    \
 		if (!(what)) {                                                  \
