@@ -11,12 +11,13 @@ from errno import ECONNREFUSED
 
 from test_attributes import failed
 from test_figures import region
-from world import FLUSH, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
+from world import FLUSH, MANUAL, MIX_KINDS, MIX_MESSAGES, TX_RUNS, Skip, manual_table, same, test
 from wirepeer import mpa, rdmap
 
 # enum ibv_wc_status
 LOC_PROT, REM_ACCESS = 4, 10
 
+DRIVER = os.path.join(os.path.dirname(MANUAL), "..", "drivers", "weft")
 TRACING = "/sys/kernel/tracing"
 EVENTS = TRACING + "/events/weft"
 LINE = re.compile(r": (weft_\w+): (.*)$")
@@ -87,6 +88,44 @@ def each_kind_of_message_has_a_name(w):
         with open("%s/%s/format" % (EVENTS, name), encoding="ascii") as file:
             named = re.findall(r'{ (\d+), "[a-z-]+" }', file.read())
         same(named, [str(opcode) for opcode in range(14)], name)
+
+
+def symbols(name, field):
+    """What a tracepoint calls the values of a field, from 0 on."""
+    with open("%s/%s/format" % (EVENTS, name), encoding="ascii") as file:
+        pairs = re.search(r"__print_symbolic\(REC->%s, ([^)]*)\)" % field, file.read()).group(1)
+    found = re.findall(r'{ (\d+), "([a-z0-9-]+)" }', pairs)
+    same([number for number, _ in found], [str(i) for i in range(len(found))], name)
+    return [word for _, word in found]
+
+
+def enumerators(path, name, prefix):
+    """Those of an enum of weft in a trace's words, but for the last, which counts them."""
+    with open(os.path.join(DRIVER, path), encoding="ascii") as file:
+        body = re.search(r"^enum %s {\n(.*?)^};" % name, file.read(), re.M | re.S).group(1)
+    words = re.findall(r"^\t%s(\w+)" % prefix, body, re.M)
+    return [word.lower().replace("_", "-") for word in words[:-1]]
+
+
+@test
+def each_state_and_event_has_its_own_name(w):
+    for name, path, enum, prefix in (
+            ("weft_qp_state", "proto/qp_fsm.h", "weft_qp", "WEFT_QP_"),
+            ("weft_cm_state", "proto/conn_fsm.h", "weft_conn", "WEFT_CONN_")):
+        states = enumerators(path, enum + "_state", prefix)
+        same(symbols(name, "from"), states, name)
+        same(symbols(name, "to"), states, name)
+        same(symbols(name, "event"), enumerators(path, enum + "_event", prefix), name)
+    same(symbols("weft_rnr", "event"), ["wait", "ready", "timeout", "closed"], "weft_rnr")
+    same(symbols("weft_tx_run", "mode"), list(TX_RUNS), "weft_tx_run")
+
+
+@test
+def each_opcode_has_its_own_name(w):
+    same(symbols("weft_message_sent", "opcode"),
+         ["write", "read-request", "read-response", "send", "send-inv", "send-se", "send-se-inv",
+          "terminate", "imm", "imm-se", "atomic-request", "atomic-response", "send-imm",
+          "send-se-imm"], "opcodes")
 
 
 @test
