@@ -119,8 +119,10 @@ def terminated(w, reason, fault, break_it):
         count = int(other == reason)
         subset(moved, {"tx_term_" + other: count, "rx_term_" + other: count})
     # Each end says what it knows: what was wrong, and what the other one found wrong.
-    w.eventually(lambda: kernel_says("Terminate received: " + fault, lines),
-                 "two lines of the kernel")
+    received, detected = ("QP %d: %s: %s" % (pair.qpn[k], what, fault) for k, what in
+                          ((pair.a, "Terminate received"), (pair.p, "error detected")))
+    w.eventually(lambda: kernel_says(received, lines), "two lines of the kernel")
+    same(len(kernel_says(detected, lines)), 1, "lines that name the QP")
     same(len(kernel_says("error detected: " + fault, lines)), 1, "lines that name the fault")
     return moved
 

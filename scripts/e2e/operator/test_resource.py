@@ -39,6 +39,27 @@ def a_qp_tells_its_terms_and_its_connection(w):
 
 
 @test
+def an_address_of_ipv6_is_told_short_and_with_its_port(w):
+    pair = w.pair(addr=w.addr6)
+    a, p = pair.row(pair.a), pair.row(pair.p)
+    same(p["drv_tcp_local"], "[%s]:%d" % (w.addr6, w.port), "address")
+    same((a["drv_tcp_local"], a["drv_tcp_peer"]), (p["drv_tcp_peer"], p["drv_tcp_local"]),
+         "the two ends")
+
+
+@test
+def each_qp_of_a_long_list_has_all_its_details(w):
+    """It is as many messages as it takes, and no QP is told in part."""
+    for _ in range(20):
+        w.pair()
+    told = [sorted(name for name in row if name.startswith("drv_")) for row in w.qps()]
+    same(len(told), 40, "QPs")
+    at_least(len(told[0]), 30, "details")
+    for names in told[1:]:
+        same(names, told[0], "details of a QP")
+
+
+@test
 def message_numbers_and_queues_are_those_of_the_traffic(w):
     pair = w.pair()
     first = pair.row(pair.a)
@@ -56,6 +77,10 @@ def message_numbers_and_queues_are_those_of_the_traffic(w):
                "sq_pending": 0, "sq_inflight": 0, "ord_used": 0})
     subset(p, {"rx_msn_send": 4, "rx_msn_request": 3, "tx_msn_atomic": 2, "rq_posted": 0,
                "ird_used": 0})
+    # Of the other queues, the next message is the first.
+    subset(a, {"rx_msn_send": 1, "rx_msn_request": 1, "rx_msn_terminate": 1, "tx_msn_atomic": 1})
+    subset(p, {"tx_msn_send": 1, "tx_msn_request": 1, "tx_msn_terminate": 1,
+               "rx_msn_terminate": 1, "rx_msn_atomic": 1})
     same(a["drv_tx_staged_bytes"], a["drv_tx_sent_bytes"], "bytes")
     if w.by_tcp:
         at_least(a["drv_tx_staged_bytes"], 300, "bytes")
