@@ -47,6 +47,13 @@ def every_attribute_is_in_the_manual_with_its_default(w):
 
 
 @test
+def all_may_read_an_attribute_and_root_may_set_it(w):
+    for name in documented():
+        found = os.stat(w.attr_file(name))
+        same((found.st_uid, found.st_mode & 0o777), (0, 0o644), "owner and mode of " + name)
+
+
+@test
 def attributes_take_their_range_and_nothing_else(w):
     for name, (_, least, most, zero) in documented().items():
         if not least.isdigit():
@@ -72,7 +79,8 @@ def congestion_takes_what_tcp_knows(w):
     w.undo.append(lambda: w.write_attr("tcp_congestion_control", "default"))
     w.write_attr("tcp_congestion_control", "reno\n")
     same(w.attr("tcp_congestion_control"), "reno", "tcp_congestion_control")
-    for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic"):
+    for text in ("\n", "nosuchthing", "x" * 15, "x" * 16, "x" * 400, "reno cubic",
+                 "reno" + 20 * " " + "cubic"):
         refused(w, "tcp_congestion_control", text)
     # As one that is unknown: what only an administrator of the network may choose. It is loaded.
     w.write_attr("tcp_congestion_control", "htcp")
@@ -124,6 +132,16 @@ def kind_of_rtr_and_peer_to_peer_reach_the_connection(w):
         terms(w, mpa_rtr_types=name)
     w.turn("mpa_p2p", 0)
     terms(w, mpa_rtr_types="none", mpa_revision=2)
+
+
+@test
+def each_choice_of_rtr_kinds_is_told_by_name(w):
+    kinds = ((1, "send"), (2, "write"), (4, "read"))
+    for bits in range(1, 8):
+        w.turn("mpa_rtr_types", bits)
+        pair = w.pair()
+        same(pair.row(pair.p)["drv_mpa_rtr_types"],
+             ",".join(name for bit, name in kinds if bits & bit), "kinds for %d" % bits)
 
 
 @test

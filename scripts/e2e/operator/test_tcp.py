@@ -362,6 +362,23 @@ def keepalive_ends_a_connection_at_rest_whose_peer_is_gone(w):
 
 @test
 @about_tcp
+def an_interval_lies_between_probes_however_many_there_are(w):
+    """The first goes out after a second of rest; then nothing is due for more than a minute."""
+    w.turn("tcp_keepalive_idle_s", 1)
+    w.turn("tcp_keepalive_interval_s", 90)
+    w.turn("tcp_keepalive_probes", 2)
+    pair = w.pair()
+    pair.send()
+    time.sleep(0.3)     # all is acknowledged
+    cut(w)
+    for k in (pair.a, pair.p):
+        w.eventually(lambda k=k: re.search(r"timer:\(keepalive,1min", w.ss(pair.row(k))),
+                     "a minute until the next probe, and not %s" % w.ss(pair.row(k)))
+    w.undo.pop()()
+
+
+@test
+@about_tcp
 def retransmissions_are_seen_while_the_connection_lives(w):
     pair = w.pair()
     pair.send()
@@ -384,7 +401,7 @@ def repeated(w, pair, seen):
     try:
         got = pair.recv()
         pair.post(pair.a, "send", sge="mr:0:100")
-        w.eventually(seen, "a retransmission")
+        w.eventually(seen, "a retransmission", 5)
     finally:
         run("tc", "qdisc", "del", "dev", "lo", "root")
     pair.wc(pair.p, got)
