@@ -25,6 +25,13 @@ at_least() {
 
 mac_hex() { tr -d : </sys/class/net/wd0/address; }
 
+names_itself() {
+	is vendor_id 0x776674
+	is vendor_part_id 1
+	is hw_ver 0x0
+	is fw_ver "$(cat "$here/../../VERSION").0"
+}
+
 complete() {
 	limit 30 ibv_devinfo -v -d "$dev" >"$info"
 	cat "$info"
@@ -34,7 +41,7 @@ complete() {
 	is state "PORT_ACTIVE (4)"
 	at_least vendor_id 1
 	value fw_ver | grep -q . || fail "no fw_ver"
-	[ "$driver" != weft ] || is fw_ver "$(cat "$here/../../VERSION").0"
+	[ "$driver" != weft ] || names_itself
 	# The plugin's word, and the module's.
 	[ "$(value fw_ver)" = "$(<"/sys/class/infiniband/$dev/fw_ver")" ] || fail "fw_ver in sysfs"
 }
@@ -47,6 +54,16 @@ guids() {
 		[ "$(value "$field")" != 0000:0000:0000:0000 ] || fail "$field is zero"
 	done
 	[ "$(value sys_image_guid)" = "$(value node_guid)" ] || fail "they differ"
+	[ "$driver" != weft ] || guid_is_marked
+}
+
+# "wf" stands between the halves of the MAC, whose bit for local ones is turned: other drivers have
+# fffe there.
+guid_is_marked() {
+	local mac want
+	mac=$(mac_hex)
+	want=$(printf '%02x' $((16#${mac:0:2} ^ 2)))${mac:2:4}7766${mac:6}
+	[ "$(value node_guid | tr -d :)" = "$want" ] || fail "it is $(value node_guid), not $want"
 }
 
 # The connection manager finds an iWARP device by this value alone.

@@ -387,6 +387,16 @@ topology_veth() {
 	saddr4=$addr4 saddr6=$addr6
 }
 
+# gid_0_is_of MAC DEVICE: its 16 bytes begin with those of the MAC, which may be shorter, and have
+# something behind it where other network devices have the same one, as a rule, or none at all.
+gid_0_is_of() {
+	local mac=${1//:/} gid
+	gid=$(tr -d : <"/sys/class/infiniband/$2/ports/1/gids/0")
+	[[ $gid = "$mac"* ]] || fail "GID 0 of $2 is $gid, and its MAC $mac"
+	gid=${gid#"$mac"}
+	[ -z "${gid//0/}" ] || echo apart
+}
+
 # has_fault_injection: or a skip.
 has_fault_injection() {
 	[ -e /sys/kernel/debug/failslab ] || skip "this kernel cannot make allocations fail"

@@ -74,26 +74,50 @@ same_netdev() {
 	rdma link delete "$dev"
 }
 
+# However many ask at the same time, one of them gets it.
+same_netdev_at_once() {
+	local name
+	[ "$driver" = weft ] || skip "only for weft"
+	for _ in 1 2 3 4 5; do
+		for name in "${driver}"{1..6}; do
+			add "$name" wd0 >/dev/null 2>&1 &
+		done
+		wait
+		rdma link show | tee "$tmp/links"
+		expect 'netdev wd0' "$tmp/links" 1
+		for name in $(rdma link show | sed -n "s,^link \(${driver}[^/]*\)/.*,\1,p"); do
+			rdma link delete "$name"
+		done
+	done
+}
+
 delete_missing() { refused 'No such device|Invalid argument|Wrong device' rdma link delete nosuch0; }
 
 ping_over() { rping_pair 40 "$1" 3; }
 
-# on_netdev NAME ADDRESS: link add, traffic, link delete.
+# on_netdev NAME ADDRESS [apart]: link add, traffic, link delete. "apart": it has another's MAC.
 on_netdev() {
 	ip link set "$1" up
 	ip addr add "$2/24" dev "$1"
 	add "$dev" "$1"
 	rdma link show "$dev/1" | tee "$tmp/link"
 	expect "netdev $1" "$tmp/link" 1
+	[ "$driver" != weft ] || tells_apart "$1" "${3:-}"
 	ping_over "$2"
 	note_loopback
 	rdma link delete "$dev"
 }
 
+# In the first GID, which rdma_cm compares.
+tells_apart() {
+	[ "$(gid_0_is_of "$(<"/sys/class/net/$1/address")" "$dev")" = "$2" ] ||
+		fail "GID 0: $(<"/sys/class/infiniband/$dev/ports/1/gids/0")"
+}
+
 on_vlan() {
 	modprobe -q 8021q
 	ip link add link wd0 name wd0.7 type vlan id 7
-	on_netdev wd0.7 10.78.0.1
+	on_netdev wd0.7 10.78.0.1 apart
 	ip link delete wd0.7
 }
 
@@ -103,7 +127,7 @@ on_bridge() {
 	ip link add wd2 type dummy
 	ip link set wd2 master wbr0
 	ip link set wd2 up
-	on_netdev wbr0 10.79.0.1
+	on_netdev wbr0 10.79.0.1 apart
 	ip link delete wbr0
 	ip link delete wd2
 }
@@ -248,7 +272,7 @@ module_goes_and_comes() {
 	[ "$driver" = weft ] || skip "only for weft"
 	limit 20 rmmod weft
 	[ ! -e /sys/module/weft ] || fail "still loaded"
-	limit 20 modprobe weft
+	# The core loads the module of a type that it does not know.
 	add "$dev" wd0
 	ping_over "$saddr4"
 	rdma link delete "$dev"
@@ -260,6 +284,7 @@ t "no such netdev" no_such_netdev
 t "a netdev that is not Ethernet" unsuitable_netdev
 t "the same name twice" same_name
 t "the same netdev twice" same_netdev
+t "the same netdev by many at once" same_netdev_at_once
 t "deleting what is not there" delete_missing
 t "on a VLAN" on_vlan
 t "on a bridge" on_bridge
