@@ -122,6 +122,7 @@ many_addresses() {
 	[ "$(gid 127)" != "$none" ] || fail "the table does not fill"
 	pingpong ibv_rc_pingpong -n 100
 	for i in {1..200}; do echo "addr del 10.80.0.$i/32 dev wd0"; done | ip -batch -
+	await_gid 127 "$none"
 }
 
 # --- libibverbs' own examples ---

@@ -495,6 +495,12 @@ def error_and_destroy():
 
 # --- what is refused ---
 
+def reason_is(end, words):
+    """The kernel's log says why a modify of that QP was refused."""
+    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
+    said = [line for line in text.splitlines() if "QP %d: " % end.number in line]
+    assert any("QP %d: %s" % (end.number, words) in line for line in said), said
+
 
 def bad_attributes():
     a, b = two()
@@ -504,12 +510,15 @@ def bad_attributes():
     attr.path_mtu = e.IBV_MTU_1024
     attr.dest_qp_num = b.number
     refused(errno.EINVAL, a.qp.modify, attr, TO_RTR)
+    reason_is(a, "a peer has no LID here")
     refused(errno.EINVAL, a.rtr, b, index=0)
+    reason_is(a, "GID 0 is no address")
     refused(errno.ENODATA, a.rtr, b, index=127)	# ib_core's word
     for bad in ("ff02::1", "::", "::ffff:224.0.0.1", "::ffff:255.255.255.255", "::ffff:0.0.0.0"):
         refused(errno.EINVAL, a.rtr, b, gid=bad)
     other = "fd77::9" if ipaddress.ip_address(a.gid).ipv4_mapped else "::ffff:10.9.9.9"
     refused(errno.EINVAL, a.rtr, b, gid=other)
+    reason_is(a, "its GID and that of its peer are no addresses that reach each other")
     assert a.state() == e.IBV_QPS_INIT
     a.rtr(b)
     refused(errno.EINVAL, a.rtr, b)
@@ -526,6 +535,7 @@ def switched_off():
     param("direct_port", 0)
     try:
         refused(errno.EOPNOTSUPP, a.rtr, b)
+        reason_is(a, "direct_port is 0")
     finally:
         param("direct_port", before)
 
@@ -566,6 +576,7 @@ def port_in_use():
         before = sockets()
         for _ in range(20):
             refused(errno.EADDRINUSE, b.rtr, a)
+        reason_is(b, "another socket has the direct_port of its address")
         assert sockets() < before + 10, f"{sockets()}, and {before} before"
     a.connect(b)
     b.rtr(a)
@@ -626,6 +637,7 @@ def psn_known_late():
     b.rtr(a)
     time.sleep(0.3)
     refused(errno.EINVAL, a.rts, psn=a.psn ^ 1)
+    reason_is(a, "sq_psn is not what its peer expects")
     a.rts()
     b.rts()
     messages(a, b)
