@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Commands as a library gives them: answers that the kernel cannot write where the process wants
- * them, so that the call fails and leaves nothing behind; and a library of before.
+ * them, so that the call fails and leaves nothing behind; and libraries of before.
  */
 #define _GNU_SOURCE
 #include "../proc.h"
@@ -21,7 +21,8 @@
 #define ENTRIES 16384	/* of a queue, which has pages of its own then */
 #define SPARE 8192	/* KiB that others may take meanwhile; each queue is half a MiB or more */
 
-int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes)
+static int write_command(uint32_t number, const void *cmd, size_t bytes, const void *own,
+			 size_t own_bytes, uint16_t out_words)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
@@ -30,7 +31,7 @@ int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own,
 		.hdr = {
 			.command = number,
 			.in_words = (sizeof(req.hdr) + bytes + own_bytes) / 4,
-			.out_words = RAW_WORDS,
+			.out_words = out_words,
 		},
 	};
 	ssize_t all = req.hdr.in_words * 4;
@@ -38,6 +39,11 @@ int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own,
 	memcpy(req.rest, cmd, bytes);
 	memcpy(req.rest + bytes, own, own_bytes);
 	return write(s.id->verbs->cmd_fd, &req, all) == all ? 0 : errno;
+}
+
+int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes)
+{
+	return write_command(number, cmd, bytes, own, own_bytes, RAW_WORDS);
 }
 
 int device_method(int cmd_fd, uint16_t method, const struct ib_uverbs_attr *attrs)
@@ -141,7 +147,55 @@ CASE("objects", resizes_that_cannot_be_told)
 	CHECK(!ibv_destroy_srq(srq));
 }
 
-/* --- a library of before -------------------------------------------------------------------- */
+/* --- libraries of before -------------------------------------------------------------------- */
+
+#define UNTOUCHED 0xa5a5a5a5
+
+/* The library knows of the core's part and of the first two words of weft's, which are a key. */
+static void takes_the_key(uint32_t number, const void *cmd, size_t bytes, size_t core)
+{
+	uint32_t *resp = *(uint32_t *const *)cmd; /* each begins with where its answer is to be */
+	uint32_t words = core / sizeof(*resp) + 2;
+
+	memset(resp, 0xa5, RAW_WORDS * sizeof(*resp));
+	CHECK(!write_command(number, cmd, bytes, "", 0, words));
+	CHECK(resp[words - 2] != UNTOUCHED && resp[words - 1] != UNTOUCHED);
+	for (; words < RAW_WORDS; words++)
+		CHECK(resp[words] == UNTOUCHED);
+}
+
+CASE("objects", an_older_library_gets_the_answer_that_it_knows)
+{
+	uint32_t resp[RAW_WORDS];
+	const uintptr_t at = (uintptr_t)resp;
+	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 4, NULL, NULL, 0);
+	struct ib_uverbs_resize_cq larger = { .response = at, .cqe = 100 };
+	const struct ib_uverbs_create_cq queue = { .response = at, .cqe = 4, .comp_channel = -1 };
+	const struct ib_uverbs_create_qp pair = { .response = at,
+						  .pd_handle = s.id->pd->handle,
+						  .send_cq_handle = s.id->send_cq->handle,
+						  .recv_cq_handle = s.id->recv_cq->handle,
+						  .max_send_wr = 4,
+						  .max_recv_wr = 4,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
+						  .qp_type = IBV_QPT_RC };
+	const struct ib_uverbs_create_srq shared = {
+		.response = at, .pd_handle = s.id->pd->handle, .max_wr = 4, .max_sge = 1
+	};
+
+	CHECK(cq);
+	larger.cq_handle = cq->handle;
+	takes_the_key(IB_USER_VERBS_CMD_CREATE_CQ, &queue, sizeof(queue),
+		      sizeof(struct ib_uverbs_create_cq_resp));
+	takes_the_key(IB_USER_VERBS_CMD_RESIZE_CQ, &larger, sizeof(larger),
+		      sizeof(struct ib_uverbs_resize_cq_resp));
+	takes_the_key(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair),
+		      sizeof(struct ib_uverbs_create_qp_resp));
+	takes_the_key(IB_USER_VERBS_CMD_CREATE_SRQ, &shared, sizeof(shared),
+		      sizeof(struct ib_uverbs_create_srq_resp));
+	CHECK(!ibv_destroy_cq(cq));
+}
 
 #define OLD_ENTRIES 1024	/* the queue has pages of its own */
 

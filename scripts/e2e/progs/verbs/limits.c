@@ -201,6 +201,10 @@ CASE("limits", largest_srq)
 	attr.attr.max_sge = dev.max_srq_sge + 1;
 	errno = 0;
 	CHECK(!ibv_create_srq(s.id->pd, &attr) && errno == EINVAL);
+	attr.attr.max_sge = 1;
+	attr.attr.max_wr = 0;
+	errno = 0;
+	CHECK(!ibv_create_srq(s.id->pd, &attr) && errno == EINVAL);
 }
 
 /* Of 16 million regions as many as a small machine has room for. */

@@ -148,6 +148,11 @@ CASE("objects", advise)
 	CHECK(ibv_advise_mr(s.id->pd, writes, 0, list, 2) == EPERM);
 	list[1].length = BYTES;
 	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == EFAULT);
+	list[1].length = 2 * BYTES;
+	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == EFAULT);
+	list[1].length = 1;
+	list[1].addr -= 101;
+	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == EFAULT);
 	list[1].lkey ^= 0x5a00;
 	CHECK(ibv_advise_mr(s.id->pd, reads, 0, list, 2) == ENOENT);
 	CHECK(ibv_advise_mr(s.id->pd, 77, 0, list, 1) == EOPNOTSUPP);
@@ -409,18 +414,23 @@ CASE("objects", device_memory_refused)
 
 /* --- what a library says of itself ---------------------------------------------------------------- */
 
-/* As the library opens a device, with @words of its own behind. Returns 0 or why not. */
-static int open_context(const uint32_t *own, size_t words, int missing)
+/* What the kernel says of itself. */
+static struct {
+	struct ib_uverbs_get_context_resp core;
+	struct weft_uresp_alloc_ctx own;
+} said;
+
+/*
+ * As the library opens a device, with @words of its own behind, and room for all but @spared bytes of
+ * the answer. Returns 0 or why not.
+ */
+static int ask_for_context(const uint32_t *own, size_t words, int missing, size_t spared)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_get_context cmd;
 		uint32_t own[8];
 	} req = {};
-	struct {
-		struct ib_uverbs_get_context_resp core;
-		struct weft_uresp_alloc_ctx own;
-	} resp;
 	size_t bytes = offsetof(typeof(req), own) + words * 4;
 	unsigned char *end;
 	char path[256];
@@ -436,15 +446,21 @@ static int open_context(const uint32_t *own, size_t words, int missing)
 	CHECK(fd >= 0);
 	req.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT;
 	req.hdr.in_words = bytes / 4;
-	req.hdr.out_words = sizeof(resp) / 4;
-	req.cmd.response = (uintptr_t)&resp;
+	req.hdr.out_words = (sizeof(said) - spared) / 4;
+	req.cmd.response = (uintptr_t)&said;
+	memset(&said, 0xa5, sizeof(said));
 	memcpy(req.own, own, words * 4);
 	memcpy(end - (bytes - missing), &req, bytes - missing);
 	ret = write(fd, end - (bytes - missing), bytes) == (ssize_t)bytes ? 0 : errno;
 	if (!ret)
-		close(resp.core.async_fd);
+		close(said.core.async_fd);
 	close(fd);
 	return ret;
+}
+
+static int open_context(const uint32_t *own, size_t words, int missing)
+{
+	return ask_for_context(own, words, missing, 0);
 }
 
 /* A mistake is an error; it is not treated as a smaller request. */
@@ -452,7 +468,11 @@ CASE("objects", unknown_requests_are_refused)
 {
 	uint32_t own[6] = { WEFT_CTX_SHARED_PAGES };
 
-	CHECK(open_context(own, 0, 0) == 0);
+	CHECK(open_context(own, 0, 0) == 0 && said.own.max_inline >= 512);
+	CHECK(said.own.features == (WEFT_FEATURE_UNIQUE_MMAP_KEYS | WEFT_FEATURE_OWNER));
+	/* Older libraries know of less than is said. */
+	CHECK(ask_for_context(own, 0, 0, sizeof(said.own.features)) == 0);
+	CHECK(said.own.max_inline >= 512 && said.own.features == 0xa5a5a5a5);
 	CHECK(open_context(own, 2, 0) == 0);
 	CHECK(open_context(own, 6, 0) == 0);
 	CHECK(open_context(own, 2, 8) == EFAULT);
@@ -533,4 +553,37 @@ CASE("objects", unknown_words_are_refused)
 	CHECK(command(IB_USER_VERBS_CMD_MODIFY_QP, &timer, sizeof(timer), 0) == 0);
 	works(&c, &s);
 	CHECK(!ibv_destroy_cq(cq));
+}
+
+/* The same of commands with a request of weft's: reserved words, and what stands behind it. */
+CASE("objects", unknown_words_of_an_srq_are_refused)
+{
+	static const uint32_t known[3] = { WEFT_SRQ_DOORBELL };
+	static const uint32_t reserved[2] = { WEFT_SRQ_DOORBELL, 1 };
+	static const uint32_t behind[3] = { 0, 0, 1 };
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(s.id->pd, &attr);
+	struct ib_uverbs_modify_srq limit = { .attr_mask = IBV_SRQ_LIMIT, .srq_limit = 2 };
+	struct ib_uverbs_modify_srq more = { .attr_mask = IBV_SRQ_MAX_WR, .max_wr = 8 };
+	struct ibv_recv_wr *bad, wr = {};
+	const int create = IB_USER_VERBS_CMD_CREATE_SRQ, modify = IB_USER_VERBS_CMD_MODIFY_SRQ;
+	uint32_t resp[RAW_WORDS];
+	const struct ib_uverbs_create_srq shared = { .response = (uintptr_t)resp,
+						     .pd_handle = s.id->pd->handle,
+						     .max_wr = 4,
+						     .max_sge = 1 };
+
+	CHECK(srq);
+	for (int i = 0; i < 3; i++)
+		CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
+	limit.srq_handle = more.srq_handle = srq->handle;
+	CHECK(raw_command(create, &shared, sizeof(shared), reserved, 8) == EOPNOTSUPP);
+	CHECK(raw_command(create, &shared, sizeof(shared), behind, 12) == EOPNOTSUPP);
+	CHECK(raw_command(create, &shared, sizeof(shared), known, 12) == 0);
+	CHECK(raw_command(modify, &more, sizeof(more), "", 0) == EOPNOTSUPP);
+	CHECK(raw_command(modify, &limit, sizeof(limit), behind, 12) == EOPNOTSUPP);
+	CHECK(!ibv_query_srq(srq, &attr.attr) && !attr.attr.srq_limit && attr.attr.max_wr == 4);
+	CHECK(raw_command(modify, &limit, sizeof(limit), known, 12) == 0);
+	CHECK(!ibv_query_srq(srq, &attr.attr) && attr.attr.srq_limit == 2);
+	CHECK(!ibv_destroy_srq(srq));
 }

@@ -116,6 +116,8 @@ CASE("queues", srq_resize)
 	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EBUSY);
 	attr.max_wr = dev.max_srq_wr + 1;
 	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
+	attr.max_wr = 0;
+	CHECK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EINVAL);
 	CHECK(depth_of_srq() >= 1000);
 	attr.max_wr = 20;
 	attr.srq_limit = 21;

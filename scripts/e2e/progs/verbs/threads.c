@@ -10,12 +10,15 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <rdma/ib_user_verbs.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define ROUNDS 20
 #define ARMINGS 60
@@ -192,6 +195,83 @@ CASE("threads", a_poll_that_waits_for_a_resize_sleeps)
 	pthread_join(thread, NULL);
 	printf("the longest poll took %.1f ms and slept %ld times\n", longest * 1e3, slept);
 	CHECK(longest > 0.005 && slept > 2);
+	works(&c, &s);
+}
+
+/* --- resizing that the library does not keep apart ------------------------------------ */
+
+#define WAITING 65536 /* entries that each resizing copies */
+#define RESIZINGS 60
+
+static void *resize_the_cq(void *handle)
+{
+	uint32_t resp[RAW_WORDS];
+	const struct ib_uverbs_resize_cq cmd = { .response = (uintptr_t)resp,
+						 .cq_handle = *(uint32_t *)handle,
+						 .cqe = WAITING };
+
+	for (int i = 0; i < RESIZINGS; i++)
+		CHECK(!raw_command(IB_USER_VERBS_CMD_RESIZE_CQ, &cmd, sizeof(cmd), "", 0));
+	return NULL;
+}
+
+static void *resize_the_srq(void *handle)
+{
+	struct weft_queue_map map;
+	const uint64_t to = (uintptr_t)&map;
+	const struct ib_uverbs_modify_srq cmd = { .srq_handle = *(uint32_t *)handle,
+						  .attr_mask = IBV_SRQ_MAX_WR,
+						  .max_wr = WAITING };
+
+	for (int i = 0; i < RESIZINGS; i++)
+		CHECK(!raw_command(IB_USER_VERBS_CMD_MODIFY_SRQ, &cmd, sizeof(cmd), &to,
+				   sizeof(to)));
+	return NULL;
+}
+
+static void by_two_threads(void *(*resize)(void *), uint32_t handle)
+{
+	pthread_t one, other;
+
+	CHECK(!pthread_create(&one, NULL, resize, &handle));
+	CHECK(!pthread_create(&other, NULL, resize, &handle));
+	pthread_join(one, NULL);
+	pthread_join(other, NULL);
+}
+
+/* The kernel copies what waits out of a ring that nothing else may free meanwhile. */
+CASE("threads", a_cq_is_resized_by_two_threads)
+{
+	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, WAITING, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.cap = { 1, WAITING, 1, 1, 0 }, .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq
+	};
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr *bad, wr = {};
+	struct ibv_qp *qp;
+
+	CHECK(cq);
+	qp = ibv_create_qp(s.id->pd, &attr);
+	CHECK(qp);
+	for (int i = 0; i < WAITING; i++)
+		CHECK(!ibv_post_recv(qp, &wr, &bad));
+	CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE));
+	by_two_threads(resize_the_cq, cq->handle);
+	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+	works(&c, &s);
+}
+
+CASE("threads", an_srq_is_resized_by_two_threads)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = WAITING, .max_sge = 1 } };
+	struct ibv_srq *full = ibv_create_srq(s.id->pd, &attr);
+	struct ibv_recv_wr *bad, wr = {};
+
+	CHECK(full);
+	for (int i = 0; i < WAITING; i++)
+		CHECK(!ibv_post_srq_recv(full, &wr, &bad));
+	by_two_threads(resize_the_srq, full->handle);
+	CHECK(!ibv_destroy_srq(full));
 	works(&c, &s);
 }
 
