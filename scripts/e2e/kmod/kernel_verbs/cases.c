@@ -225,10 +225,13 @@ static int case_send_with_inv(void)
 	return area_register(&world.b);
 }
 
-/* Inline, so the payload is taken at once; the union of the completion has the immediate. */
+/* The payload is taken at once, and as much as was granted; the completion has the immediate. */
 static int case_write_with_imm(void)
 {
 	struct ib_sge sge[2] = { op_half(0), op_half(0) };
+	char *sent = world.small + PAGE_SIZE / 2;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
 	struct op op, recv;
 	struct ib_rdma_wr wr = {
 		.wr = {
@@ -242,29 +245,31 @@ static int case_write_with_imm(void)
 		.remote_addr = world.b.mr->iova,
 		.rkey = world.b.mr->rkey,
 	};
-	char sent[64];
+	u32 most;
 	int ret;
 
+	CHECK(!ib_query_qp(world.self.to.client->qp, &attr, IB_QP_CAP, &init));
+	most = attr.cap.max_inline_data;
 	sge[0].length = 32;
-	sge[1].length = 32;
+	sge[1].length = most - 32;
 	sge[1].addr += 32;
 	op_init(&op);
 	op_expect(&op, world.self.to.client->qp, IB_WC_RDMA_WRITE);
 	op_init(&recv);
-	get_random_bytes(world.small, sizeof(sent));
-	memcpy(sent, world.small, sizeof(sent));
+	get_random_bytes(world.small, most);
+	memcpy(sent, world.small, most);
 	ret = op_post_recv(world.self.server->qp, &recv);
 	op_expect(&recv, world.self.server->qp, IB_WC_RECV_RDMA_WITH_IMM);
 	ret = ret ?: ib_post_send(world.self.to.client->qp, &wr.wr, NULL);
 	if (ret)
 		return ret;
-	memset(world.small, 0, sizeof(sent));
+	memset(world.small, 0, most);
 	ret = op_wait(&op) ?: op_wait(&recv);
 	if (ret)
 		return ret;
 	CHECK(recv.wc_flags & IB_WC_WITH_IMM);
 	CHECK(recv.inv == (__force u32)cpu_to_be32(0x11223344));
-	CHECK(!memcmp(page_address(world.b.pages[0]), sent, sizeof(sent)));
+	CHECK(!memcmp(page_address(world.b.pages[0]), sent, most));
 	return 0;
 }
 

@@ -43,7 +43,7 @@ static int make_qp(struct rdma_cm_id *id)
 	return rdma_create_qp(id, world.pd, &attr);
 }
 
-/* One more than a limit: for a consumer in the kernel, the core looks at neither. */
+/* One more than a limit, and none: for a consumer in the kernel, the core looks at neither. */
 static int check_limits(struct ib_device *dev)
 {
 	u32 most = dev->attrs.max_fast_reg_page_list_len;
@@ -55,6 +55,8 @@ static int check_limits(struct ib_device *dev)
 	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, most);
 	CHECK(!IS_ERR(mr) && !ib_dereg_mr(mr));
 	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, most + 1);
+	CHECK(IS_ERR(mr) && PTR_ERR(mr) == -EINVAL);
+	mr = ib_alloc_mr(world.pd, IB_MR_TYPE_MEM_REG, 0);
 	CHECK(IS_ERR(mr) && PTR_ERR(mr) == -EINVAL);
 	return 0;
 }
