@@ -170,12 +170,29 @@ static void direct_rejects(struct kunit *test)
 	for (reason = WEFT_DIRECT_MALFORMED; reason < WEFT_DIRECT_REASONS; reason++) {
 		weft_direct_build_reject(reason, out);
 		KUNIT_EXPECT_EQ(test, weft_direct_parse_reject(out, sizeof(out)), reason);
-		KUNIT_EXPECT_STRNEQ(test, weft_direct_reason_name(reason), "?");
 	}
 	KUNIT_EXPECT_EQ(test, weft_direct_parse_reject(unknown, 8), WEFT_DIRECT_MALFORMED);
 	KUNIT_EXPECT_EQ(test, weft_direct_parse_reject(accepted, 8), WEFT_DIRECT_MALFORMED);
 	KUNIT_EXPECT_EQ(test, weft_direct_parse_reject(accepted, 7), WEFT_DIRECT_MALFORMED);
-	KUNIT_EXPECT_STREQ(test, weft_direct_reason_name(WEFT_DIRECT_REASONS), "?");
+}
+
+/* What the log says of a request that was rejected. */
+static void direct_reason_names(struct kunit *test)
+{
+	static const char *const names[] = {
+		"accepted",
+		"malformed private data",
+		"another version",
+		"no such QP, or it has another peer",
+		"wrong PSN",
+		"busy",
+		"?",
+	};
+	int reason;
+
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(names), (size_t)WEFT_DIRECT_REASONS + 1);
+	for (reason = 0; reason <= WEFT_DIRECT_REASONS; reason++)
+		KUNIT_EXPECT_STREQ(test, weft_direct_reason_name(reason), names[reason]);
 }
 
 struct role_row {
@@ -269,6 +286,7 @@ static struct kunit_case direct_cases[] = {
 	KUNIT_CASE(direct_match_numbers),
 	KUNIT_CASE(direct_match_psns),
 	KUNIT_CASE(direct_rejects),
+	KUNIT_CASE(direct_reason_names),
 	KUNIT_CASE_PARAM(direct_roles, role_rows_gen_params),
 	KUNIT_CASE_PARAM(direct_retry_time, retry_time_rows_gen_params),
 	{},

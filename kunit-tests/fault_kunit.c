@@ -131,26 +131,40 @@ static void info_codes_are_unique(struct kunit *test)
 
 struct status_row {
 	const char *name;
-	enum weft_fault fault;
+	enum weft_fault first;
+	enum weft_fault last;
 	u8 status;
 };
 
-/* What the verbs require of a completion (enum ib_wc_status). */
+/* What the verbs require of a completion (enum ib_wc_status), of faults in their order. */
 static const struct status_row status_rows[] = {
-	{ "success", WEFT_FAULT_NONE, 0 },
-	{ "receive_too_small", WEFT_FAULT_UNTAGGED_TOO_LONG, 1 },
-	{ "own_length", WEFT_FAULT_LOCAL_LENGTH, 1 },
-	{ "own_request_malformed", WEFT_FAULT_LOCAL_QP_OP, 2 },
-	{ "own_key_refused", WEFT_FAULT_LOCAL_PROTECTION, 4 },
-	{ "no_peer", WEFT_FAULT_UNREACHABLE, 12 },
-	{ "peer_has_no_receive", WEFT_FAULT_NO_RECEIVE, 13 },
-	{ "flushed", WEFT_FAULT_FLUSHED, 5 },
-	{ "connection_gone", WEFT_FAULT_MPA_CLOSED, 5 },
-	{ "bind_refused", WEFT_FAULT_LOCAL_BIND, 6 },
-	{ "peer_calls_it_invalid", WEFT_FAULT_REMOTE_INVALID, 9 },
-	{ "peer_refuses_access", WEFT_FAULT_REMOTE_ACCESS, 10 },
-	{ "peer_has_trouble", WEFT_FAULT_REMOTE_OPERATION, 11 },
-	{ "own_trouble", WEFT_FAULT_LOCAL_CATASTROPHIC, 19 },
+	{ "success", WEFT_FAULT_NONE, WEFT_FAULT_NONE, 0 },
+	{ "connection_unusable", WEFT_FAULT_MPA_CLOSED, WEFT_FAULT_MPA_START, 5 },
+	{ "stream_not_started", WEFT_FAULT_MPA_LOCAL, WEFT_FAULT_MPA_LOCAL, 19 },
+	{ "no_terms", WEFT_FAULT_MPA_IRD, WEFT_FAULT_MPA_RTR, 5 },
+	{ "tagged_refused", WEFT_FAULT_TAGGED_STAG, WEFT_FAULT_TAGGED_WRAP, 10 },
+	{ "tagged_malformed", WEFT_FAULT_TAGGED_VERSION, WEFT_FAULT_TAGGED_VERSION, 7 },
+	{ "untagged_no_queue", WEFT_FAULT_UNTAGGED_QN, WEFT_FAULT_UNTAGGED_QN, 7 },
+	{ "no_receive", WEFT_FAULT_UNTAGGED_NO_BUFFER, WEFT_FAULT_UNTAGGED_NO_BUFFER, 11 },
+	{ "untagged_out_of_order", WEFT_FAULT_UNTAGGED_MSN, WEFT_FAULT_UNTAGGED_MO, 7 },
+	{ "receive_too_small", WEFT_FAULT_UNTAGGED_TOO_LONG, WEFT_FAULT_UNTAGGED_TOO_LONG, 1 },
+	{ "untagged_malformed", WEFT_FAULT_UNTAGGED_VERSION, WEFT_FAULT_UNTAGGED_VERSION, 7 },
+	{ "access_refused", WEFT_FAULT_RDMAP_STAG, WEFT_FAULT_RDMAP_PROTECTION, 10 },
+	{ "message_malformed", WEFT_FAULT_RDMAP_VERSION, WEFT_FAULT_RDMAP_OPCODE, 7 },
+	{ "stream_broken", WEFT_FAULT_RDMAP_CATASTROPHIC, WEFT_FAULT_RDMAP_GLOBAL, 11 },
+	{ "message_unexpected", WEFT_FAULT_RDMAP_OPERATION, WEFT_FAULT_RDMAP_OPERATION, 7 },
+	{ "own_key_refused", WEFT_FAULT_LOCAL_PROTECTION, WEFT_FAULT_LOCAL_PROTECTION, 4 },
+	{ "own_length", WEFT_FAULT_LOCAL_LENGTH, WEFT_FAULT_LOCAL_LENGTH, 1 },
+	{ "own_request_malformed", WEFT_FAULT_LOCAL_QP_OP, WEFT_FAULT_LOCAL_QP_OP, 2 },
+	{ "bind_refused", WEFT_FAULT_LOCAL_BIND, WEFT_FAULT_LOCAL_BIND, 6 },
+	{ "own_trouble", WEFT_FAULT_LOCAL_CATASTROPHIC, WEFT_FAULT_LOCAL_CATASTROPHIC, 19 },
+	{ "peer_refuses_access", WEFT_FAULT_REMOTE_ACCESS, WEFT_FAULT_REMOTE_ACCESS, 10 },
+	{ "peer_has_trouble", WEFT_FAULT_REMOTE_OPERATION, WEFT_FAULT_REMOTE_OPERATION, 11 },
+	{ "peer_calls_it_invalid", WEFT_FAULT_REMOTE_INVALID, WEFT_FAULT_REMOTE_INVALID, 9 },
+	{ "peer_answers_wrongly", WEFT_FAULT_BAD_RESPONSE, WEFT_FAULT_BAD_RESPONSE, 7 },
+	{ "no_peer", WEFT_FAULT_UNREACHABLE, WEFT_FAULT_UNREACHABLE, 12 },
+	{ "peer_has_no_receive", WEFT_FAULT_NO_RECEIVE, WEFT_FAULT_NO_RECEIVE, 13 },
+	{ "flushed", WEFT_FAULT_FLUSHED, WEFT_FAULT_NOT_READY, 5 },
 };
 
 WEFT_ROWS(status_rows)
@@ -158,8 +172,13 @@ WEFT_ROWS(status_rows)
 static void info_completion_status(struct kunit *test)
 {
 	const struct status_row *row = test->param_value;
+	u32 fault;
 
-	KUNIT_EXPECT_EQ(test, weft_fault_info(row->fault)->status, row->status);
+	/* none is left out */
+	KUNIT_EXPECT_EQ(test, (u32)row->first, row == status_rows ? 0 : row[-1].last + 1U);
+	for (fault = row->first; fault <= row->last; fault++)
+		KUNIT_EXPECT_EQ_MSG(test, weft_fault_info(fault)->status, row->status, "%s",
+				    weft_fault_info(fault)->name);
 }
 
 struct verdict_row {

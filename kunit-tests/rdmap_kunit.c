@@ -22,6 +22,7 @@ struct message_row {
 	bool consumes_rq;
 	bool invalidates;
 	bool solicited;
+	bool immediate;
 };
 
 /* The table of messages in protocol-rules. */
@@ -38,8 +39,8 @@ static const struct message_row message_rows[] = {
 	{ "immediate_se", 9, false, 0, 8, false, true, false, true },
 	{ "atomic_request", 10, false, 1, 52, false, false, false, false },
 	{ "atomic_response", 11, false, 3, 12, false, false, false, false },
-	{ "send_immediate", 12, false, 0, 0, true, true, false, false },
-	{ "send_se_immediate", 13, false, 0, 0, true, true, false, true },
+	{ "send_immediate", 12, false, 0, 0, true, true, false, false, true },
+	{ "send_se_immediate", 13, false, 0, 0, true, true, false, true, true },
 };
 
 WEFT_ROWS(message_rows)
@@ -58,6 +59,7 @@ static void info_row(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, info->consumes_rq, row->consumes_rq);
 	KUNIT_EXPECT_EQ(test, info->invalidates, row->invalidates);
 	KUNIT_EXPECT_EQ(test, info->solicited, row->solicited);
+	KUNIT_EXPECT_EQ(test, info->immediate, row->immediate);
 }
 
 static void info_whole_table(struct kunit *test)

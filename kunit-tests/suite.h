@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * What all suites share: tables whose rows begin with a name, exact copies of
- * input, and numbers that look random and never change.
+ * input, names of constants, and numbers that look random and never change.
  */
 #ifndef WEFT_KUNIT_SUITE_H
 #define WEFT_KUNIT_SUITE_H
@@ -24,6 +24,18 @@ static inline u8 *weft_exact_copy(struct kunit *test, const void *data, size_t l
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	memcpy(copy, data, len);
 	return copy;
+}
+
+/* Is @name what logs call the constant @id? In small letters, hyphens for underscores. */
+static inline bool weft_is_name_of(const char *name, const char *id)
+{
+	for (; *name && *id; name++, id++) {
+		char due = *id >= 'A' && *id <= 'Z' ? *id - 'A' + 'a' : *id;
+
+		if (*name != (due == '_' ? '-' : due))
+			return false;
+	}
+	return !*name && !*id;
 }
 
 /* xorshift64: the same numbers in every run. @state: any number but 0. */
