@@ -4,6 +4,7 @@
 import subprocess
 import time
 
+from test_attributes import failed
 from world import (FLUSH, MIX_BYTES, MIX_KINDS, MIX_MESSAGES, TX_RUNS, at_least, manual_table, run,
                    same, test)
 
@@ -77,6 +78,16 @@ def connections_are_counted_by_side(w):
     # The ready-to-receive message of each is an empty Write.
     subset(moved, {"connections_active": 3, "connections_passive": 3, "tx_writes": 3,
                    "rx_writes": 3, "tx_messages": 3, "tx_bytes": 0})
+
+
+@test
+def a_connect_that_fails_is_counted(w):
+    before = w.counters()
+    k, _ = w.active(port=1)
+    w.agent.cmd("connect", k=k)
+    failed(w, k)
+    subset(w.since(before), {"connections_active": 0, "connections_passive": 0,
+                             "connections_refused": 1, "connections_unreachable": 0})
 
 
 @test

@@ -219,6 +219,20 @@ def terms_are_told_as_soon_as_they_are_settled(w):
 
 
 @test
+def a_connection_that_goes_down_tells_its_terms(w):
+    """As long as its peer does not close."""
+    def row():
+        return [r for r in ids(w, "connection") if r["lqpn"] == qpn][0]
+
+    w.turn("close_timeout_ms", 60000)
+    wire, _, qpn = w.running(rev=2, enhanced=mpa.Enhanced(ird=3, ord=4))
+    wire.send(b"broken", fpdu={"crc_xor": 1})
+    w.eventually(lambda: row()["drv_state"] == "closing", "it goes down")
+    subset(row(), {"mpa_role": "responder", "mpa_revision": 2, "ird": 4, "ord": 3})
+    wire.rst()
+
+
+@test
 def a_handle_is_not_given_again_at_once(w):
     """A reader that looks twice does not take one connection for another."""
     seen = []
