@@ -293,7 +293,9 @@ t "a peer that knows no Send with immediate" case_of peer_without_immediate
 t "strangers at the port" case_of strangers
 t "the right numbers from a wrong address" case_of wrong_address
 t "the right numbers at a wrong address" case_of another_address
+t "the right numbers at the end that connects" case_of at_the_end_that_connects
 t "an answer with wrong numbers" case_of wrong_answer
+t "a request without an answer" case_of no_answer
 t "the port finds no memory for a connection" port_without_memory
 t "a flood at the port" case_of flood
 t "connections at the port are bounded" case_of flood_is_bounded

@@ -23,7 +23,7 @@ from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 import direct_strangers
 from direct_end import (ACCESS, End, SIZE, TO_RTR, accepting, args, counters, counts,
-                        initiator_first, messages, param, refused, turned, two)
+                        initiator_first, log_of, messages, param, refused, turned, two)
 from direct_frames import (PORT, READY, answer, dial, hello, plain_listener, reason, request)
 
 
@@ -76,10 +76,12 @@ def one_way():
         sender.expect()
         assert receiver.state() == e.IBV_QPS_RTR
         receiver.rts()
-        sender.receive()
-        receiver.post()
-        receiver.expect()
-        sender.expect()
+        with turned("rnr_timeout_ms", 60000):	# counts, as the peer has not said how long
+            receiver.post()
+            sender.quiet(0.2)
+            sender.receive()
+            sender.expect()
+            receiver.expect()
 
 
 def itself():
@@ -168,6 +170,19 @@ def depths():
         a.expect()
     b.post(e.IBV_WR_RDMA_READ, 4096, a)
     b.expect(e.IBV_WC_LOC_QP_OP_ERR)
+    # One end takes less than the other would ask for, and asks for less than that takes; it may
+    # be connected before it says so.
+    for (a, b), pause in ((two(), 0), (two()[::-1], 0), (two(), 0.4), (two()[::-1], 0.4)):
+        for one, other, depth in ((a, b, 2), (b, a, 8)):
+            one.init()
+            one.rtr(other, depth=depth)
+        time.sleep(pause)
+        a.rts(depth=4)
+        b.rts()
+        messages(a, b)
+        attr = a.qp.query(0x1fffff)[0]
+        assert (attr.max_dest_rd_atomic, attr.max_rd_atomic) == (2, 4), a.number
+        assert b.qp.query(0x1fffff)[0].max_rd_atomic == 2, b.number
 
 
 def immediate():
@@ -358,6 +373,9 @@ def seconds_without_a_peer(least=2, **rts):
         for wc in one.poll(2):
             assert wc.status == e.IBV_WC_WR_FLUSH_ERR
         assert one.state() == e.IBV_QPS_ERR
+    for one, other in ways:
+        said = log_of(one, other)
+        assert len(said) == 1 and "its time is up" in said[0], said
     return took
 
 
@@ -406,13 +424,10 @@ def seconds_until_given_up():
 
 def silent_peer():
     """The program's own time, or the operator's if it is shorter."""
-    before = param("tcp_user_timeout_ms")
-    own = seconds_until_given_up()
-    param("tcp_user_timeout_ms", 500)
-    try:
+    with turned("tcp_user_timeout_ms", 60000):
+        own = seconds_until_given_up()
+    with turned("tcp_user_timeout_ms", 500):
         operators = min(seconds_until_given_up() for _ in range(3))
-    finally:
-        param("tcp_user_timeout_ms", before)
     assert operators + 1 < own < 30, (operators, own)
 
 
@@ -595,16 +610,10 @@ def wrong_psn():
     said = []
     for one, other in ways:
         one.expect(e.IBV_WC_RETRY_EXC_ERR)
-        said.append(log_of(one) + log_of(other))
+        said.append(log_of(one, other) + log_of(other, one))
     # The end that connects goes on trying, and says why once; the other says what it waited for.
     assert all(len(set(lines)) == len(lines) <= 2 for lines in said), said
     assert all(any("wrong PSN" in line for line in lines) for lines in said), said
-
-
-def log_of(end):
-    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
-    return [line for line in text.splitlines()
-            if "QP %d does not get its connection" % end.number in line]
 
 
 def event_follows_the_table():

@@ -6,6 +6,7 @@ import collections
 import contextlib
 import ipaddress
 import pathlib
+import subprocess
 import time
 
 import pyverbs.enums as e
@@ -171,6 +172,13 @@ def messages(a, b, count=3):
         one.expect()
         one.post(e.IBV_WR_RDMA_READ, 4096, other)
         one.expect()
+
+
+def log_of(end, peer):
+    """What the kernel has said of a connection that one end does not get."""
+    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
+    words = f"QP {end.number} does not get its connection to QP {peer.number} of "
+    return [line for line in text.splitlines() if words in line]
 
 
 def param(name, value=None, device=None):

@@ -12,7 +12,8 @@ import subprocess
 import time
 
 import pyverbs.enums as e
-from direct_end import End, accepting, args, counts, initiator_first, messages, param, turned
+from direct_end import (End, accepting, args, counts, initiator_first, log_of, messages, param,
+                        turned)
 from direct_frames import (BAD_PSN, BAD_VERSION, BUSY, CRC, MALFORMED, NO_QP, PORT, REQUEST, answer,
                            READY, address_of, dial, hello, plain_listener, reason, reply,
                            request)
@@ -112,6 +113,52 @@ def wrong_answer():
                 fpdu = sock.recv(4, socket.MSG_WAITALL)
                 opcode = WRITE if numbers is good else TERMINATE
                 assert fpdu[3] & 0xf == opcode, f"{numbers}: {fpdu}"
+    said = log_of(a, b)
+    assert len(said) == 1 and "answers with other numbers" in said[0], said
+
+
+@contextlib.contextmanager
+def next_request(listener):
+    """The connection that the next one comes on. It is whole, and of revision 2."""
+    with listener.accept()[0] as sock:
+        sock.settimeout(10)
+        asked = sock.recv(len(request(hello(0, 0, 0, 0))), socket.MSG_WAITALL)
+        assert (asked[:16], asked[17]) == (REQUEST, 2), asked
+        yield sock
+
+
+def no_answer():
+    """Another program takes the request and hangs up, or says nothing."""
+    a, b = initiator_first()
+    with plain_listener(b) as listener:
+        a.connect(b, timeout=0)
+        for _ in range(3):
+            with counts("refused"), next_request(listener) as sock:
+                sock.close()
+        with next_request(listener) as sock:
+            a.quiet()
+            with counts("refused"):
+                a.reset()
+                assert sock.recv(1) == b"", "a QP that is reset does not let go"
+        a.connect(b)
+        a.post()
+        with next_request(listener) as sock:
+            a.expect(e.IBV_WC_RETRY_EXC_ERR)
+            assert sock.recv(1) == b"", "a QP that has failed does not let go"
+
+
+def at_the_end_that_connects():
+    """The right numbers, for a QP that connects itself."""
+    opener = accepting()
+    a, b = initiator_first()
+    a.init()
+    a.rtr(b)
+    assert reason(opener[1], request(hello(b.number, a.number, a.psn, b.psn))) == NO_QP
+    b.connect(a)
+    a.rts()
+    messages(a, b)
+    for end in opener:
+        end.close()
 
 
 def peer_without_immediate():
@@ -271,9 +318,9 @@ def held_is_bounded():
     socks = [dial(b, request(hello(1, later.number, 0, 0))) for _ in range(256)]
     time.sleep(1)
     assert reason(b, request(hello(1, later.number, 0, 0))) == BUSY
-    for sock in socks:
-        sock.close()
-    time.sleep(1)
+    with counts(*["refused"] * len(socks)):
+        for sock in socks:
+            sock.close()
     with dial(b, request(hello(1, later.number, 0, 0))) as sock:
         later.init()
         time.sleep(0.3)
