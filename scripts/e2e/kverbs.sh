@@ -19,7 +19,7 @@ all_cases() {
 	insmod "$KVERBS" address="$saddr4" || { dmesg | grep kernel_verbs; fail "see above"; }
 	dmesg | tail -n +"$((lines + 1))" >"$tmp/log"
 	rmmod kernel_verbs
-	expect 'kernel_verbs: 27 cases as expected, in 8 rounds' "$tmp/log" 1
+	expect 'kernel_verbs: 28 cases as expected, in 8 rounds' "$tmp/log" 1
 }
 
 # The client sends first, and the server has local requests before that.

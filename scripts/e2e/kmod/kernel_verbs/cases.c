@@ -592,6 +592,7 @@ static const struct named_case cases[] = {
 	{ "refused", case_refused },
 	{ "refused in a list", case_refused_in_a_list },
 	{ "refused objects", case_refused_objects },
+	{ "refused request", case_refused_request },
 	{ "full queues", case_full_queues },
 	{ "reset", case_reset },
 	{ "query", case_query },

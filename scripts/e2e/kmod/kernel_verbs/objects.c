@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Objects that are refused, and a connection of its own whose ends share a receive queue.
+ * Objects that are refused, a request that is, and a connection of its own whose ends share a
+ * receive queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include "objects.h"
@@ -242,6 +243,38 @@ static const struct self_maker maker = {
 	.depth = 1,
 };
 
+static struct sockaddr_in port_beside(int distance)
+{
+	struct sockaddr_in sa = *(struct sockaddr_in *)&world.self.to.client->route.addr.dst_addr;
+
+	sa.sin_port = htons(ntohs(sa.sin_port) + distance);
+	return sa;
+}
+
+static int make_qp_of_client(struct rdma_cm_id *id)
+{
+	return id == s.self.to.client ? make_qp(id) : -ENOMEM;
+}
+
+static const struct self_maker refuser = {
+	.objects = no_objects,
+	.qp = make_qp_of_client,
+	.depth = 1,
+};
+
+/* An error of the handler is an answer: the peer is told, and the handler is not asked again. */
+int case_refused_request(void)
+{
+	struct sockaddr_in sa = port_beside(2);
+	int ret;
+
+	memset(&s, 0, sizeof(s));
+	ret = self_connect(&s.self, &refuser, (struct sockaddr *)&sa);
+	self_drop(&s.self);
+	CHECK(ret == -ECONNREFUSED);
+	return 0;
+}
+
 /* The receives of the QP are those of the SRQ. */
 static int query_with_srq(void)
 {
@@ -310,7 +343,7 @@ static int receive_from_srq(void)
 
 int case_srq(void)
 {
-	struct sockaddr_in sa = *(struct sockaddr_in *)&world.self.to.client->route.addr.dst_addr;
+	struct sockaddr_in sa = port_beside(1);
 	struct ib_srq_init_attr attr = {
 		.event_handler = on_srq_event,
 		.srq_context = &s.limit,
@@ -320,7 +353,6 @@ int case_srq(void)
 	int ret;
 
 	memset(&s, 0, sizeof(s));
-	sa.sin_port = htons(ntohs(sa.sin_port) + 1);
 	init_completion(&s.limit);
 	s.srq = ib_create_srq(world.pd, &attr);
 	if (IS_ERR(s.srq))

@@ -7,6 +7,7 @@
 
 int case_full_queues(void);
 int case_refused_objects(void);
+int case_refused_request(void);
 int case_reset(void);
 int case_srq(void);
 

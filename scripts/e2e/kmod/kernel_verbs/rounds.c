@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/sock.h>
 
 #include "cases.h"
 #include "event.h"
@@ -27,6 +28,7 @@ MODULE_PARM_DESC(address, "IPv4 address of the device");
 
 struct world world;
 
+/* Behind a disk, TCP may use the memory reserves from the first packet on: a request has come. */
 static int make_qp(struct rdma_cm_id *id)
 {
 	struct ib_qp_init_attr attr = {
@@ -40,6 +42,7 @@ static int make_qp(struct rdma_cm_id *id)
 		.recv_cq = world.cq,
 	};
 
+	CHECK(id != world.self.server || sk_memalloc_socks());
 	return rdma_create_qp(id, world.pd, &attr);
 }
 
