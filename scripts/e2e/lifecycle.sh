@@ -278,6 +278,19 @@ module_goes_and_comes() {
 	rdma link delete "$dev"
 }
 
+# A thread of its own each, that works on when no memory is left for others. What a worker does
+# stands behind its name.
+queues_have_rescuers() {
+	local queue
+	[ "$driver" = weft ] || skip "only for weft"
+	add "$dev" wd0
+	for queue in weft_cm weft_user weft_kernel; do
+		grep -qsE "^(kworker/R-)?$queue([-+]|\$)" /proc/[0-9]*/comm ||
+			fail "$queue has no rescuer"
+	done
+	rdma link delete "$dev"
+}
+
 only_plugins "$driver"
 netdev
 t "no such netdev" no_such_netdev
@@ -297,6 +310,7 @@ t "deleted while a program has it open" deleted_while_open
 t "a listener on the wildcard outlives the device" listener_survives_deletion
 compared=
 [ "$cycles" -lt 200 ] || compared=', no slab cache grows by an object per cycle'
+t "queues of work have rescuers" queues_have_rescuers
 t "$cycles cycles of link add, rping, link delete$compared" many_cycles
 t "the module is unloaded and loaded again" module_goes_and_comes
 finish
