@@ -174,11 +174,15 @@ def messages(a, b, count=3):
         one.expect()
 
 
+def log_lines(words):
+    """What the kernel has said with these words in it."""
+    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
+    return [line for line in text.splitlines() if words in line]
+
+
 def log_of(end, peer):
     """What the kernel has said of a connection that one end does not get."""
-    text = subprocess.run(["dmesg", "-t"], check=True, capture_output=True, text=True).stdout
-    words = f"QP {end.number} does not get its connection to QP {peer.number} of "
-    return [line for line in text.splitlines() if words in line]
+    return log_lines(f"QP {end.number} does not get its connection to QP {peer.number} of ")
 
 
 def param(name, value=None, device=None):
