@@ -13,6 +13,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -203,15 +204,26 @@ CASE("threads", a_poll_that_waits_for_a_resize_sleeps)
 #define WAITING 65536 /* entries that each resizing copies */
 #define RESIZINGS 60
 
-static void *resize_the_cq(void *handle)
+/* Returns where it is then. */
+static struct weft_queue_map resize_cq_to_the_same(uint32_t handle)
 {
-	uint32_t resp[RAW_WORDS];
-	const struct ib_uverbs_resize_cq cmd = { .response = (uintptr_t)resp,
-						 .cq_handle = *(uint32_t *)handle,
+	struct {
+		struct ib_uverbs_resize_cq_resp core;
+		struct weft_queue_map map;
+		uint32_t spare[RAW_WORDS];
+	} resp;
+	const struct ib_uverbs_resize_cq cmd = { .response = (uintptr_t)&resp,
+						 .cq_handle = handle,
 						 .cqe = WAITING };
 
+	CHECK(!raw_command(IB_USER_VERBS_CMD_RESIZE_CQ, &cmd, sizeof(cmd), "", 0));
+	return resp.map;
+}
+
+static void *resize_the_cq(void *handle)
+{
 	for (int i = 0; i < RESIZINGS; i++)
-		CHECK(!raw_command(IB_USER_VERBS_CMD_RESIZE_CQ, &cmd, sizeof(cmd), "", 0));
+		resize_cq_to_the_same(*(uint32_t *)handle);
 	return NULL;
 }
 
@@ -239,6 +251,19 @@ static void by_two_threads(void *(*resize)(void *), uint32_t handle)
 	pthread_join(other, NULL);
 }
 
+/* It is full, and each receive was flushed. */
+static void all_are_flushed(struct weft_queue_map map, uint32_t qpn)
+{
+	unsigned char *ring = mmap(NULL, map.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+				   s.id->verbs->cmd_fd, map.key);
+	const struct weft_cqe *cqe = (void *)(ring + map.offset + WEFT_CTL_BYTES);
+
+	CHECK(ring != MAP_FAILED && map.entries == WAITING && map.stride == sizeof(*cqe));
+	for (int i = 0; i < WAITING; i++)
+		CHECK(cqe[i].qp_num == qpn && cqe[i].status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(!munmap(ring, map.bytes));
+}
+
 /* The kernel copies what waits out of a ring that nothing else may free meanwhile. */
 CASE("threads", a_cq_is_resized_by_two_threads)
 {
@@ -247,7 +272,9 @@ CASE("threads", a_cq_is_resized_by_two_threads)
 		.cap = { 1, WAITING, 1, 1, 0 }, .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq
 	};
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	unsigned long before = counted("wr_flushes");
 	struct ibv_recv_wr *bad, wr = {};
+	double end = now() + SECONDS;
 	struct ibv_qp *qp;
 
 	CHECK(cq);
@@ -256,7 +283,10 @@ CASE("threads", a_cq_is_resized_by_two_threads)
 	for (int i = 0; i < WAITING; i++)
 		CHECK(!ibv_post_recv(qp, &wr, &bad));
 	CHECK(!ibv_modify_qp(qp, &error, IBV_QP_STATE));
+	while (counted("wr_flushes") < before + WAITING)
+		CHECK(now() < end);
 	by_two_threads(resize_the_cq, cq->handle);
+	all_are_flushed(resize_cq_to_the_same(cq->handle), qp->qp_num);
 	CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
 	works(&c, &s);
 }
