@@ -6,7 +6,7 @@ import subprocess
 import time
 from errno import ECONNREFUSED, ECONNRESET, EINVAL, EPROTO, ETIMEDOUT
 
-from harness import FLUSH, STATE_RTS, AgentError, pattern, test
+from harness import FLUSH, STATE_RTS, AgentError, eventually, pattern, test
 from shortage import Shortage
 from wirepeer import ddp, mpa, rdmap
 
@@ -133,6 +133,27 @@ def private_data_of_a_reply_that_cannot_be_handed_on(f, length):
     f.answer(link, pd=pattern(length))
     link.peer.expect_terminate(2, 0, 5, b"", "")
     link.connect_fails("CONNECT_ERROR", EPROTO)
+
+
+@test("CM-019")
+def private_data_of_a_plain_reply_that_cannot_be_handed_on(f):
+    """Revision 1 knows no Terminate for that: the connection ends."""
+    f.policy("mpa_revision", 1)
+    link = f.dialed()
+    f.answer(link, pd=pattern(256))
+    link.peer.expect_end()
+    link.connect_fails("CONNECT_ERROR", EPROTO)
+
+
+@test()
+def private_data_of_a_reply_that_found_no_memory(f):
+    """The consumer waits for the outcome, and is told that without it."""
+    link = f.dialed()
+    with Shortage("kmalloc-192", times=1) as shortage:
+        f.answer(link, pd=bytes(150))
+        eventually(f, shortage.is_over, lambda: "there was enough")
+    established = link.event("ESTABLISHED")
+    assert established["pdlen"] == 0, established
 
 
 @test("CM-038")
@@ -278,14 +299,25 @@ def a_plain_responder_gets_a_second_try(f):
     link.request = link.peer.read_request()
     assert (link.request.rev, link.request.s) == (1, 0), link.request
     f.answer(link)
-    link.event("ESTABLISHED")
-    state = link.state()
+    told, state = link.event("ESTABLISHED"), link.state()
+    assert (told["ird"], told["ord"]) == (3, 5), told
     assert (state["ird"], state["ord"]) == (3, 5), state
     out = f.mr(8)
     link.post("send", sge=out.sge())
     link.peer.expect(rdmap.SEND)
     link.peer.send(b"plain")
     link.received(b"plain")
+
+
+@test("CM-077")
+def a_plain_request_is_not_sent_twice(f):
+    """A peer that closes has understood it, and does not want it."""
+    f.policy("mpa_revision", 1)
+    listener = f.listen()
+    link = f.dialed(listener)
+    link.peer.close()
+    link.connect_fails("REJECTED", ECONNRESET)
+    assert not listener.is_connecting(0.5), "it connects again"
 
 
 @test("CM-077", "CM-034")
@@ -381,3 +413,19 @@ def no_memory_for_the_stream_is_told_the_responder(f):
         link.peer.send_reply(rev=2, enhanced=mpa.Enhanced(16, 16, 1, 0, 1, 0))
         link.peer.full_operation(False)
         link.peer.expect_terminate(2, 0, 5)
+
+
+@test()
+def a_responder_that_found_no_memory_for_the_stream(f):
+    """It has accepted, so that its consumer is told so, and of the end. An FPDU of its own would
+    come before the initiator's first one."""
+    shortage = Shortage("kmalloc-4k")
+    link = f.passive(accept=False, rev=2, enhanced=mpa.Enhanced(16, 16, 1, 1, 1, 1))
+    f.agent.cmd("qp", k=link.k, pd="pd", cq="cq")
+    with shortage:
+        f.agent.cmd("accept", k=link.k, ird=16, ord=16)
+        link.peer.read_reply()
+        link.peer.full_operation(True)
+        link.peer.expect_end()
+    for kind in "ESTABLISHED", "DISCONNECTED":
+        link.event(kind)

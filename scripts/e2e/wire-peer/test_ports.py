@@ -142,11 +142,12 @@ def the_second_attempt_comes_from_the_same_port(f, acknowledged):
     link.event("ESTABLISHED")
 
 
-@test()
-def a_server_listens_again_at_once(f):
+@test(each=("address", "wildcard"))
+def a_server_listens_again_at_once(f, bound_to):
     """A connection that it closed itself is in TIME_WAIT still."""
+    addr = "0.0.0.0" if bound_to == "wildcard" else f.world.weft
     for _ in range(2):
-        k = f.agent.cmd("listen", addr=f.world.weft, port=7598)["k"]
+        k = f.agent.cmd("listen", addr=addr, port=7598)["k"]
         link = f.running(wire=f.connect(port=7598), listener=k, rev=1)
         f.agent.cmd("disconnect", k=link.k)
         link.peer.expect_end(reset=False)

@@ -416,6 +416,13 @@ def depths_with_a_plain_peer_are_the_consumers(f):
     assert state["state"] == STATE_RTS
 
 
+@test("CM-079")
+def a_plain_request_does_not_limit_depths(f):
+    """255 is the most that rdma_cm can carry, and how its consumers ask for all there is."""
+    link = f.passive(accept=False, rev=1)
+    assert (link.asked["ird"], link.asked["ord"]) == (255, 255), link.asked
+
+
 @test("CM-003")
 def an_accept_without_a_qp_fails(f):
     link = f.passive(accept=False, rev=1)
