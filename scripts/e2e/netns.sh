@@ -197,6 +197,21 @@ deleted_while_sockets_linger() {
 	done
 }
 
+# deleted_after_use NAMESPACE: where an attribute was tried, and QPs were connected by hand. The
+# other one stays: without it this one's netdev would go as well.
+deleted_after_use() {
+	local name
+	fresh shared
+	for name in a b; do
+		echo reno >"/sys/class/infiniband/$driver$name/params/tcp_congestion_control"
+	done
+	serve 18515 60 ibv_rc_pingpong -d "${driver}a" -g 1 -n 10
+	client 60 ibv_rc_pingpong -d "${driver}b" -g 1 -n 10 "$saddr4"
+	wait_server
+	ip netns delete "$1"
+	until_true 20 gone || { rdma link; fail "a device stays"; }
+}
+
 compile removed >/dev/null
 t "sockets live in the namespace of the netdev" sockets_live_where_the_netdev_is
 t "shared mode: devices are seen everywhere" shared_devices_are_seen_by_all
@@ -207,6 +222,8 @@ t "exclusive mode: each namespace has its own, and they communicate" exclusive
 t "rdma dev set netns, there and back" device_moves
 t "rdma dev set netns moves a device that is in use" moved_in_use
 t "the netdev moves: its link ends" netdev_moves
+t "shared mode: the namespace of the end that connects is deleted after use" deleted_after_use wa
+t "shared mode: the namespace of the end that accepts is deleted after use" deleted_after_use wb
 for netns in shared exclusive; do
 	t "$netns mode: a namespace is deleted under load" deleted_under_load "$netns"
 	t "$netns mode: a namespace is deleted while its connections are cut" \
