@@ -4,10 +4,12 @@
 import contextlib
 import itertools
 import subprocess
+from errno import EADDRINUSE
 
 import netdev
-from harness import DRIVER, Skip, eventually, test
+from harness import DRIVER, AgentError, Skip, eventually, test
 from test_backlog import held, hung, taken_from_tcp
+from test_ports import SERVER, Holder
 
 PORT = 7483
 ELSEWHERE = "10.79.0.1"
@@ -170,3 +172,17 @@ def listeners_at_two_ports_have_a_socket_each(f):
         k = f.agent.cmd("listen", addr="0.0.0.0", port=port)["k"]
         f.undo.append(lambda k=k: f.agent.cmd("destroy", k=k))
         f.passive(wire=f.connect(port=port), listener=k, rev=1)
+
+
+@test()
+def a_wildcard_at_a_port_that_is_taken(f):
+    """So often that the kernel's search for leaks finds what is left behind."""
+    Holder(f, SERVER, "0.0.0.0", PORT)
+    for _ in range(20):
+        try:
+            k = f.agent.cmd("listen", addr="0.0.0.0", port=PORT)["k"]
+        except AgentError as error:
+            assert error.errno == EADDRINUSE, error
+            continue
+        f.agent.cmd("destroy", k=k)
+        raise AssertionError("it listens")
