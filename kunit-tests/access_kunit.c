@@ -102,6 +102,51 @@ static void weft_mem_walk_finds_every_byte(struct kunit *test)
 	leave(test, w);
 }
 
+struct element_row {
+	const char *name;
+	u32 num_sge;
+	u32 offset;
+	u32 len;
+	enum weft_fault fault;
+};
+
+#define ELEMENT	100U
+
+static const struct element_row element_rows[] = {
+	{ "all", 1, 0, ELEMENT, 0 },
+	{ "its_end", 1, 40, ELEMENT - 40, 0 },
+	{ "a_byte_behind_its_end", 1, 40, ELEMENT - 39, WEFT_FAULT_LOCAL_LENGTH },
+	{ "behind_it", 1, ELEMENT, 1, WEFT_FAULT_LOCAL_LENGTH },
+	{ "far_behind_it", 1, ELEMENT + 1, 1, WEFT_FAULT_LOCAL_LENGTH },
+	{ "no_element", 0, 0, 1, WEFT_FAULT_LOCAL_LENGTH },
+	{ "nothing_of_no_element", 0, 0, 0, 0 },
+};
+
+WEFT_ROWS(element_rows)
+
+/* A list of one element is walked another way. What stands behind a list is not of it. */
+static void weft_mem_walk_of_one_element(struct kunit *test)
+{
+	const struct element_row *row = test->param_value;
+	struct world *w = make_world(test);
+	struct weft_mem_region *mr = make_region(test, w, RIGHTS);
+	struct copy_job job = { .buf = kunit_kzalloc(test, LENGTH, GFP_KERNEL) };
+	struct weft_sge sge[2] = {
+		{ .addr = IOVA, .length = ELEMENT, .lkey = mr->grant.stag },
+		{ .addr = IOVA + ELEMENT, .length = ELEMENT, .lkey = mr->grant.stag },
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, job.buf);
+	KUNIT_EXPECT_EQ(test,
+			weft_mem_walk(&w->user, sge, row->num_sge, row->offset, row->len,
+				      WEFT_MEM_LOCAL_READ, pull, &job),
+			row->fault);
+	if (row->fault == WEFT_FAULT_NONE)
+		KUNIT_EXPECT_EQ(test, job.moved, (size_t)row->len);
+	drop(test, w, mr);
+	leave(test, w);
+}
+
 struct get_row {
 	const char *name;
 	u32 access;
@@ -363,6 +408,7 @@ static void weft_backing_atomic_beside_a_cpu(struct kunit *test)
 
 static struct kunit_case access_cases[] = {
 	KUNIT_CASE(weft_mem_walk_finds_every_byte),
+	KUNIT_CASE_PARAM(weft_mem_walk_of_one_element, element_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_mem_get_refuses, get_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_mem_get_of_a_restricted_qp, qp_rows_gen_params),
 	KUNIT_CASE(weft_mem_get_holds_a_run),

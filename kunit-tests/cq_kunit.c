@@ -397,6 +397,24 @@ static void weft_cq_tell_held_is_the_last_event(struct kunit *test)
 	weft_cq_free(cq);
 }
 
+/* What was held back went with an error: when its time is up there is nothing to tell. */
+static void weft_cq_moderate_tells_no_more_than_there_is(struct kunit *test)
+{
+	struct cq_seen seen = {};
+	struct weft_cq *cq = make_cq(test, &seen);
+
+	weft_cq_moderate(cq, 3, U16_MAX);
+	post_armed(cq, 1, 0);
+	post_armed(cq, 1, WEFT_STATUS_FLUSH);
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&cq->moderation.timer));
+	weft_cq_arm(cq, WEFT_ARM_NEXT);
+	msleep(200);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&cq->moderation.timer));
+	KUNIT_EXPECT_EQ(test, seen.completions, 1U);
+	weft_cq_free(cq);
+}
+
 static void weft_cq_moderate_holds_back(struct kunit *test)
 {
 	struct cq_seen seen = {};
@@ -474,6 +492,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(weft_cq_resize_amid_posts),
 	KUNIT_CASE(weft_cq_pollers_share),
 	KUNIT_CASE(weft_cq_moderate_holds_back),
+	KUNIT_CASE(weft_cq_moderate_tells_no_more_than_there_is),
 	KUNIT_CASE(weft_cq_tell_held_is_the_last_event),
 	{},
 };

@@ -66,8 +66,10 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, busy, mr);
 	KUNIT_EXPECT_FALSE(test, weft_mem_quiet(busy));
+	KUNIT_EXPECT_EQ(test, kref_read(&weft_mem_busy_get(busy)->ref), 3U);
 	weft_mem_release(&other);
 	KUNIT_EXPECT_TRUE(test, weft_mem_quiet(busy));
+	weft_mem_quiesce(busy);
 	weft_mem_quiesce(busy);
 
 	fault = weft_mem_register(&w->user, mr, stag, RIGHTS);
@@ -84,6 +86,37 @@ static void weft_mem_register_swaps_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault, WEFT_FAULT_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, first_page(mr), virt_to_page(w->page[3]));
 	drop(test, w, mr);
+	leave(test, w);
+}
+
+/* The rights are those of the request, and what is not made for it is not registered by one. */
+static void weft_mem_register_gives_rights(struct kunit *test)
+{
+	struct world *w = make_world(test);
+	struct weft_mem_region *fast = make_fastreg(test, w);
+	struct weft_mem_region *window = make_stag(test, w, WEFT_STAG_WINDOW2);
+	struct weft_mem_region *busy;
+	u32 stag = fast->grant.stag;
+
+	KUNIT_EXPECT_EQ(test, weft_mem_register(&w->user, window, window->grant.stag, RIGHTS),
+			WEFT_FAULT_LOCAL_BIND);
+	KUNIT_EXPECT_EQ(test, weft_mem_register(&w->user, fast, stag, RR), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, LENGTH, WEFT_MEM_REMOTE_READ, NULL),
+			WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, LENGTH + 1, WEFT_MEM_REMOTE_READ, NULL),
+			WEFT_FAULT_RDMAP_BOUNDS);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 1, WEFT_MEM_REMOTE_WRITE, NULL),
+			WEFT_FAULT_TAGGED_STAG);
+	KUNIT_EXPECT_EQ(test, touch(w, stag, IOVA, 8, WEFT_MEM_REMOTE_ATOMIC, NULL),
+			WEFT_FAULT_RDMAP_ACCESS);
+	/* An access of the QP itself is over before it takes them away. */
+	begin_read(test, &w->user, stag);
+	KUNIT_EXPECT_EQ(test, weft_mem_invalidate(&w->user, stag, false, &busy), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_NULL(test, busy);
+	weft_mem_release(&w->user);
+	weft_mem_quiesce(busy);
+	drop(test, w, window);
+	drop(test, w, fast);
 	leave(test, w);
 }
 
@@ -105,6 +138,7 @@ static void weft_mem_invalidate_refuses(struct kunit *test)
 
 	/* protocol-rules, ORDER-9 */
 	KUNIT_EXPECT_EQ(test, invalidate(w, 0x12345678, true), WEFT_FAULT_RDMAP_INVALIDATE);
+	KUNIT_EXPECT_EQ(test, invalidate(w, 0x12345678, false), WEFT_FAULT_LOCAL_BIND);
 	KUNIT_EXPECT_EQ(test, invalidate(w, region->grant.stag, true), WEFT_FAULT_RDMAP_INVALIDATE);
 	KUNIT_EXPECT_EQ(test, invalidate(w, region->grant.stag, false), WEFT_FAULT_LOCAL_BIND);
 	KUNIT_EXPECT_EQ(test, invalidate(w, stag, true), WEFT_FAULT_RDMAP_INVALIDATE);
@@ -186,6 +220,7 @@ struct bind_row {
 static const struct bind_row bad_bind_rows[] = {
 	{ "region_without_bind", LW | RR, RR, 0, 8, PD, 1 },
 	{ "write_needs_local_write", MW, RW, 0, 8, PD, 1 },
+	{ "atomic_needs_local_write", MW, RA, 0, 8, PD, 1 },
 	{ "below", MW, RR, -1, 8, PD, 1 },
 	{ "behind", MW, RR, LENGTH - 7, 8, PD, 1 },
 	{ "huge", MW, RR, 8, U64_MAX, PD, 1 },
@@ -253,7 +288,7 @@ static void weft_mem_bind_type2(struct kunit *test)
 		.addr = IOVA,
 		.length = LENGTH,
 		.lkey = region->grant.stag,
-		.access = RW,
+		.access = RW | LW, /* which it gives no more for that */
 		.window = window->grant.stag,
 		.stag = window->grant.stag ^ 1,
 	};
@@ -261,6 +296,7 @@ static void weft_mem_bind_type2(struct kunit *test)
 	enum weft_fault fault;
 
 	KUNIT_EXPECT_EQ(test, weft_mem_bind(&w->user, &req), WEFT_FAULT_NONE);
+	KUNIT_EXPECT_EQ(test, window->grant.access, (u32)RW);
 	/* Bound: not again before an invalidation. */
 	req.window = stag;
 	req.stag = stag ^ 2;
@@ -353,8 +389,30 @@ static void weft_backing_of_larger_pages(struct kunit *test)
 	leave(test, w);
 }
 
+/* Halves of pages, which need not begin where a page does. */
+static void weft_backing_of_smaller_pages(struct kunit *test)
+{
+	const u32 half = PAGE_SIZE / 2;
+	struct world *w = make_world(test);
+	struct weft_backing *b = weft_backing_pages(2);
+	u32 span;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(b));
+	weft_backing_reset(b, PAGE_SHIFT - 1);
+	KUNIT_EXPECT_EQ(test, weft_backing_add(b, w->page[1] + half), 0);
+	KUNIT_EXPECT_EQ(test, weft_backing_add(b, w->page[0]), 0);
+	KUNIT_EXPECT_EQ(test, weft_backing_add(b, w->page[2]), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, weft_backing_span(b, 8, &span), w->page[1] + half + 8);
+	KUNIT_EXPECT_EQ(test, span, half - 8);
+	KUNIT_EXPECT_PTR_EQ(test, weft_backing_span(b, half + 8, &span), w->page[0] + 8);
+	KUNIT_EXPECT_EQ(test, span, half - 8);
+	weft_backing_free(b);
+	leave(test, w);
+}
+
 static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_register_swaps_pages),
+	KUNIT_CASE(weft_mem_register_gives_rights),
 	KUNIT_CASE(weft_mem_invalidate_refuses),
 	KUNIT_CASE(weft_mem_bind_type1),
 	KUNIT_CASE_PARAM(weft_mem_bind_refuses, bad_bind_rows_gen_params),
@@ -362,6 +420,7 @@ static struct kunit_case mr_ops_cases[] = {
 	KUNIT_CASE(weft_mem_bind_type2),
 	KUNIT_CASE(weft_mem_close_windows_of_one_qp),
 	KUNIT_CASE(weft_backing_of_larger_pages),
+	KUNIT_CASE(weft_backing_of_smaller_pages),
 	{},
 };
 

@@ -137,6 +137,24 @@ static void weft_rnr_is_fair(struct kunit *test)
 	weft_recvq_free(&w->rq);
 }
 
+/* A stream that is granted a receive just before it waits once more has no second place. */
+static void weft_rnr_waits_once(struct kunit *test)
+{
+	struct rnr_world *w = make_rnr_world(test, true);
+
+	wait_for(test, w, 0);
+	KUNIT_EXPECT_TRUE(test, publish(w, 1));
+	weft_recvq_posted(&w->rq);
+	weft_recvq_wait(&w->rq, &w->guests[0].waiter);
+	KUNIT_EXPECT_TRUE(test, list_empty(&w->rq.waiters.list));
+	gets(test, w, 0, 0);
+	publish(w, 1);
+	KUNIT_EXPECT_EQ(test, weft_recvq_fetch(&w->rq, &w->rwr), 0);
+	KUNIT_EXPECT_EQ(test, w->rwr.wr_id, 1ULL);
+	KUNIT_EXPECT_EQ(test, w->guests[0].wakes, 1U);
+	weft_recvq_free(&w->rq);
+}
+
 /* A doorbell wakes so many, and each of them the next. */
 static void weft_rnr_wakes_a_few_at_once(struct kunit *test)
 {
@@ -322,6 +340,9 @@ static void weft_rnr_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, weft_rnr_wait(&w->st), WEFT_FAULT_UNTAGGED_NO_BUFFER);
 
 	w->index.rnr_timeout = 60000;
+	KUNIT_ASSERT_EQ(test, weft_rnr_wait(&w->st), WEFT_FAULT_NOT_READY);
+	KUNIT_EXPECT_TRUE(test, time_after(w->st.rnr.timer.expires, jiffies + HZ));
+	weft_rnr_cancel(&w->st);
 	w->rq.has_doorbell = false;
 	KUNIT_ASSERT_EQ(test, weft_rnr_wait(&w->st), WEFT_FAULT_NOT_READY);
 	msleep(50);
@@ -335,6 +356,7 @@ static void weft_rnr_timer(struct kunit *test)
 static struct kunit_case rnr_cases[] = { KUNIT_CASE(weft_rnr_asks_for_doorbells),
 					 KUNIT_CASE(weft_rnr_sees_what_was_posted_meanwhile),
 					 KUNIT_CASE(weft_rnr_is_fair),
+					 KUNIT_CASE(weft_rnr_waits_once),
 					 KUNIT_CASE(weft_rnr_wakes_a_few_at_once),
 					 KUNIT_CASE(weft_rnr_hostile_index),
 					 KUNIT_CASE_PARAM(weft_rnr_begins, begin_rows_gen_params),
