@@ -576,3 +576,39 @@ CASE("queues", qp_ex_mistakes)
 	works(&c2, &s2);
 	end_ex();
 }
+
+/* Nor does payload that is right make up for one that was not, in the same request. */
+CASE("queues", qp_ex_mistakes_are_not_made_up_for)
+{
+	struct ibv_sge too_many[33] = {};
+	static char big[600];
+	struct ibv_data_buf bufs[2] = { { big, sizeof(big) }, { "ab", 2 } };
+
+	connect_pair(&c2, &s2, extended);
+	begin_wr(1);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_sge_list(qp_ex, 33, too_many);
+	ibv_wr_set_sge(qp_ex, s2.own->lkey, (uintptr_t)s2.own->addr, 8);
+	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
+	begin_wr(2);
+	ibv_wr_send(qp_ex);
+	ibv_wr_set_inline_data_list(qp_ex, 2, bufs);
+	CHECK(ibv_wr_complete(qp_ex) == EINVAL);
+	nothing(ibv_cq_ex_to_cq(cq_ex));
+	works(&c2, &s2);
+	end_ex();
+}
+
+/* A QP without either of its CQs is refused, and no program ends by it. */
+CASE("queues", a_qp_has_two_cqs)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
+
+	for (int i = 0; i < 3; i++) {
+		attr.send_cq = i & 1 ? s.id->send_cq : NULL;
+		attr.recv_cq = i & 2 ? s.id->recv_cq : NULL;
+		errno = 0;
+		CHECK(!ibv_create_qp(s.id->pd, &attr) && errno == EINVAL);
+	}
+	works(&c, &s);
+}

@@ -191,7 +191,13 @@ CASE("modify", rtr_without_a_path_is_refused)
 
 static int send_imm(struct ibv_qp *qp)
 {
-	struct ibv_send_wr *bad, wr = { .wr_id = 1, .opcode = IBV_WR_SEND_WITH_IMM };
+	static char data[4];
+	struct ibv_sge sg = { (uintptr_t)data, sizeof(data), 0 };
+	struct ibv_send_wr *bad, wr = { .wr_id = 1,
+					.opcode = IBV_WR_SEND_WITH_IMM,
+					.sg_list = &sg,
+					.num_sge = 1,
+					.send_flags = IBV_SEND_INLINE };
 
 	return ibv_post_send(qp, &wr, &bad);
 }
