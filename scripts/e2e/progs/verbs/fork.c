@@ -101,6 +101,24 @@ static void may_not_modify(void)
 	CHECK(ibv_modify_qp(s.id->qp, &error, IBV_QP_STATE) == EPERM);
 }
 
+/* The server's memory is the parent's: each element counts, but for those without bytes. */
+static void only_what_is_seen(void)
+{
+	struct ibv_sge list[2] = { sge(c.own, 0, 8), sge(s.own, 0, 8) };
+	struct ibv_send_wr *bad, wr = { .wr_id = 4,
+					.opcode = IBV_WR_RDMA_WRITE,
+					.sg_list = list,
+					.num_sge = 2,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	wr.wr.rdma.remote_addr = (uintptr_t)s.buf;
+	wr.wr.rdma.rkey = s.open->rkey;
+	CHECK(ibv_post_send(c.id->qp, &wr, &bad) == EFAULT && bad == &wr);
+	list[1].length = 0;
+	CHECK(!ibv_post_send(c.id->qp, &wr, &bad));
+	expect(c.id->send_cq, 4, IBV_WC_SUCCESS);
+}
+
 /* What was posted by the parent comes to the child's memory once that is registered. */
 UNLISTED(goes_on_as_a_daemon)
 {
@@ -109,7 +127,11 @@ UNLISTED(goes_on_as_a_daemon)
 	/* This memory is a copy, which the device does not see. */
 	CHECK(send_sge(&c, 1, sge(c.own, 0, 8), 0) == EFAULT);
 	CHECK(recv_sge(&s, 1, sge(s.own, 0, 8)) == EFAULT);
+	/* Nor does it after a call that has failed. */
+	CHECK(ibv_rereg_mr(c.own, TRANSLATION, NULL, (void *)4096, BYTES, 0));
+	CHECK(send_sge(&c, 1, sge(c.own, 0, 8), 0) == EFAULT);
 	register_again(&c);
+	only_what_is_seen();
 	register_again(&s);
 	fill(&c, 3);
 	CHECK(!send_sge(&c, 6, sge(c.own, 0, 8), 0));
