@@ -5,6 +5,7 @@
 #include "verbs.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -273,6 +274,31 @@ CASE("resources", queue_memory_is_in_no_core_dump)
 	}
 	fclose(f);
 	CHECK(seen && seen == mappings());
+}
+
+static void no_mapping(size_t bytes, int flags, unsigned long offset)
+{
+	errno = 0;
+	CHECK(mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, s.id->verbs->cmd_fd, offset) ==
+	      MAP_FAILED);
+	CHECK(errno == EINVAL);
+}
+
+/* What can be mapped are queues, whole and shared, and nothing else. */
+CASE("resources", what_is_no_queue_is_not_mapped)
+{
+	const unsigned long page = sysconf(_SC_PAGESIZE);
+	struct mapping of[MAPPINGS];
+	int n = find_mappings(of, MAPPINGS);
+	size_t bytes;
+
+	CHECK(n > 0);
+	bytes = of[0].end - of[0].begin;
+	no_mapping(bytes, MAP_PRIVATE, of[0].offset);
+	no_mapping(bytes + page, MAP_SHARED, of[0].offset);
+	no_mapping(page, MAP_SHARED, 0);
+	no_mapping(page, MAP_SHARED, 0xfffffUL * page);
+	works(&c, &s);
 }
 
 /* Small queues share pages, and a page stays as long as one of them. */
