@@ -73,6 +73,20 @@ def queue_memory_is_charged_to_the_process(w):
         w.eventually(lambda: group.used() - before < grown // 4, "they are given back")
 
 
+# A queue of more than half a page has a page of its own.
+@test
+def a_page_of_each_queue_is_charged_to_the_process(w):
+    with agent_in_a_group(w) as (agent, group):
+        queues, before = 1000, group.kernel()
+        for k in range(queues):
+            agent.cmd("cq", name="cq%d" % k, depth=64, manual=1)
+        w.eventually(lambda: group.kernel() - before >= queues * 4096, "they are charged")
+        grown = group.kernel() - before
+        for k in range(queues):
+            agent.cmd("dropcq", name="cq%d" % k)
+        w.eventually(lambda: group.kernel() - before < grown // 4, "they are given back")
+
+
 # A private copy of each request stands beside what the process posts: 64 bytes and inline data.
 @test
 def private_requests_are_charged_to_the_process(w):
