@@ -4,6 +4,7 @@
  * is the one that no release of Debian has. The library's part is played, as far as the plugin
  * and it tell each other where things are.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,6 +73,30 @@ int ibv_cmd_get_context(struct verbs_context *context, struct pabi_get_context *
 	return 0;
 }
 
+/* With one argument more than earlier libraries have. */
+int ibv_cmd_create_cq_ex(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_create_cq_prov_attr *more, struct verbs_cq *cq,
+			 struct pabi_create_cq_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size,
+			 uint32_t cmd_flags)
+{
+	(void)attr;
+	(void)resp;
+	check(context == &((struct weft_context *)memory)->ibv && !more && cq &&
+		      cmd_size == sizeof(*cmd) && resp_size > sizeof(*resp) && !cmd_flags,
+	      "the arguments that make a CQ");
+	return ENOSPC;
+}
+
+static void check_cq(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 1 };
+
+	errno = 0;
+	check(!weft_create_cq_ex(&((struct weft_context *)memory)->ibv, &attr) && errno == ENOSPC,
+	      "a CQ that is refused is none");
+}
+
 #define SLOT(name) (offsetof(struct verbs_context_ops, name) / sizeof(pabi_slot))
 
 void verbs_set_ops(struct verbs_context *context, const struct verbs_context_ops *ops)
@@ -109,6 +134,8 @@ int main(void)
 	check(driver && driver->alloc_context, "the plugin registers");
 	if (!failures)
 		check_context(driver->alloc_context(&device, -1, NULL), "the context it returns");
+	if (!failures)
+		check_cq();
 	check_slots();
 	free(memory);
 	return failures;
