@@ -56,6 +56,23 @@ struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 acc
 	return mr;
 }
 
+struct weft_mem_region *make_valid(struct kunit *test, struct world *w)
+{
+	struct weft_mem_region *mr = make_stag(test, w, WEFT_STAG_FASTREG);
+	struct weft_stag_grant grant = {
+		.stag = mr->grant.stag,
+		.access = RIGHTS,
+		.iova = IOVA,
+		.length = LENGTH,
+		.backing = make_backing(test, w),
+	};
+
+	mr->next.backing = weft_backing_pages(1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr->next.backing));
+	KUNIT_ASSERT_EQ(test, weft_stag_enable(mr, &grant), 0);
+	return mr;
+}
+
 void drop(struct kunit *test, struct world *w, struct weft_mem_region *mr)
 {
 	weft_mem_release(&w->user);

@@ -44,6 +44,9 @@ struct weft_backing *make_backing(struct kunit *test, struct world *w);
 struct weft_mem_region *make_stag(struct kunit *test, struct world *w, enum weft_stag_kind kind);
 struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 access);
 
+/* A valid one that may be invalidated; one page. */
+struct weft_mem_region *make_valid(struct kunit *test, struct world *w);
+
 /* Release, revoke and free, whatever its kind. */
 void drop(struct kunit *test, struct world *w, struct weft_mem_region *mr);
 

@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/page_ref.h>
 #include <linux/skbuff.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uio.h>
 
@@ -74,6 +75,7 @@ WEFT_ROWS(layouts)
  * @in_rows: ULPDUs that were handed over as rows
  * @rx: the reader
  * @fault: framing was lost
+ * @pos: of the stream, in the end
  * @counters: of the reader
  */
 struct reading {
@@ -91,6 +93,7 @@ struct reading {
 	u32 in_rows;
 	struct weft_mpa_rx *rx;
 	enum weft_fault fault;
+	u32 pos;
 	struct weft_counters counters;
 };
 
@@ -227,6 +230,7 @@ static void read_all(struct kunit *test, struct reading *r, bool crc, u32 damage
 	weft_mpa_rx_init(&rx, crc, false, &events, r, &r->counters);
 	KUNIT_EXPECT_EQ(test, take_all(r, &rx, skb), STREAM_LEN);
 	r->gathered = weft_counters_read(&r->counters, WEFT_CTR_RX_REASSEMBLED);
+	r->pos = rx.pos;
 	weft_mpa_rx_free(&rx, NULL);
 	weft_counters_free(&r->counters);
 	kfree_skb(skb);
@@ -244,6 +248,7 @@ static void each_ulpdu_once(struct kunit *test)
 	read_all(test, &without, false, 0);
 	KUNIT_EXPECT_EQ(test, without.seen, FPDUS);
 	KUNIT_EXPECT_EQ(test, without.in_a_row, l->in_a_row);
+	KUNIT_EXPECT_EQ(test, without.pos, STREAM_LEN);
 }
 
 /* Each stands where it stood, or in the pages in which it was gathered, until it is taken. */
@@ -261,6 +266,7 @@ static void what_is_not_taken_comes_again(struct kunit *test)
 	read_all(test, &pieces, true, 0);
 	KUNIT_EXPECT_EQ(test, pieces.seen, FPDUS);
 	KUNIT_EXPECT_EQ(test, pieces.gathered, (u64)FPDUS);
+	KUNIT_EXPECT_EQ(test, pieces.pos, STREAM_LEN);
 }
 
 static void a_damaged_one_ends_it(struct kunit *test)
@@ -276,7 +282,10 @@ static void a_damaged_one_ends_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pieces.seen, DAMAGED);
 }
 
-/* Of a row no CRC is looked at, so there are none where there are CRCs. */
+/*
+ * Of a row no CRC is looked at, so there are none where there are CRCs. A peer on this host hands
+ * segments over when all that came by TCP is read, by the position.
+ */
 static void rows_have_no_crc(struct kunit *test)
 {
 	struct reading with = { .rows = true }, without = { .rows = true };
@@ -284,6 +293,7 @@ static void rows_have_no_crc(struct kunit *test)
 	read_all(test, &without, false, 0);
 	KUNIT_EXPECT_EQ(test, without.seen, FPDUS);
 	KUNIT_EXPECT_GT(test, without.in_rows, 0U);
+	KUNIT_EXPECT_EQ(test, without.pos, STREAM_LEN);
 	read_all(test, &with, true, (DAMAGED + 1) * WIRE_LEN - WEFT_MPA_CRC_BYTES - 1);
 	KUNIT_EXPECT_EQ(test, with.in_rows, 0U);
 	KUNIT_EXPECT_EQ(test, with.fault, WEFT_FAULT_MPA_CRC);
@@ -324,6 +334,40 @@ static void half_an_fpdu_goes_with_the_reader(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* Of what a worker brings, a reader takes the pages that it lacks, or all with their table. */
+static void a_reader_takes_what_it_lacks(struct kunit *test)
+{
+	struct weft_mpa_rx_pages *stock = NULL;
+	struct weft_mpa_rx rx = {};
+	struct weft_mpa_rx_reassembly *g = &rx.reassembly;
+	struct page *own;
+	u32 i;
+
+	weft_mpa_rx_adopt(&rx, &stock); /* there was no memory for a table */
+	KUNIT_EXPECT_NULL(test, g->pages);
+	weft_mpa_rx_pages_fill(&stock, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, stock);
+	weft_mpa_rx_adopt(&rx, &stock);
+	KUNIT_EXPECT_NULL(test, stock);
+	KUNIT_ASSERT_NOT_NULL(test, g->pages);
+	KUNIT_EXPECT_EQ(test, g->held, (u32)WEFT_RX_PAGES);
+
+	own = g->pages->page[0];
+	__free_page(g->pages->page[1]);
+	g->pages->page[1] = NULL;
+	weft_mpa_rx_pages_fill(&stock, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, stock);
+	weft_mpa_rx_adopt(&rx, &stock);
+	KUNIT_EXPECT_EQ(test, g->held, (u32)WEFT_RX_PAGES);
+	KUNIT_EXPECT_PTR_EQ(test, g->pages->page[0], own);
+	KUNIT_EXPECT_NOT_NULL(test, g->pages->page[1]);
+	for (i = 0; i < WEFT_RX_PAGES; i++)
+		KUNIT_EXPECT_EQ(test, !stock->page[i], i == 1);
+	weft_mpa_rx_pages_drop(stock);
+	kfree(stock);
+	weft_mpa_rx_free(&rx, NULL);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(each_ulpdu_once, layouts_gen_params),
 	KUNIT_CASE_PARAM(what_is_not_taken_comes_again, layouts_gen_params),
@@ -331,6 +375,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(a_refused_one_ends_it, layouts_gen_params),
 	KUNIT_CASE_PARAM(rows_have_no_crc, layouts_gen_params),
 	KUNIT_CASE(half_an_fpdu_goes_with_the_reader),
+	KUNIT_CASE(a_reader_takes_what_it_lacks),
 	{},
 };
 

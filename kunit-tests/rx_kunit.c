@@ -22,24 +22,6 @@
 #include "stream_world.h"
 #include "suite.h"
 
-/* A valid region that may be invalidated; one page. */
-static struct weft_mem_region *make_valid(struct kunit *test, struct world *m)
-{
-	struct weft_mem_region *mr = make_stag(test, m, WEFT_STAG_FASTREG);
-	struct weft_stag_grant grant = {
-		.stag = mr->grant.stag,
-		.access = RIGHTS,
-		.iova = IOVA,
-		.length = LENGTH,
-		.backing = make_backing(test, m),
-	};
-
-	mr->next.backing = weft_backing_pages(1);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(mr->next.backing));
-	KUNIT_ASSERT_EQ(test, weft_stag_enable(mr, &grant), 0);
-	return mr;
-}
-
 static u32 receives(struct stream_world *w)
 {
 	struct weft_cqe cqe;
@@ -473,6 +455,36 @@ static void weft_rx_lets_go_of_memory(struct kunit *test)
 	leave(test, m);
 }
 
+/*
+ * A peer that sends a part of an FPDU has pages for that long, and they count as those of the
+ * socket. A connection at rest has none.
+ */
+static void weft_rx_gives_pages_back(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_mpa_rx_reassembly *g = &w->st.rx.sock.reassembly;
+	struct weft_cq_batch batch = {};
+	struct socket *sock;
+
+	give_socket(test, w, &sock);
+	weft_mpa_rx_pages_fill(&g->pages, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, g->pages);
+	g->held = WEFT_RX_PAGES;
+	g->open = true;
+	weft_sock_lock(w->st.sock);
+	KUNIT_EXPECT_EQ(test, weft_rx_read(&w->st, &batch), 0);
+	KUNIT_EXPECT_EQ(test, g->held, (u32)WEFT_RX_PAGES);
+	KUNIT_EXPECT_EQ(test, g->charged, (u32)(WEFT_RX_PAGES * PAGE_SIZE));
+	g->open = false;
+	KUNIT_EXPECT_EQ(test, weft_rx_read(&w->st, &batch), 0);
+	weft_sock_unlock(w->st.sock);
+	KUNIT_EXPECT_EQ(test, g->held, 0U);
+	KUNIT_EXPECT_EQ(test, g->charged, 0U);
+	KUNIT_EXPECT_NULL(test, g->pages->page[0]);
+	weft_mpa_rx_free(&w->st.rx.sock, w->st.sock);
+	take_socket(w, sock);
+}
+
 /* What is in front of it is read first: what waits for a receive, or for a region. */
 static void weft_rx_fin_comes_last(struct kunit *test)
 {
@@ -553,6 +565,7 @@ static struct kunit_case rx_cases[] = {
 	KUNIT_CASE_PARAM(weft_rx_places_an_atomic_first, place_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_stops_with_the_qp, state_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_rx_lets_go_of_memory, way_rows_gen_params),
+	KUNIT_CASE(weft_rx_gives_pages_back),
 	KUNIT_CASE(weft_rx_fin_comes_last),
 	KUNIT_CASE(weft_rx_worker_finds_the_fin),
 	KUNIT_CASE_PARAM(weft_rx_fin_within_an_fpdu, fin_rows_gen_params),
