@@ -408,11 +408,77 @@ static void weft_doorbell_callback_ends_amid_marks(struct kunit *test)
 	end_tx(poll);
 }
 
+struct resume_row {
+	const char *name;
+	bool callback;
+	bool unacked;	/* so an acknowledgment is to come */
+	bool marked;	/* by another thread, again and again */
+	bool worker;
+};
+
+static const struct resume_row resume_rows[] = {
+	{ "process", false, true, false, false },
+	{ "process_and_all_is_acknowledged", false, false, false, true },
+	{ "process_amid_marks", false, true, true, true },
+	{ "callback", true, true, false, false },
+	{ "callback_and_all_is_acknowledged", true, false, false, true },
+	{ "callback_amid_marks", true, true, true, false },
+};
+
+WEFT_ROWS(resume_rows)
+
+/*
+ * There is more to send than one turn may. The next acknowledgment goes on with it. It may have
+ * come already, and found the claim taken: where that can be, and where none comes, a worker does.
+ */
+static void weft_doorbell_leaves_the_rest(struct kunit *test)
+{
+	const struct resume_row *row = test->param_value;
+	struct poll_world *poll = make_polled(test);
+	struct stream_world *w = poll->w;
+	u64 before = workers_queued(w);
+
+	w->st.sock = &w->sock;
+	w->st.tx.sock.sk = row->unacked ? (void *)w : NULL;
+	w->net.segments = U32_MAX;
+	w->net.segment_bytes = 1000;
+	w->net.marks_until = row->marked ? jiffies + 60 * HZ : 0;
+	if (row->callback)
+		weft_tx_softirq(&w->st);
+	else
+		weft_doorbell(&w->st);
+	KUNIT_EXPECT_EQ(test, workers_queued(w) - before > 0, row->worker);
+	w->net.segments = 0;
+	w->net.marks_until = 0;
+	end_tx(poll);
+}
+
+/* As much follows as the peer has acknowledged since the callback before, or a little. */
+static void weft_doorbell_callback_follows_the_peer(struct kunit *test)
+{
+	struct poll_world *poll = make_polled(test);
+	struct stream_world *w = poll->w;
+
+	w->st.sock = &w->sock;
+	w->st.tx.sock.sk = (void *)w;
+	w->net.segments = U32_MAX;
+	w->net.segment_bytes = 1000;
+	w->net.acked = 299999;
+	weft_tx_softirq(&w->st);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, 300U);
+	weft_tx_softirq(&w->st);
+	KUNIT_EXPECT_EQ(test, w->net.pushes, 300U + 66);
+	w->net.segments = 0;
+	end_tx(poll);
+}
+
 static struct kunit_case doorbell_cases[] = {
 	KUNIT_CASE_PARAM(weft_doorbell_without_memory, later_rows_gen_params),
 	KUNIT_CASE(weft_doorbell_serves_a_mark),
 	KUNIT_CASE(weft_doorbell_ends_amid_marks),
 	KUNIT_CASE(weft_doorbell_callback_ends_amid_marks),
+	KUNIT_CASE_PARAM(weft_doorbell_leaves_the_rest, resume_rows_gen_params),
+	KUNIT_CASE(weft_doorbell_callback_follows_the_peer),
 	KUNIT_CASE(weft_defer_counts_queues),
 	KUNIT_CASE_PARAM(weft_defer_is_limited, limit_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_defer_looks, look_rows_gen_params),

@@ -15,6 +15,8 @@
 
 static u8 staged[8];
 static u32 segments;
+static u8 headers[WEFT_MPA_LEN_BYTES + WEFT_ULPDU_HDR_MAX]; /* of the last one */
+static u32 shortages; /* attempts for which there is no memory */
 
 u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
 {
@@ -23,6 +25,12 @@ u32 weft_mpa_tx_mulpdu(const struct weft_mpa_tx *tx, u32 hdr_len, u32 left)
 
 int weft_mpa_tx_begin(struct weft_mpa_tx *tx, u8 *start, u32 hdr_len, u32 payload_len)
 {
+	tx->no_memory = shortages > 0;
+	if (tx->no_memory) {
+		shortages--;
+		return -ENOMEM;
+	}
+	memcpy(headers, start, WEFT_MPA_LEN_BYTES + hdr_len);
 	if (segments < ARRAY_SIZE(staged))
 		staged[segments] = weft_rdmap_opcode(start[WEFT_MPA_LEN_BYTES + 1]);
 	segments++;
@@ -56,6 +64,7 @@ int weft_mpa_tx_span_end(struct weft_mpa_tx *tx)
 static int make_sender(struct kunit *test)
 {
 	segments = 0;
+	shortages = 0;
 	return make_stream(test);
 }
 
@@ -165,18 +174,80 @@ static void weft_segment_tells_what_is_wrong(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->st.fault.fault, WEFT_FAULT_LOCAL_LENGTH);
 }
 
-/* The Read that a connection begins with is no request of the consumer's. */
+/* It is no fault of the request: it stays in hand until there is some. */
+static void weft_segment_without_memory_is_made_later(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+
+	shortages = 2;
+	post_send(w, WEFT_WR_SEND, 0);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_LATER);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_LATER);
+	KUNIT_EXPECT_EQ(test, w->st.state, WEFT_QP_RTS);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	KUNIT_EXPECT_EQ(test, segments, 1U);
+	KUNIT_EXPECT_EQ(test, staged[0], WEFT_OP_SEND);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+}
+
+/* A Read that waits for a credit has no bytes that TCP could have. */
+static void weft_segment_in_hand_is_not_sent(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	u32 i;
+
+	for (i = 0; i < STREAM_ORD; i++)
+		weft_readq_sent_push(&w->st.readq);
+	post_send(w, WEFT_WR_READ, 0);
+	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
+	KUNIT_ASSERT_NOT_NULL(test, w->st.tx.swr);
+	KUNIT_EXPECT_FALSE(test, weft_complete_is_sent(&w->st, w->st.tx.swr));
+	weft_complete_pushed(&w->st, 1ULL << 40, NULL);
+	expect_sends(test, w, 0, 0, WEFT_STATUS_SUCCESS);
+	KUNIT_EXPECT_EQ(test, w->st.tx.sent, 0U);
+}
+
+/* A plain Send has no STag: that of the Write before it is no business of the peer's. */
+static void weft_segment_has_nothing_of_the_one_before(struct kunit *test)
+{
+	struct stream_world *w = test->priv;
+	struct weft_sqe *sqe = weft_ring_entry(&w->sq.ring, 0);
+	struct weft_ddp_hdr hdr;
+
+	post_send(w, WEFT_WR_WRITE, 0);
+	sqe->rkey = 0x1234;
+	sqe->remote_addr = 0x1000;
+	post_send(w, WEFT_WR_SEND, 0);
+	KUNIT_ASSERT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	weft_ddp_parse(headers + WEFT_MPA_LEN_BYTES, WEFT_DDP_TAGGED_LEN, &hdr);
+	KUNIT_EXPECT_EQ(test, hdr.stag, 0x1234U);
+	KUNIT_EXPECT_EQ(test, hdr.to, 0x1000ULL);
+	KUNIT_ASSERT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
+	weft_ddp_parse(headers + WEFT_MPA_LEN_BYTES, WEFT_DDP_UNTAGGED_LEN, &hdr);
+	KUNIT_EXPECT_EQ(test, hdr.stag, 0U);
+	KUNIT_EXPECT_EQ(test, hdr.mo, 0U);
+}
+
+/*
+ * The Read that a connection begins with is no request of the consumer's. It asks for nothing,
+ * whatever the last request of an earlier connection was.
+ */
 static void weft_segment_first_read_completes_nothing(struct kunit *test)
 {
 	struct stream_world *w = test->priv;
 	const struct weft_readq_sent *sent;
+	struct weft_read_req req;
 
+	memset(w->st.tx.hdr, 0xff, sizeof(w->st.tx.hdr));
 	w->st.tx.rtr = WEFT_RTR_READ;
 	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_STAGED);
 	KUNIT_EXPECT_EQ(test, staged[0], WEFT_OP_READ_REQ);
 	sent = weft_readq_sent_head(&w->st.readq);
 	KUNIT_ASSERT_NOT_NULL(test, sent);
 	KUNIT_EXPECT_TRUE(test, sent->no_wr);
+	weft_read_req_parse(headers + WEFT_MPA_LEN_BYTES + WEFT_DDP_UNTAGGED_LEN, &req);
+	KUNIT_EXPECT_EQ(test, req.length, 0U);
+	KUNIT_EXPECT_EQ(test, req.src_stag, 0U);
 	KUNIT_EXPECT_EQ(test, real_segment_next(&w->st), WEFT_SEGMENT_NONE);
 }
 
@@ -244,6 +315,9 @@ static void weft_segment_waits_for_the_peer(struct kunit *test)
 	expect_sends(test, w, 0, 1, WEFT_STATUS_SUCCESS);
 	weft_loopback_batch_end(&w->st, NULL);
 	KUNIT_EXPECT_EQ(test, segments, 0U);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_TX_SEGS), 1ULL);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&w->counters, WEFT_CTR_TX_MSGS), 1ULL);
+	KUNIT_EXPECT_EQ(test, weft_counters_read(&peer->counters, WEFT_CTR_RX_SEGS), 1ULL);
 	w->st.loopback = NULL;
 	peer->st.loopback = NULL;
 	free_stream(test);
@@ -254,6 +328,9 @@ static struct kunit_case segment_cases[] = {
 	KUNIT_CASE_PARAM(weft_segment_turns, turn_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_segment_refuses, refused_rows_gen_params),
 	KUNIT_CASE(weft_segment_tells_what_is_wrong),
+	KUNIT_CASE(weft_segment_without_memory_is_made_later),
+	KUNIT_CASE(weft_segment_in_hand_is_not_sent),
+	KUNIT_CASE(weft_segment_has_nothing_of_the_one_before),
 	KUNIT_CASE(weft_segment_first_read_completes_nothing),
 	KUNIT_CASE_PARAM(weft_segment_leaves_a_late_post, late_rows_gen_params),
 	KUNIT_CASE(weft_segment_waits_for_the_peer),

@@ -30,7 +30,7 @@ enum weft_sock_state weft_sock_state(const struct weft_sock *s)
 
 u64 weft_tcp_bytes_acked(const struct weft_sock *s)
 {
-	return 0;
+	return container_of(s, struct stream_world, sock)->net.acked;
 }
 
 void weft_sock_lock(struct weft_sock *s)
@@ -55,9 +55,10 @@ u32 weft_tcp_charge(struct sock *sk, u32 charged, u32 bytes)
 	return bytes;
 }
 
+/* Of a stream that has a socket to write to something is unacknowledged. */
 bool weft_tcp_await_space(struct sock *sk)
 {
-	return false;
+	return sk;
 }
 
 bool weft_mpa_tx_is_accepted(const struct weft_mpa_tx *tx, u64 pos)

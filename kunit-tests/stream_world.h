@@ -39,6 +39,7 @@ struct hooks_seen {
  * struct played_net - what is to be played
  * @error: of the socket
  * @fin: of the peer, has come
+ * @acked: bytes that the peer has acknowledged, since the connection began
  * @segments: that can still be staged; each is a full batch
  * @segment_bytes: of each
  * @no_context: the next segment takes another context
@@ -52,6 +53,7 @@ struct hooks_seen {
 struct played_net {
 	int error;
 	bool fin;
+	u64 acked;
 	u32 segments;
 	u32 segment_bytes;
 	bool no_context;
