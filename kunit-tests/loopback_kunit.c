@@ -20,6 +20,8 @@
 #include "engine/run/doorbell.h"
 #include "engine/state/claim.h"
 #include "engine/state/loopback.h"
+#include "mem/mr_ops.h"
+#include "mem_world.h"
 #include "stream_world.h"
 #include "suite.h"
 
@@ -215,7 +217,85 @@ static void weft_loopback_takes_in_order(struct kunit *test)
 			(u64)!waits);
 	KUNIT_EXPECT_EQ(test, weft_counters_read(&p->a->counters, WEFT_CTR_LOOPBACK_TX_BYTES),
 			0ULL);
+	/* One without a payload takes time as well. */
+	KUNIT_EXPECT_EQ(test, p->at_a.batch, waits ? 0U : (u32)WEFT_LOOPBACK_SEGMENT_COST);
 	rx->held.busy = NULL;
+}
+
+static const struct refusal_row {
+	const char *name;
+	bool answered;
+	enum weft_handed handed;
+} refusal_rows[] = {
+	{ "a request that completes when it is taken", false, WEFT_HANDED_WAITS },
+	{ "a request that is to be answered", true, WEFT_HANDED_TAKEN },
+};
+
+WEFT_ROWS(refusal_rows);
+
+/*
+ * What the receiver refuses is not complete. A Terminate may name a request that is to be
+ * answered: only one that is sent.
+ */
+static void weft_loopback_refuses_a_segment(struct kunit *test)
+{
+	const struct refusal_row *row = test->param_value;
+	const struct weft_ddp_hdr hdr = {
+		.tagged = true,
+		.last = true,
+		.ulp = weft_rdmap_ulp(WEFT_OP_READ_RESP), /* there was no request */
+	};
+	struct pair *p = test->priv;
+	struct weft_loopback_seg seg = { .st = &p->a->st, .answered = row->answered };
+	enum weft_handed handed;
+
+	p->b->st.rx.first_seen = true;
+	non_block_start();
+	handed = weft_loopback_hand(&seg, weft_ddp_build(&hdr, seg.u.head));
+	non_block_end();
+	KUNIT_EXPECT_EQ(test, handed, row->handed);
+	KUNIT_EXPECT_EQ(test, p->b->st.state, WEFT_QP_TERMINATE);
+	KUNIT_EXPECT_EQ(test, p->b->st.fault.fault, WEFT_FAULT_RDMAP_OPCODE);
+	KUNIT_EXPECT_TRUE(test, weft_mpa_rx_is_stopped(&p->b->st.rx.sock));
+}
+
+/* A worker goes on when the region that the message invalidates is no longer read. */
+static void weft_loopback_holds_a_message_back(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct weft_stream *there = &p->b->st;
+	struct world *m = make_world(test);
+	struct weft_mem_region *mr = make_valid(test, m);
+	const struct weft_ddp_hdr hdr = {
+		.last = true,
+		.ulp = weft_rdmap_ulp(WEFT_OP_SEND_INV),
+		.stag = mr->grant.stag,
+		.qn = WEFT_QN_SEND,
+		.msn = 1,
+	};
+	struct weft_loopback_seg seg = { .st = &p->a->st };
+	struct weft_mem_user reader = m->user;
+	struct weft_cq_batch batch = {};
+	enum weft_handed handed;
+	struct weft_cqe cqe;
+
+	there->rx.mem = m->user;
+	there->rx.first_seen = true;
+	weft_ddp_rx_init(&there->rx.ddp);
+	post_receive(p->b);
+	begin_read(test, &reader, mr->grant.stag);
+	non_block_start();
+	handed = weft_loopback_hand(&seg, weft_ddp_build(&hdr, seg.u.head));
+	non_block_end();
+	KUNIT_EXPECT_EQ(test, handed, WEFT_HANDED_TAKEN);
+	KUNIT_EXPECT_PTR_EQ(test, there->rx.held.busy, mr);
+	KUNIT_EXPECT_EQ(test, weft_cq_poll(&p->b->recv_cq, &cqe, 1), 0U);
+	KUNIT_EXPECT_EQ(test, p->b->seen.want_rx, 1U);
+	weft_mem_release(&reader);
+	KUNIT_EXPECT_NULL(test, weft_rx_settle(there, &batch));
+	KUNIT_EXPECT_EQ(test, weft_cq_poll(&p->b->recv_cq, &cqe, 1), 1U);
+	drop(test, m, mr);
+	leave(test, m);
 }
 
 /* Of a list of many small elements a segment takes as many as it has room for. */
@@ -505,7 +585,7 @@ struct leaver {
 };
 
 /* As weft_loopback_leave() does, which is played here. */
-static int leave(void *arg)
+static int leave_end(void *arg)
 {
 	struct leaver *leaver = arg;
 
@@ -527,7 +607,7 @@ static void weft_loopback_last_exit_wakes(struct kunit *test)
 	init_completion(&leaver.gone);
 	KUNIT_ASSERT_TRUE(test, weft_loopback_enter(leaver.end));
 	KUNIT_ASSERT_TRUE(test, weft_loopback_enter(leaver.end));
-	task = kthread_run(leave, &leaver, "weft_kunit_leaver");
+	task = kthread_run(leave_end, &leaver, "weft_kunit_leaver");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	for (i = 0; i < 1000 && users(&p->at_b) > 2; i++)
 		msleep(20);
@@ -547,6 +627,8 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE_PARAM(weft_loopback_takes_a_way, route_rows_gen_params),
 	KUNIT_CASE(weft_loopback_enters_once),
 	KUNIT_CASE_PARAM(weft_loopback_takes_in_order, take_rows_gen_params),
+	KUNIT_CASE_PARAM(weft_loopback_refuses_a_segment, refusal_rows_gen_params),
+	KUNIT_CASE(weft_loopback_holds_a_message_back),
 	KUNIT_CASE(weft_loopback_takes_so_many_elements),
 	KUNIT_CASE_PARAM(weft_loopback_has_the_peer_send, sending_rows_gen_params),
 	KUNIT_CASE(weft_loopback_runs_the_peer_afterwards),
