@@ -143,6 +143,33 @@ static void weft_teardown_tells_whose_fault(struct kunit *test)
 	}
 }
 
+/* --- cm --- */
+
+static int closings[2]; /* so many, and the error of the last one */
+
+static void note_closing(void *owner, int error)
+{
+	closings[0]++;
+	closings[1] = error;
+}
+
+/* A connection goes down once, for the reason that came first. */
+static void weft_teardown_tells_cm_once(struct kunit *test)
+{
+	static const struct weft_stream_cm_events closing_events = { .closing = note_closing };
+	struct stream_world *w = test->priv;
+
+	closings[0] = 0;
+	tell_closing(&w->st); /* cm does not know it */
+	w->st.cm_events = &closing_events;
+	w->st.close_error = -EPROTO;
+	tell_closing(&w->st);
+	w->st.close_error = -ETIMEDOUT;
+	tell_closing(&w->st);
+	KUNIT_EXPECT_EQ(test, closings[0], 1);
+	KUNIT_EXPECT_EQ(test, closings[1], -EPROTO);
+}
+
 /* --- progress --- */
 
 static const struct progress_row {
@@ -192,6 +219,51 @@ static void weft_teardown_sees_progress(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, makes_progress(&w->st), row->moves);
 	KUNIT_EXPECT_FALSE(test, makes_progress(&w->st));
 	w->st.loopback = NULL;
+}
+
+/* The deadline is over, and the peer has taken @more bytes meanwhile. */
+static void pass_deadline(struct weft_stream *st, u64 more)
+{
+	tcp.acked += more;
+	weft_stream_teardown(st)->late = true;
+	check_deadline(st);
+}
+
+static const struct renewal_row {
+	const char *name;
+	enum weft_qp_state state;
+	u32 renewals;
+	enum weft_qp_state then;	/* after one more */
+} renewal_rows[] = {
+	{ "of_a_close", WEFT_QP_CLOSING, 3 * RENEWALS_MOST, WEFT_QP_CLOSING },
+	{ "of_a_terminate", WEFT_QP_TERMINATE, RENEWALS_MOST, WEFT_QP_ERROR },
+};
+
+WEFT_ROWS(renewal_rows);
+
+/* One that is not over ends nothing, and a peer that takes nothing has no second one. */
+static void weft_teardown_renews_its_deadline(struct kunit *test)
+{
+	const struct renewal_row *row = test->param_value;
+	struct stream_world *w = test->priv;
+	struct weft_stream *st = &w->st;
+	u32 i;
+
+	w->index.close_timeout = 3600 * MSEC_PER_SEC;
+	st->sock = &w->sock;
+	st->state = row->state;
+	for (i = 0; i < row->renewals; i++)
+		pass_deadline(st, 1);
+	KUNIT_EXPECT_EQ(test, st->state, row->state);
+	check_deadline(st);
+	KUNIT_EXPECT_EQ(test, st->state, row->state);
+	pass_deadline(st, 1);
+	KUNIT_EXPECT_EQ(test, st->state, row->then);
+	if (row->then == WEFT_QP_CLOSING)
+		pass_deadline(st, 0);
+	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_ERROR);
+	timer_delete_sync(&weft_stream_teardown(st)->deadline);
+	st->sock = NULL;
 }
 
 /* --- the socket --- */
@@ -244,6 +316,7 @@ static void use_up(struct stream_world *w)
 	struct weft_teardown *down = weft_stream_teardown(&w->st);
 	struct weft_stream *st = &w->st;
 
+	weft_recvq_set_flushing(&w->rq, true);
 	memset(&st->rx.msgs, 1, sizeof(st->rx.msgs));
 	st->rx.rtr_send = true;
 	st->rx.tx_needed = true;
@@ -267,7 +340,7 @@ static void use_up(struct stream_world *w)
 	st->ord = 1;
 	st->acked = 1;
 	st->quiet = true;
-	st->readq_mem = NULL; /* the suite's */
+	st->readq_mem = kvzalloc(weft_readq_bytes(1, 1), GFP_KERNEL); /* not the suite's */
 	down->acked = 1;
 	down->received = 1;
 	down->handed = 1;
@@ -288,9 +361,16 @@ static void weft_teardown_reset_forgets_all(struct kunit *test)
 	struct weft_stream *st = &w->st;
 
 	use_up(w);
+	post_send(w, WEFT_WR_SEND, 0);
+	post_send(w, WEFT_WR_SEND, 0);
+	post_receive(w);
 	st->state = WEFT_QP_ERROR;
 	KUNIT_ASSERT_EQ(test, weft_stream_reset(st), 0);
 	KUNIT_EXPECT_EQ(test, st->state, WEFT_QP_IDLE);
+	KUNIT_EXPECT_EQ(test, w->sq.cons, 2U);
+	KUNIT_EXPECT_EQ(test, st->tx.sent, 2U);
+	KUNIT_EXPECT_EQ(test, weft_recvq_depth(&w->rq), 0U);
+	KUNIT_EXPECT_FALSE(test, weft_recvq_needs_doorbell(&w->rq));
 	EXPECT_ZERO(test, st->rx.msgs);
 	EXPECT_ZERO(test, st->rx.rtr_send);
 	EXPECT_ZERO(test, st->rx.tx_needed);
@@ -315,6 +395,7 @@ static void weft_teardown_reset_forgets_all(struct kunit *test)
 	EXPECT_ZERO(test, st->ord);
 	EXPECT_ZERO(test, st->acked);
 	EXPECT_ZERO(test, st->readq);
+	EXPECT_ZERO(test, st->readq_mem);
 	EXPECT_ZERO(test, st->quiet);
 	EXPECT_ZERO(test, w->life.down.acked);
 	EXPECT_ZERO(test, w->life.down.received);
@@ -329,6 +410,8 @@ static void weft_teardown_reset_forgets_all(struct kunit *test)
 
 static struct kunit_case teardown_cases[] = {
 	KUNIT_CASE(weft_teardown_tells_whose_fault),
+	KUNIT_CASE(weft_teardown_tells_cm_once),
+	KUNIT_CASE_PARAM(weft_teardown_renews_its_deadline, renewal_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_teardown_sees_progress, progress_rows_gen_params),
 	KUNIT_CASE_PARAM(weft_teardown_ends_the_socket, close_rows_gen_params),
 	KUNIT_CASE(weft_teardown_reset_forgets_all),
