@@ -22,8 +22,9 @@
 #include "../../../../drivers/weft/uapi/weft-abi.h"
 
 #define ROUNDS 20
-#define ARMINGS 60
+#define ARMINGS 30
 #define LIST 9			/* requests of one post that are a stream */
+#define POSTS 8000		/* of a thread, to a queue that has room for those of two */
 
 static struct end s2, c2;
 static struct ibv_cq *polled_cq;
@@ -61,22 +62,36 @@ static void *keep_getting_in_the_way(void *unused)
 
 /* --- arming, and a queue that moves ------------------------------------------------ */
 
+#define LARGE 200000
+
 static void *keep_resizing(void *unused)
 {
 	for (int i = 0; !stop; i++)
-		CHECK(!ibv_resize_cq(s.id->recv_cq, i % 2 ? 100 : 200000));
+		CHECK(!ibv_resize_cq(s.id->recv_cq, i % 2 ? 100 : LARGE));
 	return unused;
+}
+
+/* Microseconds that it takes to make a queue a large one. */
+static double time_to_resize(void)
+{
+	double began = now();
+
+	CHECK(!ibv_resize_cq(s.id->recv_cq, LARGE));
+	return (now() - began) * 1e6;
 }
 
 /*
  * Each arming brings the event, wherever the queue is by then. To map a large one takes a
- * while, in which the kernel has switched already.
+ * while, in which the kernel has switched already. A poll waits until a resize is over, so what
+ * follows it would come at the beginning of the next one each time.
  */
 CASE("threads", arming_beside_resizing)
 {
+	double takes = time_to_resize();
 	pthread_t thread = begin(keep_resizing);
 
 	for (int i = 0; i < ARMINGS; i++) {
+		usleep(takes * (i % 10) / 10);
 		CHECK(!ibv_req_notify_cq(s.id->recv_cq, 0));
 		CHECK(!recv_sge(&s, i, sge(s.own, 0, 8)));
 		CHECK(!send_sge(&c, i, sge(c.own, 0, 8), 0));
@@ -386,6 +401,38 @@ CASE("threads", srq_resize_too_small)
 	CHECK(!ibv_destroy_srq(srq));
 }
 
+static void *keep_resizing_srq(void *unused)
+{
+	for (int i = 0; !stop; i++) {
+		struct ibv_srq_attr attr = { .max_wr = i % 2 ? 1000 : 30000 };
+
+		CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	}
+	return unused;
+}
+
+/* A receive is there wherever the queue is by then. */
+CASE("threads", posting_beside_resizing)
+{
+	struct ibv_srq_attr attr = { .max_wr = 30000 };
+	double began, takes;
+	pthread_t thread;
+
+	connect_pair(&c2, &s2, with_srq);
+	began = now();
+	CHECK(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	takes = (now() - began) * 1e6;
+	thread = begin(keep_resizing_srq);
+	for (int i = 0; i < ARMINGS; i++) {
+		usleep(takes * (i % 10) / 10);
+		one_message(i);
+	}
+	end(thread);
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_srq(srq));
+}
+
 /* From now on this process can map none of the device's queues. */
 static void map_no_more(void)
 {
@@ -590,4 +637,116 @@ CASE("threads", arming_again_before_the_event)
 	CHECK(rung > WRS / 2);
 	CHECK(event_within(c.id->send_cq_channel, 5000));
 	good(c.id->send_cq, 1);
+}
+
+/* --- posting, and a thread that posts to the same queue ------------------------------- */
+
+static struct ibv_cq *large_cq;
+static atomic_int posters;
+
+static void with_large_queues(struct end *e)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { 2 * POSTS, 2 * POSTS, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.pd = s.id->pd,
+	};
+
+	large_cq = ibv_create_cq(e->id->verbs, 4 * POSTS, NULL, NULL, 0);
+	CHECK(large_cq);
+	attr.send_cq = attr.recv_cq = large_cq;
+	CHECK(!rdma_create_qp_ex(e->id, &attr));
+}
+
+/* The threads begin at the same time, on CPUs of their own. Returns the first number of this one. */
+static int first_of_poster(void)
+{
+	int poster = posters++;
+
+	stay_on(poster);
+	while (posters < 2)
+		;
+	return poster * POSTS;
+}
+
+static void *post_receives(void *unused)
+{
+	int first = first_of_poster();
+
+	for (int i = first; i < first + POSTS; i++) {
+		struct ibv_recv_wr *bad, wr = { .wr_id = i };
+
+		CHECK(!ibv_post_recv(s2.id->qp, &wr, &bad));
+	}
+	return unused;
+}
+
+static void *post_writes(void *unused)
+{
+	int first = first_of_poster();
+
+	for (int i = first; i < first + POSTS; i++) {
+		struct ibv_send_wr *bad, wr = { .wr_id = i, .opcode = IBV_WR_RDMA_WRITE };
+
+		CHECK(!ibv_post_send(s2.id->qp, &wr, &bad));
+	}
+	return unused;
+}
+
+static void *build_writes(void *unused)
+{
+	struct ibv_qp_ex *qp_ex = ibv_qp_to_qp_ex(s2.id->qp);
+	int first = first_of_poster();
+
+	for (int i = first; i < first + POSTS; i++) {
+		ibv_wr_start(qp_ex);
+		qp_ex->wr_id = i;
+		qp_ex->wr_flags = 0;
+		ibv_wr_rdma_write(qp_ex, 0, 0);
+		CHECK(!ibv_wr_complete(qp_ex));
+	}
+	return unused;
+}
+
+static void by_two_threads(void *(*run)(void *))
+{
+	pthread_t other;
+
+	posters = 0;
+	CHECK(!pthread_create(&other, NULL, run, NULL));
+	run(NULL);
+	pthread_join(other, NULL);
+}
+
+static void each_completes_once(enum ibv_wc_status status)
+{
+	static unsigned char seen[2 * POSTS];
+
+	memset(seen, 0, sizeof(seen));
+	for (int i = 0; i < 2 * POSTS; i++) {
+		struct ibv_wc wc = polled(large_cq);
+
+		CHECK(wc.status == status && wc.wr_id < sizeof(seen) && !seen[wc.wr_id]++);
+	}
+	nothing(large_cq);
+}
+
+CASE("threads", posts_of_two_threads_exclude_each_other)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+
+	connect_pair(&c2, &s2, with_large_queues);
+	by_two_threads(post_writes);
+	each_completes_once(IBV_WC_SUCCESS);
+	by_two_threads(build_writes);
+	each_completes_once(IBV_WC_SUCCESS);
+	by_two_threads(post_receives);
+	CHECK(!ibv_modify_qp(s2.id->qp, &error, IBV_QP_STATE));
+	each_completes_once(IBV_WC_WR_FLUSH_ERR);
+	release(&c2);
+	release(&s2);
+	CHECK(!ibv_destroy_cq(large_cq));
 }
