@@ -128,7 +128,9 @@ messages() {
 # other network devices have as well.
 tells_apart() {
 	local due=
-	case $2 in lo | vlan | bridge | ipvlan | ipip | sit | gre | tun | wireguard) due=apart ;; esac
+	case $2 in
+	lo | vlan | bridge | ipvlan | ipip | sit | gre | tun | wireguard) due=apart ;;
+	esac
 	[ "$(gid_0_is_of "$("${srv[@]}" cat "/sys/class/net/$1/address")" "$driver$1")" = "$due" ] ||
 		fail "GID 0: $(<"/sys/class/infiniband/$driver$1/ports/1/gids/0")"
 }

@@ -421,8 +421,8 @@ static struct {
 } said;
 
 /*
- * As the library opens a device, with @words of its own behind, and room for all but @spared bytes of
- * the answer. Returns 0 or why not.
+ * As the library opens a device, with @words of its own behind, and room for all but @spared bytes
+ * of the answer. Returns 0 or why not.
  */
 static int ask_for_context(const uint32_t *own, size_t words, int missing, size_t spared)
 {
