@@ -116,12 +116,13 @@ gid_event() {
 
 many_addresses() {
 	local i
-	for i in {1..200}; do echo "addr add 10.80.0.$i/32 dev wd0"; done | ip -batch -
+	# More than a full table has space for, and more than that once more.
+	for i in {1..4}.{1..100}; do echo "addr add 10.80.$i/32 dev wd0"; done | ip -batch -
 	sleep_nofork 0.5
 	[ "$(gid 2)" = fd77:0000:0000:0000:0000:0000:0000:0001 ] || fail "an address lost its GID"
 	[ "$(gid 127)" != "$none" ] || fail "the table does not fill"
 	pingpong ibv_rc_pingpong -n 100
-	for i in {1..200}; do echo "addr del 10.80.0.$i/32 dev wd0"; done | ip -batch -
+	for i in {1..4}.{1..100}; do echo "addr del 10.80.$i/32 dev wd0"; done | ip -batch -
 	await_gid 127 "$none"
 }
 
