@@ -182,7 +182,8 @@ static void abort_ends_every_state(struct kunit *test)
 }
 
 /* clang-format off */
-#define NAMED(id)	[WEFT_QP_##id] = #id
+#define NAMED(id) \
+	[WEFT_QP_##id] = #id
 /* clang-format on */
 
 static void names_are_those_of_the_constants(struct kunit *test)
