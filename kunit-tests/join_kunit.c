@@ -23,10 +23,7 @@
 
 #include "suite.h"
 
-/**
- * struct half - one end, and its socket
- * @end: freed by weft_loopback_put()
- */
+/* One end, which weft_loopback_put() frees, and its socket. */
 struct half {
 	struct weft_sock s;
 	struct tcp_sock tcp;
