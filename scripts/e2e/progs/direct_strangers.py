@@ -95,6 +95,17 @@ def another_address():
     messages(a, b)
 
 
+@contextlib.contextmanager
+def next_request(listener):
+    """The connection that the next one comes on. It is whole, and of revision 2."""
+    with listener.accept()[0] as sock:
+        sock.settimeout(10)
+        length = len(request(hello(0, 0, 0, 0)))
+        asked = sock.recv(length, socket.MSG_WAITALL)
+        assert (asked[:16], asked[17], len(asked)) == (REQUEST, 2, length), asked
+        yield sock
+
+
 def wrong_answer():
     """Another program listens where the peer should, and answers with numbers of other QPs."""
     a, b = initiator_first()
@@ -104,27 +115,14 @@ def wrong_answer():
     with plain_listener(b) as listener:
         a.connect(b)
         for numbers in (*wrong, good):
-            with listener.accept()[0] as sock, \
+            with next_request(listener) as sock, \
                     counts("active" if numbers is good else "refused"):
-                sock.settimeout(10)
-                asked = request(hello(a.number, b.number, b.psn, a.psn))
-                assert len(sock.recv(len(asked), socket.MSG_WAITALL)) == len(asked)
                 sock.sendall(reply(hello(*numbers)))
                 fpdu = sock.recv(4, socket.MSG_WAITALL)
                 opcode = WRITE if numbers is good else TERMINATE
                 assert fpdu[3] & 0xf == opcode, f"{numbers}: {fpdu}"
     said = log_of(a, b)
     assert len(said) == 1 and "answers with other numbers" in said[0], said
-
-
-@contextlib.contextmanager
-def next_request(listener):
-    """The connection that the next one comes on. It is whole, and of revision 2."""
-    with listener.accept()[0] as sock:
-        sock.settimeout(10)
-        asked = sock.recv(len(request(hello(0, 0, 0, 0))), socket.MSG_WAITALL)
-        assert (asked[:16], asked[17]) == (REQUEST, 2), asked
-        yield sock
 
 
 def no_answer():
@@ -166,9 +164,7 @@ def peer_without_immediate():
     a, b = initiator_first()
     with plain_listener(b) as listener:
         a.connect(b)
-        with listener.accept()[0] as sock:
-            sock.settimeout(10)
-            sock.recv(len(request(hello(0, 0, 0, 0))), socket.MSG_WAITALL)
+        with next_request(listener) as sock:
             sock.sendall(reply(hello(b.number, a.number, a.psn, b.psn)))
             assert sock.recv(len(READY), socket.MSG_WAITALL) == READY
             a.post(e.IBV_WR_SEND_WITH_IMM)

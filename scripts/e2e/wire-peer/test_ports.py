@@ -8,6 +8,7 @@ from errno import EADDRINUSE, ECONNREFUSED, ETIMEDOUT
 
 import netdev
 from harness import AgentError, Skip, test
+from test_backlog import BOUND_TO, listen
 
 SERVER = """
 import socket, sys
@@ -142,12 +143,11 @@ def the_second_attempt_comes_from_the_same_port(f, acknowledged):
     link.event("ESTABLISHED")
 
 
-@test(each=("address", "wildcard"))
+@test(each=BOUND_TO)
 def a_server_listens_again_at_once(f, bound_to):
     """A connection that it closed itself is in TIME_WAIT still."""
-    addr = "0.0.0.0" if bound_to == "wildcard" else f.world.weft
     for _ in range(2):
-        k = f.agent.cmd("listen", addr=addr, port=7598)["k"]
+        k = listen(f, 4, port=7598, bound_to=bound_to)
         link = f.running(wire=f.connect(port=7598), listener=k, rev=1)
         f.agent.cmd("disconnect", k=link.k)
         link.peer.expect_end(reset=False)
