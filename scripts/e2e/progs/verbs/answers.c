@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -44,6 +43,35 @@ static int write_command(uint32_t number, const void *cmd, size_t bytes, const v
 int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes)
 {
 	return write_command(number, cmd, bytes, own, own_bytes, RAW_WORDS);
+}
+
+struct ib_uverbs_create_cq cq_command(uintptr_t response, uint32_t entries)
+{
+	return (struct ib_uverbs_create_cq){ .response = response,
+					     .cqe = entries,
+					     .comp_channel = -1 };
+}
+
+struct ib_uverbs_create_qp qp_command(uintptr_t response, uint32_t entries)
+{
+	return (struct ib_uverbs_create_qp){
+		.response = response,
+		.pd_handle = s.id->pd->handle,
+		.send_cq_handle = s.id->send_cq->handle,
+		.recv_cq_handle = s.id->recv_cq->handle,
+		.max_send_wr = entries,
+		.max_recv_wr = entries,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.qp_type = IBV_QPT_RC,
+	};
+}
+
+struct ib_uverbs_create_srq srq_command(uintptr_t response, uint32_t entries)
+{
+	return (struct ib_uverbs_create_srq){
+		.response = response, .pd_handle = s.id->pd->handle, .max_wr = entries, .max_sge = 1
+	};
 }
 
 int device_method(int cmd_fd, uint16_t method, const struct ib_uverbs_attr *attrs)
@@ -95,28 +123,12 @@ static void fails(uint32_t number, const void *cmd, size_t bytes, uint64_t own)
 
 CASE("objects", answers_that_cannot_be_written)
 {
-	const struct ib_uverbs_create_cq queue = {
-		.response = space_for(sizeof(struct ib_uverbs_create_cq_resp)),
-		.cqe = ENTRIES,
-		.comp_channel = -1,
-	};
-	const struct ib_uverbs_create_qp pair = {
-		.response = space_for(sizeof(struct ib_uverbs_create_qp_resp)),
-		.pd_handle = s.id->pd->handle,
-		.send_cq_handle = s.id->send_cq->handle,
-		.recv_cq_handle = s.id->recv_cq->handle,
-		.max_send_wr = ENTRIES,
-		.max_recv_wr = ENTRIES,
-		.max_send_sge = 1,
-		.max_recv_sge = 1,
-		.qp_type = IBV_QPT_RC,
-	};
-	const struct ib_uverbs_create_srq shared = {
-		.response = space_for(sizeof(struct ib_uverbs_create_srq_resp)),
-		.pd_handle = s.id->pd->handle,
-		.max_wr = ENTRIES,
-		.max_sge = 1,
-	};
+	const struct ib_uverbs_create_cq queue =
+		cq_command(space_for(sizeof(struct ib_uverbs_create_cq_resp)), ENTRIES);
+	const struct ib_uverbs_create_qp pair =
+		qp_command(space_for(sizeof(struct ib_uverbs_create_qp_resp)), ENTRIES);
+	const struct ib_uverbs_create_srq shared =
+		srq_command(space_for(sizeof(struct ib_uverbs_create_srq_resp)), ENTRIES);
 
 	fails(IB_USER_VERBS_CMD_CREATE_CQ, &queue, sizeof(queue), 0);
 	fails(IB_USER_VERBS_CMD_CREATE_QP, &pair, sizeof(pair), 0);
@@ -170,19 +182,9 @@ CASE("objects", an_older_library_gets_the_answer_that_it_knows)
 	const uintptr_t at = (uintptr_t)resp;
 	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 4, NULL, NULL, 0);
 	struct ib_uverbs_resize_cq larger = { .response = at, .cqe = 100 };
-	const struct ib_uverbs_create_cq queue = { .response = at, .cqe = 4, .comp_channel = -1 };
-	const struct ib_uverbs_create_qp pair = { .response = at,
-						  .pd_handle = s.id->pd->handle,
-						  .send_cq_handle = s.id->send_cq->handle,
-						  .recv_cq_handle = s.id->recv_cq->handle,
-						  .max_send_wr = 4,
-						  .max_recv_wr = 4,
-						  .max_send_sge = 1,
-						  .max_recv_sge = 1,
-						  .qp_type = IBV_QPT_RC };
-	const struct ib_uverbs_create_srq shared = {
-		.response = at, .pd_handle = s.id->pd->handle, .max_wr = 4, .max_sge = 1
-	};
+	const struct ib_uverbs_create_cq queue = cq_command(at, 4);
+	const struct ib_uverbs_create_qp pair = qp_command(at, 4);
+	const struct ib_uverbs_create_srq shared = srq_command(at, 4);
 
 	CHECK(cq);
 	larger.cq_handle = cq->handle;
@@ -213,12 +215,7 @@ static struct old_srq old_srq(void)
 		struct weft_uresp_create_srq own;
 		uint32_t spare[RAW_WORDS];
 	} resp;
-	const struct ib_uverbs_create_srq cmd = {
-		.response = (uintptr_t)&resp,
-		.pd_handle = s.id->pd->handle,
-		.max_wr = OLD_ENTRIES,
-		.max_sge = 1,
-	};
+	const struct ib_uverbs_create_srq cmd = srq_command((uintptr_t)&resp, OLD_ENTRIES);
 	unsigned char *map;
 
 	CHECK(!raw_command(IB_USER_VERBS_CMD_CREATE_SRQ, &cmd, sizeof(cmd), NULL, 0));

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -512,22 +511,12 @@ CASE("objects", unknown_words_are_refused)
 						  .flags = IBV_REREG_MR_CHANGE_ACCESS,
 						  .access_flags = IBV_ACCESS_LOCAL_WRITE };
 	struct ibv_cq *cq = ibv_create_cq(s.id->verbs, 4, NULL, NULL, 0);
-	const struct ib_uverbs_create_cq queue = { .response = at, .cqe = 4, .comp_channel = -1 };
-	const struct ib_uverbs_create_qp pair = { .response = at,
-						  .pd_handle = s.id->pd->handle,
-						  .send_cq_handle = s.id->send_cq->handle,
-						  .recv_cq_handle = s.id->recv_cq->handle,
-						  .max_send_wr = 4,
-						  .max_recv_wr = 4,
-						  .max_send_sge = 1,
-						  .max_recv_sge = 1,
-						  .qp_type = IBV_QPT_RC };
+	const struct ib_uverbs_create_cq queue = cq_command(at, 4);
+	const struct ib_uverbs_create_qp pair = qp_command(at, 4);
 	const struct ib_uverbs_modify_qp timer = { .qp_handle = s.id->qp->handle,
 						   .attr_mask = IBV_QP_MIN_RNR_TIMER,
 						   .min_rnr_timer = 3 };
-	const struct ib_uverbs_create_srq shared = {
-		.response = at, .pd_handle = s.id->pd->handle, .max_wr = 4, .max_sge = 1
-	};
+	const struct ib_uverbs_create_srq shared = srq_command(at, 4);
 	struct ib_uverbs_resize_cq larger = { .response = at, .cqe = 100 };
 
 	CHECK(cq);
@@ -568,10 +557,7 @@ CASE("objects", unknown_words_of_an_srq_are_refused)
 	struct ibv_recv_wr *bad, wr = {};
 	const int create = IB_USER_VERBS_CMD_CREATE_SRQ, modify = IB_USER_VERBS_CMD_MODIFY_SRQ;
 	uint32_t resp[RAW_WORDS];
-	const struct ib_uverbs_create_srq shared = { .response = (uintptr_t)resp,
-						     .pd_handle = s.id->pd->handle,
-						     .max_wr = 4,
-						     .max_sge = 1 };
+	const struct ib_uverbs_create_srq shared = srq_command((uintptr_t)resp, 4);
 
 	CHECK(srq);
 	for (int i = 0; i < 3; i++)

@@ -5,7 +5,6 @@
 #include "verbs.h"
 
 #include <pthread.h>
-#include <rdma/ib_user_verbs.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 

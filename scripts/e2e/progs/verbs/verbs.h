@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <stdint.h>
@@ -158,6 +159,11 @@ void stay_on(int cpu);
  */
 #define RAW_WORDS 32
 int raw_command(uint32_t number, const void *cmd, size_t bytes, const void *own, size_t own_bytes);
+
+/* What makes a plain queue of that size, and has its answer written to that address. */
+struct ib_uverbs_create_cq cq_command(uintptr_t response, uint32_t entries);
+struct ib_uverbs_create_qp qp_command(uintptr_t response, uint32_t entries);
+struct ib_uverbs_create_srq srq_command(uintptr_t response, uint32_t entries);
 
 /* A method of the object "device" with three attributes, as ioctl() answers. */
 struct ib_uverbs_attr;
