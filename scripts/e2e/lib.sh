@@ -387,14 +387,15 @@ topology_veth() {
 	saddr4=$addr4 saddr6=$addr6
 }
 
-# gid_0_is_of MAC DEVICE: its 16 bytes begin with those of the MAC, which may be shorter, and have
-# something behind it where other network devices have the same one, as a rule, or none at all.
-gid_0_is_of() {
-	local mac=${1//:/} gid
-	gid=$(tr -d : <"/sys/class/infiniband/$2/ports/1/gids/0")
-	[[ $gid = "$mac"* ]] || fail "GID 0 of $2 is $gid, and its MAC $mac"
-	gid=${gid#"$mac"}
-	[ -z "${gid//0/}" ] || echo apart
+# check_gid_0 DEVICE MAC [apart]: rdma_cm compares it. It begins with the MAC, which may be shorter
+# than six bytes. Behind that it has zeros; where other network devices may have the same MAC, or
+# none ("apart"), something else.
+check_gid_0() {
+	local mac=${2//:/} gid is=
+	gid=$(tr -d : <"/sys/class/infiniband/$1/ports/1/gids/0")
+	[[ $gid = "$mac"* ]] || fail "GID 0 of $1 is $gid, and its MAC $mac"
+	[[ ${gid#"$mac"} =~ ^0*$ ]] || is=apart
+	[ "$is" = "${3:-}" ] || fail "GID 0 of $1 is $gid"
 }
 
 # has_fault_injection: or a skip.

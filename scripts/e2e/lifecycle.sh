@@ -102,16 +102,10 @@ on_netdev() {
 	add "$dev" "$1"
 	rdma link show "$dev/1" | tee "$tmp/link"
 	expect "netdev $1" "$tmp/link" 1
-	[ "$driver" != weft ] || tells_apart "$1" "${3:-}"
+	[ "$driver" != weft ] || check_gid_0 "$dev" "$(<"/sys/class/net/$1/address")" "${3:-}"
 	ping_over "$2"
 	note_loopback
 	rdma link delete "$dev"
-}
-
-# In the first GID, which rdma_cm compares.
-tells_apart() {
-	[ "$(gid_0_is_of "$(<"/sys/class/net/$1/address")" "$dev")" = "$2" ] ||
-		fail "GID 0: $(<"/sys/class/infiniband/$dev/ports/1/gids/0")"
 }
 
 on_vlan() {

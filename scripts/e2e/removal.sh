@@ -38,11 +38,11 @@ ended_in_order() {
 
 # removed_by MS COMMAND...: it takes so long at least, and no longer than a few seconds.
 removed_by() {
-	local took
+	local began took
 	user 1
-	took=${EPOCHREALTIME/[.,]/}
+	began=${EPOCHREALTIME/[.,]/}
 	limit 20 "${@:2}"
-	took=$(((${EPOCHREALTIME/[.,]/} - took) / 1000))
+	took=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
 	[ "$took" -ge "$1" ] || fail "it took no more than $took ms"
 	[ "$took" -le $(((5 + slow) * 1000)) ] || fail "it took $took ms"
 	ended_in_order 1
