@@ -276,14 +276,9 @@ static void names_are_those_of_the_constants(struct kunit *test)
 		NAMED(TIMED_OUT),	 NAMED(PEER_CLOSED),	  NAMED(STREAM_CLOSING),
 		NAMED(STREAM_CLOSED),	 NAMED(ABANDONED),
 	};
-	u32 i;
 
-	for (i = 0; i < WEFT_CONN_STATES; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, weft_is_name_of(weft_conn_state_name(i), states[i]),
-				      "%s", states[i]);
-	for (i = 0; i < WEFT_CONN_EVENTS; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, weft_is_name_of(weft_conn_event_name(i), events[i]),
-				      "%s", events[i]);
+	WEFT_EXPECT_NAMES(test, weft_conn_state_name, states);
+	WEFT_EXPECT_NAMES(test, weft_conn_event_name, events);
 }
 
 static void names_of_no_such_value(struct kunit *test)

@@ -124,8 +124,8 @@ static void weft_introspect_counts_in_another_block(struct kunit *test)
 }
 
 /*
- * An operator who asks again and again costs no more than one who asks now and then. A stream
- * that starts or ends counts by itself, and no look keeps one.
+ * To ask again and again costs no more than to ask now and then. A stream that starts or ends
+ * counts by itself, and no look keeps one.
  */
 static void weft_introspect_counts_all_now_and_then(struct kunit *test)
 {

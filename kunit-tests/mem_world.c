@@ -41,9 +41,8 @@ struct weft_mem_region *make_stag(struct kunit *test, struct world *w, enum weft
 	return mr;
 }
 
-struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 access)
+static void enable(struct kunit *test, struct world *w, struct weft_mem_region *mr, u32 access)
 {
-	struct weft_mem_region *mr = make_stag(test, w, WEFT_STAG_REGION);
 	struct weft_stag_grant grant = {
 		.stag = mr->grant.stag,
 		.access = access,
@@ -53,23 +52,23 @@ struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 acc
 	};
 
 	KUNIT_ASSERT_EQ(test, weft_stag_enable(mr, &grant), 0);
+}
+
+struct weft_mem_region *make_region(struct kunit *test, struct world *w, u32 access)
+{
+	struct weft_mem_region *mr = make_stag(test, w, WEFT_STAG_REGION);
+
+	enable(test, w, mr, access);
 	return mr;
 }
 
 struct weft_mem_region *make_valid(struct kunit *test, struct world *w)
 {
 	struct weft_mem_region *mr = make_stag(test, w, WEFT_STAG_FASTREG);
-	struct weft_stag_grant grant = {
-		.stag = mr->grant.stag,
-		.access = RIGHTS,
-		.iova = IOVA,
-		.length = LENGTH,
-		.backing = make_backing(test, w),
-	};
 
 	mr->next.backing = weft_backing_pages(1);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr->next.backing));
-	KUNIT_ASSERT_EQ(test, weft_stag_enable(mr, &grant), 0);
+	enable(test, w, mr, RIGHTS);
 	return mr;
 }
 

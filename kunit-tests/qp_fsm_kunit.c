@@ -197,14 +197,9 @@ static void names_are_those_of_the_constants(struct kunit *test)
 		NAMED(SQ_DRAINED), NAMED(PEER_CLOSED),	   NAMED(CONN_LOST),
 		NAMED(TIMED_OUT),  NAMED(RESET),
 	};
-	u32 i;
 
-	for (i = 0; i < WEFT_QP_STATES; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, weft_is_name_of(weft_qp_state_name(i), states[i]), "%s",
-				      states[i]);
-	for (i = 0; i < WEFT_QP_EVENTS; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, weft_is_name_of(weft_qp_event_name(i), events[i]), "%s",
-				      events[i]);
+	WEFT_EXPECT_NAMES(test, weft_qp_state_name, states);
+	WEFT_EXPECT_NAMES(test, weft_qp_event_name, events);
 }
 
 static void names_of_no_such_value(struct kunit *test)

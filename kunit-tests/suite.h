@@ -38,6 +38,14 @@ static inline bool weft_is_name_of(const char *name, const char *id)
 	return !*name && !*id;
 }
 
+/* @name_of(i) is the name of the constant ids[i], for each of them. */
+#define WEFT_EXPECT_NAMES(test, name_of, ids)                                                      \
+	do {                                                                                       \
+		for (u32 _i = 0; _i < ARRAY_SIZE(ids); _i++)                                       \
+			KUNIT_EXPECT_TRUE_MSG(test, weft_is_name_of(name_of(_i), (ids)[_i]), "%s", \
+					      (ids)[_i]);                                          \
+	} while (0)
+
 /* xorshift64: the same numbers in every run. @state: any number but 0. */
 static inline u64 weft_next_random(u64 *state)
 {
